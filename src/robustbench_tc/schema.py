@@ -1,0 +1,300 @@
+"""The row contract: what a tool, a call, a sample and a prediction are, and how they lie in Parquet.
+
+This is the single home of the row types. Every room reads and writes these and nothing else.
+
+Heterogeneous JSON (tool schemas, golden answers, diffs) is stored as canonical JSON *text* in plain
+string columns. `datasets.Json` would decode on read, but its decoder refuses integers beyond 64 bits and
+its encoder rounds floats (docs/data.md); text survives every reader byte for byte.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+
+Json: TypeAlias = Any
+"""Anything JSON can hold; the scorers and the property tests narrow it."""
+
+Component = Literal["observation", "action", "reward", "transition"]
+
+SOURCES = ("bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes")
+"""The five upstream benchmarks, in the order of every table. The id's prefix before `__` is one of these."""
+
+OUTPUT_FORMATS = {
+    "bfcl_v3": "python_calls",
+    "apibank": "tool_call_tags",
+    "rotbench": "react",
+    "toolalpaca": "react",
+    "tooleyes": "react",
+}
+"""How a source's samples ask for a call: `[f(a=1)]`, `<tool_call>{…}</tool_call>`, or ReAct."""
+
+CONTROL_TOOLS = frozenset({"ask_to_user", "finish"})
+"""Tools that steer the dialogue (RoTBench, ToolEyes). Never a donor, never duplicated into a distractor."""
+
+OMIT = ""
+"""In a list of accepted values: the parameter may be left out."""
+
+ANY: dict[str, bool] = {"any": True}
+"""In a list of accepted values: the parameter must be there, its value is free."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """One entry of the registry. `parameters` is a JSON Schema object; a missing description is ""."""
+
+    name: str
+    description: str
+    parameters: dict[str, Json]
+
+    @property
+    def properties(self) -> dict[str, Json]:
+        """The declared parameters by name (a malformed schema declares none)."""
+        found = self.parameters.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        found = self.parameters.get("required")
+        return tuple(found) if isinstance(found, list) else ()
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call. In a golden answer each parameter maps to the list of its accepted values (see OMIT, ANY)."""
+
+    name: str
+    parameters: dict[str, Json]
+
+
+GoldenAnswer: TypeAlias = tuple[Call, ...]
+"""The calls of one acceptable answer."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One entry of the machine-readable diff against the clean row.
+
+    `path` is a JSON pointer into the row (`/messages/0/content`, `/tools/2`, `/golden_answers`); `before` is
+    null for something added, `after` null for something removed. `/tools` with two lists of names is a
+    reordering.
+    """
+
+    path: str
+    before: Json = None
+    after: Json = None
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One row of the benchmark. Perturbing makes another one (`msgspec.structs.replace`)."""
+
+    id: str
+    """`clean_id::type_code`, unique in a release. Never a file name."""
+    clean_id: str
+    type_code: str
+    """`clean` or a code of the taxonomy."""
+    source: str
+    category: str
+    """Upstream's own word (BFCL category, API-Bank level, scenario, API category)."""
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    golden_answers: tuple[GoldenAnswer, ...]
+    output_format: str
+    component: Component | None = None
+    gold_tool_index: int | None = None
+    """Index in `tools` of the tool that the first answer's first call means."""
+    changes: tuple[Change, ...] = ()
+    generator: str = "rule"
+    """Where new text came from: rule, recorded, hand-written, or `model@prompt-version`."""
+    seed: int = 0
+    injected_error: str | None = None
+    """Transition types: the text the harness answers the first call with."""
+    flags: tuple[str, ...] = ()
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """One model's answer to one row, raw as received; the verdict is a `Verdict`, made by `rbtc score`."""
+
+    id: str
+    clean_id: str
+    type_code: str
+    component: Component | None
+    source: str
+    category: str
+    model: str
+    mode: Literal["prompt", "fc"]
+    repeat: int = 0
+    sample_hash: str
+    """`content_hash` of the row that was asked, so that an answer never meets another text."""
+    status: Literal["ok", "request_error", "rejected", "too_long"]
+    """ok: the model answered. rejected: the server refused the registry. too_long: it refused the length.
+    request_error: no answer was had; never a model's answer, never scored."""
+    raw_output: str | None = None
+    """The scored reply's text: the second pass where an error was injected."""
+    tool_calls: Json = None
+    """The scored reply's native calls, `[{"id", "name", "arguments"}]` with arguments as the raw text."""
+    injected: bool | None = None
+    """Transition types only: whether the first reply had a call and was answered with the error."""
+    first_output: str | None = None
+    first_tool_calls: Json = None
+    finish_reason: str | None = None
+    error: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_s: float | None = None
+    retries: int = 0
+    logprobs: Json = None
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What parsing and scoring make of one prediction; one row per prediction, same order."""
+
+    calls: tuple[Call, ...]
+    variant: str | None
+    """Which parser variant fired (`fc` for native calls, null when nothing parsed)."""
+    score: float
+    correct: bool
+    reason: str | None
+    error_mode: Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"] | None
+    flags: tuple[str, ...] = ()
+
+
+# --- canonical JSON -----------------------------------------------------------------------------------
+
+
+def dumps(value: Json) -> str:
+    """Canonical JSON text: compact, UTF-8, insertion order kept (order and duplicates mean something here).
+
+    Floats keep their shortest round-trip form, integers any length. Raises ValueError for what JSON cannot
+    hold (NaN, infinities, lone surrogates).
+    """
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"text holds a lone surrogate: {error}") from None
+    # msgspec writes a non-finite float as null: look closer only where a null came out.
+    if "null" in text and _has_non_finite(msgspec.to_builtins(value)):
+        raise ValueError("NaN and infinity are not JSON")
+    return text
+
+
+def loads(text: str | bytes) -> Json:
+    """The value of a JSON text, integers exact. Raises ValueError with the position."""
+    return msgspec.json.decode(text)
+
+
+def _has_non_finite(value: Json) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(_has_non_finite(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(_has_non_finite(item) for item in value)
+    return False
+
+
+def content_hash(sample: Sample) -> str:
+    """16 hex digits over what a model is shown and judged by: answers are kept and reused under this key."""
+    shown = (
+        sample.id,
+        sample.messages,
+        sample.tools,
+        sample.golden_answers,
+        sample.output_format,
+        sample.injected_error,
+    )
+    return hashlib.sha256(dumps(shown).encode()).hexdigest()[:16]
+
+
+# --- rows ---------------------------------------------------------------------------------------------
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+JSON_COLUMNS: dict[type[msgspec.Struct], tuple[str, ...]] = {
+    Sample: ("tools", "golden_answers", "changes"),
+    Prediction: ("tool_calls", "first_tool_calls", "logprobs"),
+    Verdict: ("calls",),
+}
+"""Columns that hold canonical JSON text in Parquet."""
+
+COLUMN_ORDER = (
+    "id clean_id type_code component source category messages tools golden_answers gold_tool_index "
+    "output_format changes generator seed injected_error flags"
+).split()
+"""Columns of every sample config."""
+
+
+def sample_features() -> "datasets.Features":
+    """`datasets.Features` of every sample config, in `COLUMN_ORDER`."""
+    from datasets import Features, List, Value
+
+    kinds: dict[str, Any] = {
+        "messages": List({"role": Value("string"), "content": Value("string")}),
+        "gold_tool_index": Value("int32"),
+        "seed": Value("int64"),
+        "flags": List(Value("string")),
+    }
+    return Features({name: kinds.get(name, Value("string")) for name in COLUMN_ORDER})
+
+
+def prediction_features(scored: bool = False) -> "datasets.Features":
+    """`datasets.Features` of a predictions file; with `scored`, the verdict's columns follow."""
+    from datasets import Features, List, Value
+
+    kinds: dict[str, Any] = {
+        "repeat": Value("int32"),
+        "injected": Value("bool"),
+        "prompt_tokens": Value("int64"),
+        "completion_tokens": Value("int64"),
+        "latency_s": Value("float64"),
+        "retries": Value("int32"),
+        "score": Value("float64"),
+        "correct": Value("bool"),
+        "flags": List(Value("string")),
+    }
+    names = Prediction.__struct_fields__ + (Verdict.__struct_fields__ if scored else ())
+    return Features({name: kinds.get(name, Value("string")) for name in names})
+
+
+def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
+    """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
+    json_columns = JSON_COLUMNS.get(kind, ())
+    out: dict[str, list[Any]] = {name: [] for name in kind.__struct_fields__}
+    for record in records:
+        for name, column in out.items():
+            value = getattr(record, name)
+            if name in json_columns:
+                value = None if value is None else dumps(value)
+            elif isinstance(value, tuple):
+                value = [msgspec.to_builtins(item) for item in value]
+            column.append(value)
+    return out
+
+
+def record(row: dict[str, Any], kind: type[T]) -> T:
+    """A Parquet or `datasets` row back as its struct; the inverse of `columns`. Unknown columns are ignored.
+
+    Raises ValueError (msgspec.ValidationError) with the path of what does not fit.
+    """
+    plain = {name: row[name] for name in kind.__struct_fields__ if name in row}
+    for name in JSON_COLUMNS.get(kind, ()):
+        if isinstance(plain.get(name), str):
+            plain[name] = loads(plain[name])
+    return msgspec.convert(plain, kind)
+
+
+def arrow_table(records: Iterable[Sample]) -> "pa.Table":
+    """Samples as an Arrow table whose schema carries the `datasets` features."""
+    import pyarrow as pa
+
+    schema = sample_features().arrow_schema
+    data = columns(records, Sample)
+    return cast("pa.Table", pa.table([pa.array(data[f.name], f.type) for f in schema], schema=schema))

@@ -1,0 +1,22 @@
+"""Shared fixtures: where the mirror, the recorded answers and the oracle vectors lie, if they do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Read at import by huggingface_hub and datasets: tests never reach for a network.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with sources/, recorded/, vectors/ and spec/; the test is skipped where it is absent."""
+    folder = Path(os.environ.get("RBTC_SHARED", ROOT.parent / "shared"))
+    if not (folder / "sources" / "MANIFEST.json").is_file():
+        pytest.skip(f"no shared folder at {folder} (set RBTC_SHARED)")
+    return folder

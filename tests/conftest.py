@@ -4,11 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Read at import by huggingface_hub and datasets: tests never reach for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+# Timings are for `make bench`; CI must see the same examples every time.
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("dev", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -10,7 +10,7 @@ its encoder rounds floats (docs/data.md); text survives every reader byte for by
 import hashlib
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -297,4 +297,4 @@ def arrow_table(records: Iterable[Sample]) -> "pa.Table":
 
     schema = sample_features().arrow_schema
     data = columns(records, Sample)
-    return cast("pa.Table", pa.table([pa.array(data[f.name], f.type) for f in schema], schema=schema))
+    return pa.table([pa.array(data[f.name], f.type) for f in schema], schema=schema)

@@ -80,17 +80,19 @@ GoldenAnswer: TypeAlias = tuple[Call, ...]
 """The calls of one acceptable answer."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     """One entry of the machine-readable diff against the clean row.
 
     `path` is a JSON pointer into the row (`/messages/0/content`, `/tools/2`, `/golden_answers`); `before` is
     null for something added, `after` null for something removed. `/tools` with two lists of names is a
-    reordering.
+    reordering. `at` is set where only a passage of a text changed: the offset in characters at which `before`
+    stood in the clean text.
     """
 
     path: str
     before: Json = None
     after: Json = None
+    at: int | None = None
 
 
 class Sample(msgspec.Struct, frozen=True):

@@ -1,0 +1,131 @@
+"""Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
+
+from .base import NotApplicable
+
+NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
+
+_NO_SINGLE_GOLD = frozenset({"tooleyes"})
+"""Sources whose labels are sets of accepted tool names: there is no one gold tool to imitate."""
+
+
+def gold_tools(sample: Sample) -> dict[str, int]:
+    """Index in the registry of each distinct tool that the first answer calls, in calling order.
+
+    Raises NotApplicable where the sample has no single gold tool, no gold call, or calls an unlisted tool.
+    """
+    if sample.source in _NO_SINGLE_GOLD:
+        raise NotApplicable("no_single_gold_tool")
+    if not sample.golden_answers or not sample.golden_answers[0]:
+        raise NotApplicable("no_gold_call")
+    first = sample.golden_answers[0]
+    found: dict[str, int] = {}
+    for call in first:
+        if call.name in found:
+            continue
+        if call is first[0] and sample.gold_tool_index is not None:
+            found[call.name] = sample.gold_tool_index
+            continue
+        index = next((i for i, tool in enumerate(sample.tools) if tool.name == call.name), None)
+        if index is None:
+            raise NotApplicable("gold_tool_not_listed")
+        found[call.name] = index
+    return found
+
+
+def donors(gold: Tool, registry: Sequence[Tool], pool: Sequence[Tool], *, described: bool) -> list[Tool]:
+    """Tools that can lend wrong parameters to a namesake of `gold`: of its registry, else of the pool.
+
+    A donor is no control tool and has a non-empty set of parameter names that differs from gold's; with
+    `described`, also a description that differs from gold's.
+    """
+    names = set(gold.properties)
+
+    def fits(tool: Tool) -> bool:
+        return (
+            tool.name != gold.name
+            and tool.name not in CONTROL_TOOLS
+            and bool(tool.properties)
+            and set(tool.properties) != names
+            and (not described or (bool(tool.description) and tool.description != gold.description))
+        )
+
+    return [tool for tool in registry if fits(tool)] or [tool for tool in pool if fits(tool)]
+
+
+def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tuple[Tool, ...]:
+    """The registry with each new tool at a random place, one after the other."""
+    out = list(tools)
+    for tool in new:
+        out.insert(rng.randrange(len(out) + 1), tool)
+    return tuple(out)
+
+
+def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
+    """Index of that very object: with duplicate names, or duplicate tools, equality does not say which."""
+    return next(i for i, tool in enumerate(tools) if tool is wanted)
+
+
+def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
+    """Diff entries of tools that were added, at their places in the new registry."""
+    places = sorted((index_of(tools, tool), tool) for tool in new)
+    return tuple(Change(f"/tools/{i}", None, msgspec.to_builtins(tool)) for i, tool in places)
+
+
+def surplus(clean: Sequence[Tool], row: Sequence[Tool]) -> list[Tool] | None:
+    """The tools of `row` beyond `clean`, if `row` is `clean` in order with tools put in; else None."""
+    extra: list[Tool] = []
+    rest = list(clean)
+    for tool in row:
+        if rest and tool == rest[0]:
+            rest.pop(0)
+        else:
+            extra.append(tool)
+    return None if rest else extra
+
+
+def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """Every described parameter of a schema, nested ones too: (JSON pointer, name, description)."""
+    if not isinstance(schema, dict):
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        for name, inner in properties.items():
+            where = f"{path}/properties/{name.replace('~', '~0').replace('/', '~1')}"
+            if isinstance(inner, dict):
+                text = inner.get("description")
+                if isinstance(text, str) and text.strip():
+                    yield where, name, text
+                yield from described_parameters(inner, where)
+    if isinstance(schema.get("items"), dict):
+        yield from described_parameters(schema["items"], f"{path}/items")
+
+
+def rewrite_descriptions(schema: Json, rewrite: Callable[[str, str], str]) -> Json:
+    """A copy of the schema in which every non-blank parameter description is `rewrite(name, description)`."""
+    if not isinstance(schema, dict):
+        return schema
+    out = dict(schema)
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        out["properties"] = {
+            name: _rewritten(name, inner, rewrite) if isinstance(inner, dict) else inner
+            for name, inner in properties.items()
+        }
+    if isinstance(schema.get("items"), dict):
+        out["items"] = rewrite_descriptions(schema["items"], rewrite)
+    return out
+
+
+def _rewritten(name: str, inner: dict[str, Json], rewrite: Callable[[str, str], str]) -> Json:
+    out = rewrite_descriptions(inner, rewrite)
+    text = inner.get("description")
+    if isinstance(text, str) and text.strip():
+        out["description"] = rewrite(name, text)
+    return out

@@ -1,0 +1,323 @@
+"""Reward: a second, equivalent tool enters, and metadata decides between the two (paper, §6.2 and table 1).
+
+Descriptions are annotated with a price per call (cost types) or a response time (time types). The annotations
+are true and the gold tool's is better by a factor of 4 or more; the other tool's name suggests the opposite,
+or nothing:
+
+    type            distractor's name             preference in the query   gold
+    CD, TD          gold + `_Budget` / `_Fast`    stated                    unchanged
+    CD_NT, TD_NT    gold + `_1`                   stated                    unchanged
+    CD_AB, TD_AB    the original, readable name   none                      renamed to the abbreviation
+    CD_AB_pref, …   as AB                         stated                    renamed (extension)
+
+All by rule; the registry is shuffled. Where a sample accepts other tools than the first answer's, those are
+annotated like the distractor and no longer accepted.
+"""
+
+import random
+import re
+from typing import ClassVar, Literal
+
+import msgspec
+
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
+
+from .base import Context, NotApplicable, Perturbation, register
+from .query import called_in_history, query_span, replace_span
+from .registry import gold_tools, index_of
+
+FACTORS = (4, 5, 6, 8, 10)
+"""How many times worse the distractor is."""
+
+_PRICES = (2, 5, 10, 20, 25, 50)  # thousandths of a dollar
+_TIMES = (80, 120, 150, 200, 250, 400)  # milliseconds
+
+PREFERENCES: dict[str, tuple[str, ...]] = {
+    "cost": (
+        "Please keep the cost of the call as low as possible.",
+        "I would like the option that costs the least per call.",
+        "Use whichever tool is the cheapest for this.",
+        "My budget is tight, so pick the least expensive tool.",
+    ),
+    "time": (
+        "Please get me the answer as quickly as possible.",
+        "I would like the option that responds the fastest.",
+        "Use whichever tool has the shortest response time.",
+        "I am in a hurry, so pick the tool that answers soonest.",
+    ),
+}
+"""Sentences added to the last substantive user turn. Ours; none holds a digit or a tool's name."""
+
+_ANNOTATION = re.compile(r"(?:Price per call: \$(\d+\.\d{3})|Typical response time: (\d+) ms)\.\Z")
+
+
+def annotation(description: str) -> float | None:
+    """The price in dollars or the time in milliseconds that a description ends with, if any."""
+    found = _ANNOTATION.search(description)
+    return float(found.group(1) or found.group(2)) if found else None
+
+
+def abbreviate(name: str) -> str:
+    """The name with every part of more than 4 letters cut to its first 3.
+
+    Parts end at characters that are neither letters nor digits (kept), at camelCase borders and between
+    letters and digits: `mutation_type.find` → `mut_type.find`, `getCurrentHTTPStatus2` → `getCurHTTPSta2`.
+    """
+    parts: list[str] = []
+    for i, char in enumerate(name):
+        if parts and char.isalpha() and parts[-1][-1].isalpha():
+            previous, following = name[i - 1], name[i + 1 : i + 2]
+            camel = char.isupper() and (previous.islower() or (previous.isupper() and following.islower()))
+            if not camel:
+                parts[-1] += char
+                continue
+        elif parts and char.isdigit() and parts[-1][-1].isdigit():
+            parts[-1] += char
+            continue
+        parts.append(char)
+    return "".join(part[:3] if part[0].isalpha() and len(part) > 4 else part for part in parts)
+
+
+def free_name(wanted: str, taken: set[str]) -> str:
+    """`wanted`, or with the next free number: `f_1` → `f_2`, `f_Fast` → `f_Fast_2`."""
+    stem, number = (wanted[:-2], 1) if wanted.endswith("_1") else (wanted, 1)
+    name = wanted
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    return name
+
+
+class Preference(Perturbation):
+    """The common course of all reward types."""
+
+    channel: ClassVar[Literal["cost", "time"]]
+    suffix: ClassVar[str | None]
+    """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
+    stated: ClassVar[bool]
+    """Whether the query states the preference."""
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        gold = gold_tools(sample)
+        tools, renamed = list(sample.tools), dict[str, str]()
+        taken = {tool.name for tool in tools}
+        changes: list[Change] = []
+        new: list[Tool] = []
+        for name, index in gold.items():
+            original = sample.tools[index]
+            other = self._other_name(name, taken)
+            better, worse = self._annotations(rng)
+            gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
+            taken.add(other)
+            renamed[name] = gold_name
+            tools[index] = Tool(gold_name, _annotated(original.description, better), original.parameters)
+            new.append(Tool(distractor_name, _annotated(original.description, worse), original.parameters))
+        for index, tool in enumerate(sample.tools):
+            if tool.name in _accepted_names(sample) and tool.name not in gold:
+                worse = self._annotations(rng)[1]
+                tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
+        answers = _reduced(sample, gold)
+        golden = tuple(tuple(Call(renamed[c.name], c.parameters) for c in answer) for answer in answers)
+        if golden != sample.golden_answers:
+            changes.append(
+                Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
+            )
+        messages = sample.messages
+        if self.stated:
+            span = query_span(sample)
+            text = messages[span.message].content[span.start : span.end]
+            joint = " " if text[-1] in ".!?" else ". "
+            messages, change = replace_span(
+                sample, span, text + joint + rng.choice(PREFERENCES[self.channel])
+            )
+            changes.append(change)
+        first = tools[next(iter(gold.values()))]
+        shuffled = [*tools, *new]
+        rng.shuffle(shuffled)
+        changes += _tool_changes(sample.tools, tools, new, shuffled)
+        history = called_in_history(sample) if self.suffix is None else frozenset()
+        return self.row(
+            sample,
+            changes,
+            flags=("history_names_distractor",) if history & set(gold) else (),
+            messages=messages,
+            tools=tuple(shuffled),
+            golden_answers=golden,
+            gold_tool_index=index_of(shuffled, first),
+        )
+
+    def _other_name(self, name: str, taken: set[str]) -> str:
+        """The new name that a gold tool brings: its abbreviation, or its distractor's suffixed name."""
+        if self.suffix is not None:
+            return free_name(name + self.suffix, taken)
+        short = abbreviate(name)
+        if short == name:
+            raise NotApplicable("name_cannot_be_abbreviated")
+        if short in taken:
+            raise NotApplicable("abbreviation_is_taken")
+        return short
+
+    def _annotations(self, rng: random.Random) -> tuple[str, str]:
+        """The better and the worse annotation."""
+        factor = rng.choice(FACTORS)
+        if self.channel == "cost":
+            price = rng.choice(_PRICES)
+            return tuple(f"Price per call: ${p / 1000:.3f}." for p in (price, price * factor))  # type: ignore[return-value]
+        time = rng.choice(_TIMES)
+        return tuple(f"Typical response time: {t} ms." for t in (time, time * factor))  # type: ignore[return-value]
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        gold = gold_tools(clean)
+        wrong = self._check_messages(clean, row)
+        by_name = {tool.name: tool for tool in row.tools}
+        if len(by_name) != len(row.tools) or len(row.tools) != len(clean.tools) + len(gold):
+            return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
+        expected = _reduced(clean, gold)
+        names = {c.name for answer in row.golden_answers for c in answer}
+        if [[c.parameters for c in a] for a in row.golden_answers] != [
+            [c.parameters for c in a] for a in expected
+        ] or not names <= set(by_name):
+            wrong.append("the gold is not the clean gold of the treated tools")
+        treated = set[str]()
+        for name, index in gold.items():
+            original = clean.tools[index]
+            short = abbreviate(name)
+            gold_name = short if self.suffix is None else name
+            twins = [
+                tool
+                for tool in row.tools
+                if tool.parameters == original.parameters
+                and tool.name != gold_name
+                and (
+                    tool.name == name if self.suffix is None else tool.name.startswith(name + self.suffix[:2])
+                )
+                and annotation(tool.description) is not None
+            ]
+            if gold_name not in by_name or gold_name not in names or not twins:
+                wrong.append(f"{name} has no distractor, or is not the gold")
+                continue
+            treated |= {gold_name, *(tool.name for tool in twins)}
+            for tool in (by_name[gold_name], *twins):
+                if not tool.description.startswith(original.description):
+                    wrong.append(f"the description of {tool.name} is more than annotated")
+            better = annotation(by_name[gold_name].description)
+            if better is None or any((annotation(t.description) or 0) < 4 * better for t in twins):
+                wrong.append(f"{gold_name} is not better by a factor of 4")
+        wrong += self._check_others(clean, row, treated)
+        place = row.gold_tool_index
+        if place is None or row.tools[place].name != row.golden_answers[0][0].name:
+            wrong.append("gold_tool_index does not point at the gold tool")
+        return wrong
+
+    def _check_others(self, clean: Sample, row: Sample, treated: set[str]) -> list[str]:
+        originals = {tool.name: tool for tool in clean.tools}
+        wrong = []
+        for tool in row.tools:
+            if tool.name in treated:
+                continue
+            original = originals.get(tool.name)
+            if original is None or tool.parameters != original.parameters:
+                wrong.append(f"{tool.name} is not a tool of the clean registry")
+            elif tool.name in _accepted_names(clean):
+                if not tool.description.startswith(original.description):
+                    wrong.append(f"the description of {tool.name} is more than annotated")
+            elif tool.description != original.description:
+                wrong.append(f"the description of {tool.name} changed")
+        return wrong
+
+    def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
+        if not self.stated:
+            return ["messages changed"] if row.messages != clean.messages else []
+        span = query_span(clean)
+        text = clean.messages[span.message].content[span.start : span.end]
+        joint = " " if text[-1] in ".!?" else ". "
+        for sentence in PREFERENCES[self.channel]:
+            if row.messages == replace_span(clean, span, text + joint + sentence)[0]:
+                return []
+        return ["the query is not the clean one plus a preference"]
+
+
+def _annotated(description: str, note: str) -> str:
+    text = description.rstrip()
+    if not text:
+        return note
+    return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
+
+
+def _accepted_names(sample: Sample) -> set[str]:
+    return {call.name for answer in sample.golden_answers for call in answer}
+
+
+def _reduced(sample: Sample, gold: dict[str, int]) -> tuple[GoldenAnswer, ...]:
+    """The accepted answers that call treated tools only."""
+    return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
+
+
+def _tool_changes(
+    clean: tuple[Tool, ...], treated: list[Tool], new: list[Tool], row: list[Tool]
+) -> list[Change]:
+    """Diff entries at the places of the shuffled registry, after one that says how it was reordered."""
+    out = [Change("/tools", [t.name for t in clean], [t.name for t in row])]
+    for before, after in zip(clean, treated, strict=True):
+        place = index_of(row, after)
+        if before.name != after.name:
+            out.append(Change(f"/tools/{place}/name", before.name, after.name))
+        if before.description != after.description:
+            out.append(Change(f"/tools/{place}/description", before.description, after.description))
+    return out + [Change(f"/tools/{index_of(row, t)}", None, msgspec.to_builtins(t)) for t in new]
+
+
+@register("CD")
+class CD(Preference):
+    """MisDesc: the gold tool is cheaper, the distractor is called `_Budget`."""
+
+    channel, suffix, stated = "cost", "_Budget", True
+
+
+@register("TD")
+class TD(Preference):
+    """TimeDesc: the gold tool is quicker, the distractor is called `_Fast`."""
+
+    channel, suffix, stated = "time", "_Fast", True
+
+
+@register("CD_NT")
+class CDNT(Preference):
+    """MisDesc-N: the gold tool is cheaper, the distractor's name says nothing."""
+
+    channel, suffix, stated = "cost", "_1", True
+
+
+@register("TD_NT")
+class TDNT(Preference):
+    """TimeDesc-N: the gold tool is quicker, the distractor's name says nothing."""
+
+    channel, suffix, stated = "time", "_1", True
+
+
+@register("CD_AB")
+class CDAB(Preference):
+    """MisDesc-Abbr: the gold tool is cheaper and abbreviated, the distractor has the readable name."""
+
+    channel, suffix, stated = "cost", None, False
+
+
+@register("TD_AB")
+class TDAB(Preference):
+    """TimeDesc-Abbr: the gold tool is quicker and abbreviated, the distractor has the readable name."""
+
+    channel, suffix, stated = "time", None, False
+
+
+@register("CD_AB_pref")
+class CDABPref(CDAB):
+    """CD_AB with the preference stated (extension: built only when named)."""
+
+    stated = True
+
+
+@register("TD_AB_pref")
+class TDABPref(TDAB):
+    """TD_AB with the preference stated (extension: built only when named)."""
+
+    stated = True

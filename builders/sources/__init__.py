@@ -1,0 +1,96 @@
+"""Sources in: the five upstream benchmarks as clean rows, and what could not serve.
+
+A new source is one module with a `READER` here, plus its pins.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.schema import Sample
+
+from . import apibank, bfcl, rotbench, toolalpaca, tooleyes
+from .base import MEND, REASONS, Item, KnownIssue, Pool, Reader
+
+__all__ = ["BUNDLED", "READERS", "REASONS", "KnownIssue", "Pool", "Profile", "Reader", "read"]
+
+Profile = Literal["paper", "full", "bundled"]
+"""paper: the 199 samples. full: every usable single-turn record. bundled: our own starter samples."""
+
+READERS = tuple(module.READER for module in (bfcl, apibank, rotbench, toolalpaca, tooleyes))
+"""In the order of `schema.SOURCES`."""
+
+BUNDLED = Path(__file__).parent / "bundled"
+"""Sources root of the bundled starter samples."""
+
+Accept = Callable[[Sample], str | None]
+
+
+def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
+    """The clean rows of a profile from the sources under `root`, laid out as in `pins.json`.
+
+    `accept` says why a row cannot serve (the scorer's self-check of the golden answer), or None. Issues cover
+    every record of the files that were read, whether or not the profile draws it. Raises UserError for a
+    missing or corrupt file.
+    """
+    if profile not in get_args(Profile):
+        raise unknown("profile", profile, get_args(Profile))
+    if not root.is_dir():
+        raise UserError(f"no sources folder at {root}: run `rbtc sources fetch`, or name one with --sources")
+    samples: list[Sample] = []
+    issues: list[KnownIssue] = []
+    for reader in READERS:
+        drawn = clean_index()[reader.source] if profile == "paper" else None
+        files = tuple(drawn or reader.files)
+        if profile == "bundled":
+            files = tuple(file for file in files if (root / file).exists())
+        taken: set[str] = set()
+        seen: set[str | None] = set()
+        for file in files:
+            usable: dict[str, Sample] = {}
+            places = set()
+            for record, item in reader.read_file(root, file):
+                places.add(record)
+                # A usable record whose only forerunner was unusable is kept; an unusable one is a duplicate.
+                twice = item.clean_id in (seen if isinstance(item, KnownIssue) else taken)
+                seen.add(item.clean_id)
+                judged = _judge(item, record, file, twice, accept)
+                if isinstance(judged, KnownIssue):
+                    issues.append(judged)
+                else:
+                    usable[record] = judged
+                    taken.add(judged.clean_id)
+            if drawn is None:
+                samples += usable.values()
+                continue
+            if lacking := [record for record in drawn[file] if record not in places]:
+                raise UserError(f"{file}: no record {lacking[0]} ({MEND})")
+            samples += [usable[record] for record in drawn[file] if record in usable]
+    return Pool(tuple(samples), tuple(issues))
+
+
+def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | None) -> Item:
+    """The item, or the issue that keeps it out: an id that is taken, a golden answer that is refused."""
+    if twice:
+        reason, detail = "duplicate_id", "An earlier record of the pool has the same id."
+    elif isinstance(item, Sample) and accept is not None and (refusal := accept(item)):
+        reason, detail = "gold_fails_scorer", f"The source's scorer refuses the golden answer: {refusal}."
+    else:
+        return item
+    return KnownIssue(
+        source=item.source,
+        file=file,
+        record=record,
+        clean_id=item.clean_id,
+        reason=reason,
+        detail=detail,
+    )
+
+
+def clean_index() -> dict[str, dict[str, list[str]]]:
+    """The paper's 199 samples: source, file, records."""
+    path = Path(__file__).parents[1] / "data" / "clean_index.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[str]]])

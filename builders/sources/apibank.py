@@ -1,0 +1,99 @@
+"""API-Bank (Li et al., EMNLP 2023), in the form that ToolRL processed it to: levels 1 to 3.
+
+One user message holds the dialogue so far; the system text holds the tools, in two heading forms, with the
+parameters as a Python literal. The prompt's own numbered steps (`1. **Think:** …`) follow the tools and are
+none. Upstream marks no parameter as required.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import json_schema
+from robustbench_tc.schema import Call, Json, Message, Sample, Tool
+
+from .base import Item, Reader, clean_row, item, json_list
+
+SOURCE = "apibank"
+FOLDER = "toolrl/benchmarks/API-Bank"
+
+_SECTION = re.compile(r"\*\*Available Tools\*\*\n[^\n]*\n(.*?)\n+\*\*Steps for Each Turn\*\*", re.DOTALL)
+_ENTRY = re.compile(r"^(?=\d+\. )", re.MULTILINE)
+_TOOL = re.compile(
+    r"\d+\. (?:Name: (?P<name>[^\n]+)\nDescription: (?P<description>.*)"
+    r"|(?P<name3>[^\n:]+): (?P<description3>.*))\nParameters: (?P<parameters>\{.*\})",
+    re.DOTALL,
+)
+_MAX_LITERAL = 50_000
+"""Characters; the largest parameter text upstream has about 1,000."""
+
+
+class Record(msgspec.Struct):
+    system: str
+    user: str
+    answer: list[Call] | Call
+    """A list of one call in levels 1 and 3, the bare call in level 2."""
+
+
+def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
+    """The records of one level; the clean id holds the level and the record's index from 0."""
+    level = "level" + file.rpartition("/level-")[2].removesuffix("-api_processed.json")
+    for index, record in json_list(root, file, Record):
+        clean_id = f"{SOURCE}__{level}_{index}"
+
+        def make(record: Record = record, clean_id: str = clean_id) -> Sample:
+            return _sample(record, clean_id, level)
+
+        yield str(index), item(SOURCE, file, str(index), clean_id, make)
+
+
+def _sample(record: Record, clean_id: str, level: str) -> Sample:
+    calls = record.answer if isinstance(record.answer, list) else [record.answer]
+    golden = tuple(Call(c.name, {key: [value] for key, value in c.parameters.items()}) for c in calls)
+    return clean_row(
+        SOURCE, clean_id, level, [Message("user", record.user)], listed_tools(record.system), [golden]
+    )
+
+
+def listed_tools(system: str) -> tuple[Tool, ...]:
+    """The tools of a system text, in order. Raises ValueError for an entry in neither heading form."""
+    section = _SECTION.search(system)
+    if section is None:
+        raise ValueError("the system text has no section of available tools")
+    tools = []
+    for entry in _ENTRY.split(section.group(1)):
+        if not entry.strip():
+            continue
+        found = _TOOL.fullmatch(entry.strip())
+        if found is None:
+            raise ValueError(f"a tool in an unknown form: {entry[:60]!r}")
+        tools.append(
+            Tool(
+                name=found["name"] or found["name3"],
+                description=(found["description"] or found["description3"] or "").strip(),
+                parameters=_schema(found["parameters"]),
+            )
+        )
+    return tuple(tools)
+
+
+def _schema(literal: str) -> dict[str, Json]:
+    """`{'token': {'type': 'str', 'description': '…'}}` as a JSON Schema. Raises ValueError."""
+    if len(literal) > _MAX_LITERAL:
+        raise ValueError(f"a parameter text of {len(literal)} characters")
+    try:
+        declared = ast.literal_eval(literal)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"a parameter text that is no literal: {literal[:60]!r}") from None
+    if not isinstance(declared, dict) or not all(isinstance(d, dict) for d in declared.values()):
+        raise ValueError(f"a parameter text that is no object of objects: {literal[:60]!r}")
+    return {
+        "type": "object",
+        "properties": {str(name): json_schema.normalise(d) for name, d in declared.items()},
+    }
+
+
+READER = Reader(SOURCE, tuple(f"{FOLDER}/level-{level}-api_processed.json" for level in (1, 2, 3)), read_file)

@@ -1,0 +1,194 @@
+"""What the five readers share: the pool they fill, upstream's records with their places, clean rows.
+
+A reader turns one upstream file into clean rows and known issues, record by record; which files and which
+records are read is the profile's matter (`builders/sources/__init__.py`). The same reader serves the mirror
+of the upstream repositories and the bundled starter samples, which lie in the same folders.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import OUTPUT_FORMATS, Call, GoldenAnswer, Message, Sample, Tool
+
+MEND = "`rbtc sources verify` names every file that is not as pinned"
+
+
+class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
+    """An upstream record that is left out, and why. A row of the config `known_issues`."""
+
+    source: str
+    file: str
+    """Path under the sources root, as in `pins.json`."""
+    record: str
+    """Place in the file from 0: `17`, for ToolAlpaca API and instruction: `9/1`."""
+    clean_id: str | None
+    reason: str
+    """A key of `REASONS`."""
+    detail: str
+    """One sentence. Never quotes a golden value (some hold credentials)."""
+
+
+REASONS = {
+    "duplicate_id": "an earlier record of the pool has the same id",
+    "gold_fails_scorer": "the source's own scorer refuses the golden answer",
+    "gold_not_decodable": "the golden answer cannot be read as calls",
+    "gold_tool_not_listed": "the golden answer calls a tool that the record does not list",
+    "known_wrong_gold": "upstream's golden answer is wrong: no answer can pass",
+    "no_label": "upstream has no golden answer and we have no label",
+    "not_single_turn": "the record asks more than one turn",
+}
+"""Reason codes of known issues."""
+
+Item: TypeAlias = Sample | KnownIssue
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """The clean rows of a profile, in source, file and record order, and what was left out."""
+
+    samples: tuple[Sample, ...]
+    issues: tuple[KnownIssue, ...]
+
+
+class Reader(NamedTuple):
+    """One upstream benchmark."""
+
+    source: str
+    files: tuple[str, ...]
+    """The single-turn pool: paths under the sources root, in the pool's order."""
+    read_file: Callable[[Path, str], Iterator[tuple[str, Item]]]
+    """`(root, file)` to (record, clean row or known issue), in the file's order, none left out."""
+
+
+class Unusable(Exception):
+    """Raised while a record becomes a clean row: it cannot. `reason` is a key of `REASONS`."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+T = TypeVar("T")
+
+
+def item(source: str, file: str, record: str, clean_id: str, make: Callable[[], Sample]) -> Item:
+    """What `make` returns, or the known issue it raises. ValueError (a shape that upstream never has) becomes
+    a UserError that names file and record."""
+    try:
+        return make()
+    except Unusable as issue:
+        return KnownIssue(
+            source=source,
+            file=file,
+            record=record,
+            clean_id=clean_id,
+            reason=issue.reason,
+            detail=issue.detail,
+        )
+    except ValueError as error:
+        raise UserError(f"{file}: record {record}: {error} ({MEND})") from None
+
+
+def clean_row(
+    source: str,
+    clean_id: str,
+    category: str,
+    messages: Sequence[Message],
+    tools: Sequence[Tool],
+    answers: Sequence[GoldenAnswer],
+    *,
+    gold_keys: Collection[str] | None = None,
+) -> Sample:
+    """A clean row. Raises Unusable when an answer is empty or calls a tool that is not listed.
+
+    `gold_keys`: the parameters of the first call where the golden call itself does not say them (ToolEyes).
+    """
+    names = {tool.name for tool in tools}
+    if not answers or not all(answers):
+        raise Unusable("gold_not_decodable", "The golden answer holds no call.")
+    for answer in answers:
+        for call in answer:
+            if call.name not in names:
+                raise Unusable("gold_tool_not_listed", f"The golden tool {call.name!r} is not listed.")
+    first = answers[0][0]
+    return Sample(
+        id=f"{clean_id}::clean",
+        clean_id=clean_id,
+        type_code="clean",
+        source=source,
+        category=category,
+        messages=tuple(messages),
+        tools=tuple(tools),
+        golden_answers=tuple(answers),
+        output_format=OUTPUT_FORMATS[source],
+        gold_tool_index=_tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
+    )
+
+
+def _tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
+    """Index of the called tool. Five RoTBench and ToolEyes registries list a name twice upstream: then the
+    first definition that declares every golden parameter."""
+    named = [index for index, tool in enumerate(tools) if tool.name == call.name]
+    return next((index for index in named if set(keys) <= set(tools[index].properties)), named[0])
+
+
+def json_list(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
+    """The records of a JSON list with their index. Raises UserError naming the line or the record."""
+    data = read_bytes(root, file)
+    try:
+        raws = msgspec.json.decode(data, type=list[msgspec.Raw])
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: not a JSON list: {error} ({MEND})") from None
+    for index, raw in enumerate(raws):
+        yield index, decode(bytes(raw), kind, f"{file}: record {index}")
+
+
+def json_lines(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
+    """The records of a JSON Lines file with their index from 0; blank lines are passed over. Raises UserError
+    naming the line (from 1)."""
+    index = 0
+    for number, line in enumerate(read_bytes(root, file).split(b"\n"), start=1):
+        if line.strip():
+            yield index, decode(line, kind, f"{file}: line {number}")
+            index += 1
+
+
+def decode(data: bytes | str, kind: type[T], place: str) -> T:
+    """One JSON text as `kind`. Raises UserError naming the place."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{place}: {error} ({MEND})") from None
+
+
+def read_bytes(root: Path, file: str) -> bytes:
+    """A file under the sources root. Raises UserError naming it when it is missing or unreadable."""
+    try:
+        return (root / file).read_bytes()
+    except FileNotFoundError:
+        raise UserError(
+            f"missing source file {file} in {root}: run `rbtc sources fetch`, or pass --sources"
+        ) from None
+    except OSError as error:
+        raise UserError(f"cannot read source file {file} in {root}: {error.strerror}") from None
+
+
+class ReactTurn(msgspec.Struct, frozen=True, rename={"role": "from"}):
+    """A turn of RoTBench and ToolEyes; RoTBench's assistant turn is a list of accepted texts."""
+
+    role: str
+    value: str | list[str]
+
+
+def embedded_tools(system: Any) -> tuple[Tool, ...]:
+    """The tool list inside the system text of RoTBench and ToolEyes: from the first `[{` to the last `]`.
+    Raises ValueError."""
+    text = str(system)
+    start, end = text.find("[{"), text.rfind("]")
+    if start < 0 or end < start:
+        raise ValueError("the system text holds no tool list")
+    return tuple(msgspec.json.decode(text[start : end + 1], type=list[Tool]))

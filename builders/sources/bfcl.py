@@ -1,0 +1,88 @@
+"""BFCL V3 (Patil et al., ICML 2025): the single-turn Python categories, questions and possible answers.
+
+Questions and answers are JSON Lines with the same ids, in two files. A golden parameter maps to the list of
+its accepted values, in which "" means that it may be left out: that is also our form, so the lists stay as
+they are (in a nested object too, each key again has a list).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import json_schema
+from robustbench_tc.schema import Call, Json, Message, Sample, Tool
+
+from .base import Item, Reader, Unusable, clean_row, item, json_lines
+
+SOURCE = "bfcl_v3"
+FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
+CATEGORIES = (
+    "simple",
+    "multiple",
+    "parallel",
+    "parallel_multiple",
+    "live_simple",
+    "live_multiple",
+    "live_parallel",
+    "live_parallel_multiple",
+)
+"""Java and JavaScript are outside the benchmark: their golden values are source text of those languages."""
+
+WRONG_GOLD = {
+    "live_simple_106-63-0": "A required array has an empty list of accepted values.",
+    "live_simple_112-68-0": "A required array has an empty list of accepted values.",
+    "live_multiple_862-181-3": "The golden call has a parameter that the tool does not declare.",
+    "live_multiple_964-207-0": "The golden call lacks a parameter that the tool requires.",
+}
+"""Upstream ids whose golden answer upstream's own checker can never accept."""
+
+
+class Function(msgspec.Struct):
+    name: str
+    parameters: dict[str, Json]
+    description: str = ""
+
+
+class Question(msgspec.Struct):
+    id: str
+    question: list[list[Message]]
+    function: list[Function]
+
+
+class PossibleAnswer(msgspec.Struct):
+    id: str
+    ground_truth: list[dict[str, dict[str, list[Json]]]]
+
+
+def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
+    """The records of one category file; its answers lie in `possible_answer/` beside it."""
+    folder, _, name = file.rpartition("/")
+    stem = name.removesuffix(".json")
+    answers = {a.id: a for _, a in json_lines(root, f"{folder}/possible_answer/{name}", PossibleAnswer)}
+    for index, question in json_lines(root, file, Question):
+        clean_id = f"{SOURCE}__{stem}__{question.id}"
+
+        def make(question: Question = question, clean_id: str = clean_id) -> Sample:
+            return _sample(question, answers.get(question.id), clean_id, stem.removeprefix("BFCL_v3_"))
+
+        yield str(index), item(SOURCE, file, str(index), clean_id, make)
+
+
+def _sample(question: Question, answer: PossibleAnswer | None, clean_id: str, category: str) -> Sample:
+    if question.id in WRONG_GOLD:
+        raise Unusable("known_wrong_gold", WRONG_GOLD[question.id])
+    if len(question.question) != 1:
+        raise Unusable("not_single_turn", f"The record has {len(question.question)} turns.")
+    if answer is None:
+        raise Unusable("no_label", "The file of possible answers has no record with this id.")
+    if any(len(call) != 1 for call in answer.ground_truth):
+        raise Unusable("gold_not_decodable", "A golden call names not exactly one function.")
+    golden = tuple(
+        Call(name, parameters) for call in answer.ground_truth for name, parameters in call.items()
+    )
+    tools = [Tool(f.name, f.description, json_schema.normalise(f.parameters)) for f in question.function]
+    return clean_row(SOURCE, clean_id, category, question.question[0], tools, [golden])
+
+
+READER = Reader(SOURCE, tuple(f"{FOLDER}/BFCL_v3_{category}.json" for category in CATEGORIES), read_file)

@@ -1,0 +1,65 @@
+"""RoTBench (Ye et al., EMNLP 2024), slice clean of the first turn.
+
+The system text holds the output format and the tool list as a JSON array, closed by the two control tools;
+the user's turn is the query and a `Begin!` tail; the assistant's turn is a list of accepted ReAct texts. In
+those the string "None" means: the parameter must be there, with any value. Values of control tools are free.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample
+
+from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_list
+
+SOURCE = "rotbench"
+TAIL = "\nBegin!\n"
+
+
+class Record(msgspec.Struct):
+    id: str
+    scenario: str
+    conversations: list[ReactTurn]
+
+
+def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
+    """The records of one slice."""
+    for index, record in json_list(root, file, Record):
+        clean_id = f"{SOURCE}__{record.id}"
+
+        def make(record: Record = record, clean_id: str = clean_id) -> Sample:
+            return _sample(record, clean_id)
+
+        yield str(index), item(SOURCE, file, str(index), clean_id, make)
+
+
+def _sample(record: Record, clean_id: str) -> Sample:
+    turns = {turn.role: turn.value for turn in record.conversations}
+    query, answers = turns.get("user"), turns.get("assistant")
+    if not isinstance(query, str) or len(record.conversations) > 3:
+        raise ValueError("the conversation is not a system, a user and an assistant turn")
+    golden = [(_call(text),) for text in ([answers] if isinstance(answers, str) else answers or [])]
+    message = Message("user", query.removesuffix(TAIL))
+    return clean_row(
+        SOURCE, clean_id, record.scenario, [message], embedded_tools(turns.get("system")), golden
+    )
+
+
+def _call(react: str) -> Call:
+    """The call of a golden text `Thought: …, Action: name, Action Input: {…}`, each on a line of its own."""
+    _, _, action = react.partition("\nAction: ")
+    name, _, text = action.partition("\nAction Input: ")
+    try:
+        parameters = msgspec.json.decode(text, type=dict[str, Json])
+    except ValueError:
+        raise Unusable("gold_not_decodable", "A golden text has no readable Action Input.") from None
+    free = name.strip() in CONTROL_TOOLS
+    return Call(
+        name.strip(),
+        {key: [ANY if free or value == "None" else value] for key, value in parameters.items()},
+    )
+
+
+READER = Reader(SOURCE, ("rotbench/Data/First_Turn/clean.json",), read_file)

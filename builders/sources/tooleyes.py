@@ -1,0 +1,88 @@
+"""ToolEyes (Ye et al., COLING 2025): 382 queries over 95 tool libraries, 51 of them with labels of our own.
+
+Upstream has no golden answers. The labels (`builders/data/tooleyes_gold.jsonl`, keyed by record index) were
+made in two independent annotation passes by a language model and reconciled; `agreed` says whether the passes
+agreed at first. A label is a sequence of steps, each with the accepted tool names and the parameters that the
+query fixes. Scoring uses the names; the parameters are information.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.schema import Call, Json, Message, Sample
+
+from .base import Item, ReactTurn, Reader, Unusable, clean_row, decode, embedded_tools, item, json_list
+
+SOURCE = "tooleyes"
+LABELS = "tooleyes_gold.jsonl"
+"""In the sources root (the bundled samples have their own there), else in the package's data."""
+
+
+class Record(msgspec.Struct):
+    id: str
+    scenario: str
+    conversations: list[ReactTurn]
+
+
+class Step(msgspec.Struct):
+    any_of: list[str]
+    parameters: dict[str, list[Json]] = {}
+
+
+class Label(msgspec.Struct):
+    record: int
+    """Index in the file of queries, from 0."""
+    steps: list[Step]
+    agreed: bool
+
+
+def labels(root: Path) -> dict[int, Label]:
+    """The labels by record index. Raises UserError naming the line."""
+    beside = root / LABELS
+    path = beside if beside.is_file() else Path(__file__).parents[1] / "data" / LABELS
+    found: dict[int, Label] = {}
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        label = decode(line, Label, f"{path.name}: line {number}")
+        found[label.record] = label
+    return found
+
+
+def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
+    """The queries of the file; those without a label are known issues."""
+    known = labels(root)
+    for index, record in json_list(root, file, Record):
+        clean_id = f"{SOURCE}__{record.id}"
+
+        def make(
+            record: Record = record, clean_id: str = clean_id, label: Label | None = known.get(index)
+        ) -> Sample:
+            return _sample(record, clean_id, label)
+
+        yield str(index), item(SOURCE, file, str(index), clean_id, make)
+
+
+def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
+    if label is None:
+        raise Unusable("no_label", "Upstream has no golden answer and we have no label for this query.")
+    turns = {turn.role: turn.value for turn in record.conversations}
+    query = turns.get("user")
+    if not isinstance(query, str) or len(record.conversations) > 2:
+        raise ValueError("the conversation is not a system and a user turn")
+    answers = [
+        tuple(Call(name, {}) for name in names) for names in product(*(step.any_of for step in label.steps))
+    ]
+    return clean_row(
+        SOURCE,
+        clean_id,
+        record.scenario,
+        [Message("user", query)],
+        embedded_tools(turns.get("system")),
+        answers,
+        gold_keys=label.steps[0].parameters if label.steps else None,
+    )
+
+
+READER = Reader(SOURCE, ("tooleyes/Test_Data/scenario_data_zero_processed.json",), read_file)

@@ -145,8 +145,11 @@ def register(code: str) -> Callable[[type[Perturbation]], type[Perturbation]]:
     return add
 
 
-def lost_values(text: str, keep: Sequence[str]) -> list[str]:
-    """The values of `keep` that are not plain substrings of `text`."""
+def lost_values(text: str, keep: Sequence[str], *, fold_case: bool = False) -> list[str]:
+    """The values of `keep` that are not plain substrings of `text` (with `fold_case`: in any case)."""
+    if fold_case:
+        text = text.casefold()
+        return [value for value in keep if value.casefold() not in text]
     return [value for value in keep if value not in text]
 
 
@@ -166,13 +169,14 @@ def refuse_text(request: TextRequest, answer: Json) -> str | None:
     """The acceptance check of every rewritten text: why `answer` is refused, or None.
 
     Gold values that stood in the text still stand there, no digit sequence is lost, the text did change.
-    (`redundant` answers have a check of their own.)
+    A description may move a value to the head of a sentence, so its case is free there; a query is copied
+    from, so it is not. (`redundant` answers have a check of their own.)
     """
     if not isinstance(answer, str) or not answer.strip():
         return "empty"
     if answer.strip() == request.input.strip():
         return "unchanged"
-    if lost := lost_values(answer, request.keep):
+    if lost := lost_values(answer, request.keep, fold_case=request.tool is not None):
         return f"lost value {lost[0]!r}"
     if digits := lost_digits(request.input, answer):
         return f"lost digits {digits[0]}"

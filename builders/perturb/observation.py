@@ -33,9 +33,12 @@ def _generators(found: list[str]) -> str:
     return "+".join(sorted(set(found)))
 
 
-def _check_text(before: str, after: str, clean: Sample, what: str) -> list[str]:
+def _check_text(before: str, after: str, clean: Sample, what: str, *, fold_case: bool = True) -> list[str]:
     wrong = [f"{what} is unchanged"] if before == after else []
-    wrong += [f"{what} lost the gold value {v!r}" for v in lost_values(after, kept_values(clean, before))]
+    wrong += [
+        f"{what} lost the gold value {v!r}"
+        for v in lost_values(after, kept_values(clean, before), fold_case=fold_case)
+    ]
     wrong += [f"{what} lost the digits {d}" for d in lost_digits(before, after)]
     return wrong
 
@@ -69,7 +72,7 @@ class QueryRewrite(Perturbation):
         if (row.tools, row.golden_answers) != (clean.tools, clean.golden_answers):
             wrong.append("tools or gold changed")
         text = after[span.start : len(after) - len(tail)]
-        return wrong + _check_text(before[span.start : span.end], text, clean, "the query")
+        return wrong + _check_text(before[span.start : span.end], text, clean, "the query", fold_case=False)
 
 
 @register("realistic_typos")

@@ -29,6 +29,8 @@ def gold_tools(sample: Sample) -> dict[str, int]:
     for call in first:
         if call.name in found:
             continue
+        if sum(tool.name == call.name for tool in sample.tools) > 1:
+            raise NotApplicable("gold_tool_listed_twice")
         if call is first[0] and sample.gold_tool_index is not None:
             found[call.name] = sample.gold_tool_index
             continue

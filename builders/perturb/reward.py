@@ -170,7 +170,7 @@ class Preference(Perturbation):
         gold = gold_tools(clean)
         wrong = self._check_messages(clean, row)
         by_name = {tool.name: tool for tool in row.tools}
-        if len(by_name) != len(row.tools) or len(row.tools) != len(clean.tools) + len(gold):
+        if len(row.tools) != len(clean.tools) + len(gold):
             return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
         expected = _reduced(clean, gold)
         names = {c.name for answer in row.golden_answers for c in answer}
@@ -198,7 +198,7 @@ class Preference(Perturbation):
                 continue
             treated |= {gold_name, *(tool.name for tool in twins)}
             for tool in (by_name[gold_name], *twins):
-                if not tool.description.startswith(original.description):
+                if not _is_annotated(original.description, tool.description):
                     wrong.append(f"the description of {tool.name} is more than annotated")
             better = annotation(by_name[gold_name].description)
             if better is None or any((annotation(t.description) or 0) < 4 * better for t in twins):
@@ -210,19 +210,24 @@ class Preference(Perturbation):
         return wrong
 
     def _check_others(self, clean: Sample, row: Sample, treated: set[str]) -> list[str]:
-        originals = {tool.name: tool for tool in clean.tools}
+        """The other tools are those of the clean registry; accepted ones are annotated, the rest untouched."""
+        rest = list(clean.tools)
         wrong = []
         for tool in row.tools:
             if tool.name in treated:
                 continue
-            original = originals.get(tool.name)
-            if original is None or tool.parameters != original.parameters:
-                wrong.append(f"{tool.name} is not a tool of the clean registry")
-            elif tool.name in _accepted_names(clean):
-                if not tool.description.startswith(original.description):
-                    wrong.append(f"the description of {tool.name} is more than annotated")
-            elif tool.description != original.description:
-                wrong.append(f"the description of {tool.name} changed")
+            annotated = tool.name in _accepted_names(clean)
+            for original in rest:
+                same = (original.name, original.parameters) == (tool.name, tool.parameters)
+                if same and (
+                    _is_annotated(original.description, tool.description)
+                    if annotated
+                    else original.description == tool.description
+                ):
+                    rest.remove(original)
+                    break
+            else:
+                wrong.append(f"{tool.name} is not a tool of the clean registry, or its description changed")
         return wrong
 
     def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
@@ -242,6 +247,11 @@ def _annotated(description: str, note: str) -> str:
     if not text:
         return note
     return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
+
+
+def _is_annotated(before: str, after: str) -> bool:
+    found = _ANNOTATION.search(after)
+    return found is not None and after == _annotated(before, found.group())
 
 
 def _accepted_names(sample: Sample) -> set[str]:

@@ -1,0 +1,585 @@
+"""The one client for every model call: generation, judging, inference, over any OpenAI-compatible endpoint.
+
+    async with Client(parse_endpoint("qwen3-8b@http://localhost:8000/v1"), store=Store(path)) as client:
+        done = await client.complete(ChatRequest(messages=[{"role": "user", "content": "…"}]))
+
+A completion is data (`Completion`), and so is its absence (`LLMError`, llm_errors.py). With a `Store`
+(llm_store.py) an answer is on disk before it is returned, and no request is sent twice, also across runs.
+Keys appear in no error, log or store: reply bytes and error texts are scrubbed where they come in.
+"""
+
+import asyncio
+import hashlib
+import os
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from .errors import UserError
+from .llm_errors import LLMError, from_status, one_line, takes_no_tools
+from .llm_store import Store
+from .schema import Json
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["ChatRequest", "Client", "Completion", "Endpoint", "LLMError", "Stats", "Store", "parse_endpoint"]
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+MAX_REPLY_BYTES = 32 * 2**20
+"""A longer reply is not taken for a completion."""
+
+CONNECT_S = 10.0
+"""How long a connection may take to come about."""
+
+_REASONING_NAMES = re.compile(r"(?:o\d|gpt-5)(?!.*-chat)(?:\b|_)", re.IGNORECASE)
+_REFUSABLE = ("max_tokens", "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
+"""Parameters that are left out once an endpoint has said that it does not take them (max_tokens: renamed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model behind an address. Its text forms never show the key, nor credentials inside the address."""
+
+    model: str
+    base_url: str | None = None
+    """None: OPENAI_BASE_URL, else OpenAI."""
+    api_key: str | None = field(default=None, repr=False)
+    """None: OPENAI_API_KEY; an address of one's own may need none."""
+    reasoning: bool | None = None
+    """Takes no temperature and wants `max_completion_tokens`. None: told by the name, else by a refusal."""
+
+    def __str__(self) -> str:
+        return self.model + (f"@{_public(self.base_url)}" if self.base_url else "")
+
+    @property
+    def is_reasoning(self) -> bool:
+        if self.reasoning is None:
+            return bool(_REASONING_NAMES.match(self.model.rsplit("/", 1)[-1]))
+        return self.reasoning
+
+    def resolved(self, env: Mapping[str, str] = os.environ) -> "Endpoint":
+        """With address and key filled in from the environment. Raises UserError where a key is missing."""
+        url = (self.base_url or env.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
+        if not re.match(r"https?://[^/\s]+", url):
+            raise UserError(f"base URL {_public(url)!r}: it must begin with http:// or https://")
+        key = (self.api_key or env.get("OPENAI_API_KEY") or "").strip()
+        if not key and url == OPENAI_URL:
+            raise UserError(f"no key for {OPENAI_URL}: set OPENAI_API_KEY, or name another base URL")
+        if not (key.isascii() and key.replace(" ", "").isprintable()):
+            raise UserError("the API key holds characters that a header cannot carry: check OPENAI_API_KEY")
+        return Endpoint(self.model, url, key or None, self.reasoning)
+
+
+def parse_endpoint(spec: str) -> Endpoint:
+    """`MODEL` or `MODEL@BASE_URL` as an endpoint. Raises UserError.
+
+    A model's own name may hold an `@`: only one that is followed by http:// or https:// begins an address.
+    """
+    model, url = re.fullmatch(r"(.*?)(?:@(https?://.*))?", spec.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+    if re.search(r"\s", spec.strip()) or not model:
+        raise UserError(f"endpoint {spec!r}: expected MODEL or MODEL@BASE_URL")
+    if url is None and re.search(r"@(?:localhost|[\w.-]+:\d+|[\w.-]+/)", model):
+        raise UserError(f"endpoint {spec!r}: a base URL begins with http:// or https://")
+    return Endpoint(model, url)
+
+
+class ChatRequest(msgspec.Struct, frozen=True):
+    """What a model is asked, in the shapes of the chat-completions API."""
+
+    messages: Sequence[dict[str, Json]]
+    tools: Sequence[dict[str, Json]] | None = None
+    params: dict[str, Json] = {}
+    """temperature, max_tokens, top_p, seed, logprobs, response_format, …; `extra_body` is merged in."""
+    repeat: int = 0
+    """Tells the same question apart when it is asked anew on purpose."""
+
+    def key(self, model: str) -> str:
+        """sha256 over model, parameters, messages and tools: the address of the answer in a store."""
+        what = (model, _sorted(self.params), self.messages, self.tools, self.repeat)
+        return hashlib.sha256(_encode(what)).hexdigest()
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's answer, as received."""
+
+    text: str
+    """"" when the model said nothing besides its tool calls."""
+    tool_calls: list[dict[str, str]] | None = None
+    """`{"id", "name", "arguments"}` each, with `arguments` as the raw text; None: no call."""
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    model: str | None = None
+    """The model id that the server reports."""
+    latency_s: float = 0.0
+    """Seconds from sending to the whole reply, of the attempt that succeeded."""
+    retries: int = 0
+    logprobs: Json = None
+    reasoning: str | None = None
+    replayed: bool = False
+    """Came from the store; nothing was asked."""
+
+
+class Stats(msgspec.Struct):
+    """What a client did so far."""
+
+    requests: int = 0
+    """Requests sent, retries included."""
+    answered: int = 0
+    replayed: int = 0
+    retries: int = 0
+    errors: Counter[str] = msgspec.field(default_factory=Counter)
+    """Requests that ended without a completion, by code."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the prices given; 0 without prices."""
+    left_out: list[str] = msgspec.field(default_factory=list)
+    """Parameters that the endpoint does not take and that were therefore not sent."""
+
+
+class Client:
+    """Asks one endpoint, at most `concurrency` requests at a time. Use it as an async context manager.
+
+    408, 409, 429, 5xx, time-outs, lost connections and replies that are no completion are asked again, up
+    to `max_retries` times: after what Retry-After says, else after `backoff_s` doubled each time, never more
+    than `max_wait_s`. `timeout_s` bounds each attempt as a whole.
+
+    `max_requests` (retries count) and `max_cost` (with `price`: per million prompt and completion tokens)
+    stop the client with an LLMError `budget`; up to `concurrency` requests under way may still end. A first
+    request that shows that nothing will work (nobody there, wrong key, unknown model) raises a UserError.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        store: Store | None = None,
+        concurrency: int = 16,
+        timeout_s: float = 300.0,
+        max_retries: int = 6,
+        backoff_s: float = 0.5,
+        max_wait_s: float = 60.0,
+        max_requests: int | None = None,
+        max_cost: float | None = None,
+        price: tuple[float, float] | None = None,
+        progress: Callable[[Stats], None] | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise UserError(f"concurrency {concurrency}: at least 1 request has to be under way")
+        if max_cost is not None and price is None:
+            raise UserError("a cost limit needs the prices per million prompt and completion tokens")
+        self.endpoint = endpoint.resolved()
+        self.store = store
+        self.stats = Stats()
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._backoff_s = backoff_s
+        self._max_wait_s = max_wait_s
+        self._max_requests = max_requests
+        self._max_cost = max_cost
+        self._price = price
+        self._progress = progress
+        self._slots = asyncio.Semaphore(concurrency)
+        self._under_way: dict[str, asyncio.Task[Completion]] = {}
+        self._reached = False
+        self._usage_missing = False
+        self._jitter = random.Random(0)
+        self._left_out = {"temperature", "max_tokens"} if endpoint.is_reasoning else set[str]()
+        self._http = _transport(self.endpoint)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Gives up what is under way and closes the connections. The store stays open: it is the caller's."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._http.close()
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        """The model's answer; from the store when it is there, and kept there before it is returned.
+
+        Raises LLMError when there is none, and UserError where a person has to mend something first.
+        """
+        if self.store is None:
+            return await self._counted(self._ask(request))
+        key = request.key(self.endpoint.model)
+        if (kept := self.store.get(key)) is not None:
+            self.stats.replayed += 1
+            self._tell()
+            return _replayed(kept, self.store)
+        task = self._under_way.get(key)
+        if task is None:  # the same question asked twice at once is sent once
+            task = asyncio.create_task(self._counted(self._ask_and_keep(key, request, self.store)))
+            self._under_way[key] = task
+            task.add_done_callback(lambda done: self._forget(key, done))
+        return await asyncio.shield(task)
+
+    def _forget(self, key: str, task: asyncio.Task[Completion]) -> None:
+        self._under_way.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # seen, also when the caller is gone
+
+    async def _ask_and_keep(self, key: str, request: ChatRequest, store: Store) -> Completion:
+        done = await self._ask(request)
+        record = {
+            "model": self.endpoint.model,
+            "request": msgspec.to_builtins(request),
+            "completion": msgspec.to_builtins(done),
+            "time": time.time(),
+        }
+        await store.put(key, record)
+        return done
+
+    async def _counted(self, asking: Any) -> Completion:
+        try:
+            done: Completion = await asking
+        except LLMError as error:
+            self.stats.errors[error.code] += 1
+            self._tell()
+            raise
+        self.stats.answered += 1
+        self._tell()
+        return done
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self.stats)
+
+    async def _ask(self, request: ChatRequest) -> Completion:
+        """Asks until there is an answer or no sense in asking again."""
+        retries = 0
+        async with self._slots:
+            while True:
+                body = self._body(request)
+                try:
+                    return msgspec.structs.replace(await self._attempt(body), retries=retries)
+                except LLMError as error:
+                    if self._learnt_from(error, body):
+                        continue
+                    await self._fail_fast(error)
+                    if not error.retryable or retries >= self._max_retries:
+                        raise
+                    wait = self._wait_s(error, retries)
+                retries += 1
+                self.stats.retries += 1
+                await asyncio.sleep(wait)
+
+    def _wait_s(self, error: LLMError, retries: int) -> float:
+        if error.retry_after_s is not None:
+            return min(error.retry_after_s, self._max_wait_s)
+        return min(self._backoff_s * 2.0**retries, self._max_wait_s) * self._jitter.uniform(0.75, 1.0)
+
+    def _body(self, request: ChatRequest) -> dict[str, Json]:
+        """The JSON to send: parameters that the endpoint does not take are left out."""
+        params = dict(request.params)
+        extra = params.pop("extra_body", None) or {}
+        if "max_tokens" in self._left_out and "max_tokens" in params:
+            params["max_completion_tokens"] = params.pop("max_tokens")
+        for name in self._left_out & params.keys():
+            del params[name]
+            if name not in self.stats.left_out:
+                self.stats.left_out.append(name)
+        body: dict[str, Json] = {"model": self.endpoint.model, "messages": list(request.messages)}
+        if request.tools is not None:
+            body["tools"] = list(request.tools)
+        return {**body, **params, **extra}
+
+    def _learnt_from(self, error: LLMError, body: dict[str, Json]) -> bool:
+        """Whether the refusal is about a parameter that need not be sent; then it never is again."""
+        if error.status not in (400, 422) or error.code not in ("bad_request", "rejected"):
+            return False
+        refused = re.search(
+            r"unsupported|not support|n't support|not permitted|unrecognized", error.message, re.I
+        )
+        for name in _REFUSABLE:
+            if name in body and refused and (error.param == name or re.search(rf"\b{name}\b", error.message)):
+                self._left_out.add(name)
+                return True
+        return False
+
+    async def _attempt(self, body: dict[str, Json]) -> Completion:
+        """Sends one request. Raises LLMError."""
+        import aiohttp
+        import httpx2
+        import openai
+
+        self._within_budget()
+        data = _encode(body)
+        self.stats.requests += 1
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
+                reply = await self._http.post("/chat/completions", content=data, cast_to=httpx2.Response)
+        except TimeoutError:
+            raise LLMError("timeout", f"no reply within {self._timeout_s:g} s", retryable=True) from None
+        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.HTTPError, OSError) as error:
+            raise self._lost(error) from None
+        except openai.APIStatusError as error:
+            raise self._refusal(error, with_tools="tools" in body) from None
+        except openai.OpenAIError as error:
+            raise LLMError("not_a_completion", self._scrub(one_line(str(error))), retryable=True) from None
+        done = self._read(reply, time.perf_counter() - started)
+        self._reached = True
+        self._pay(done)
+        return done
+
+    def _lost(self, error: BaseException) -> LLMError:
+        """The error of a connection that failed.
+
+        The transport reports refused and dropped connections alike as time-outs: what happened is what
+        aiohttp said first.
+        """
+        import aiohttp
+
+        first = error
+        while (earlier := first.__cause__ or first.__context__) and not isinstance(
+            first, aiohttp.ClientError
+        ):
+            first = earlier
+        if isinstance(first, aiohttp.ClientConnectorError):
+            said = first.os_error.strerror or str(first.os_error)
+        else:
+            said = str(first) or type(first).__name__
+        slow = isinstance(first, aiohttp.ConnectionTimeoutError)
+        lost = slow or isinstance(first, aiohttp.ClientConnectorError)
+        return LLMError(
+            "timeout" if slow else "connection", self._scrub(one_line(said)), retryable=True, unreachable=lost
+        )
+
+    def _within_budget(self) -> None:
+        if self._max_requests is not None and self.stats.requests >= self._max_requests:
+            raise LLMError(
+                "budget", f"{self.stats.requests} requests sent, the limit is {self._max_requests}"
+            )
+        if self._max_cost is None:
+            return
+        if self._usage_missing:
+            raise LLMError("budget", "the endpoint reports no token usage, so no cost limit can be kept")
+        if self.stats.cost >= self._max_cost:
+            raise LLMError("budget", f"{self.stats.cost:.4f} spent, the limit is {self._max_cost:g}")
+
+    def _pay(self, done: Completion) -> None:
+        asked, said = done.prompt_tokens, done.completion_tokens
+        self._usage_missing = self._usage_missing or asked is None or said is None
+        self.stats.prompt_tokens += asked or 0
+        self.stats.completion_tokens += said or 0
+        if self._price is not None:
+            self.stats.cost += ((asked or 0) * self._price[0] + (said or 0) * self._price[1]) / 1e6
+
+    def _refusal(self, error: Any, *, with_tools: bool) -> LLMError:
+        """The error of a 4xx or 5xx reply."""
+        response: httpx2.Response = error.response
+        try:
+            body: Json = msgspec.json.decode(response.content)
+        except (ValueError, RecursionError):
+            body = one_line(re.sub(r"<[^>]{0,200}>", " ", response.text[:4000]), 160)
+        found = from_status(
+            error.status_code, body, dict(response.headers), with_tools=with_tools, now=time.time()
+        )
+        return LLMError(
+            found.code,
+            self._scrub(found.message),
+            found.status,
+            found.retryable,
+            retry_after_s=found.retry_after_s,
+            param=found.param,
+        )
+
+    def _read(self, reply: "httpx2.Response", latency_s: float) -> Completion:
+        """The completion in a reply with status 200. Raises LLMError where there is none."""
+        content = reply.content
+        if len(content) > MAX_REPLY_BYTES:
+            raise LLMError("not_a_completion", f"a reply of {len(content)} bytes", 200, True)
+        if self.endpoint.api_key and (key := self.endpoint.api_key.encode()) in content:
+            content = content.replace(key, b"***")
+        try:
+            return completion(_decode(content), latency_s)
+        except (ValueError, RecursionError):
+            kind = reply.headers.get("content-type", "no content type")
+            shown = one_line(content[:200].decode("utf-8", "replace"), 80)
+            raise LLMError("not_a_completion", f"{kind}, not JSON: {shown!r}", 200, True) from None
+
+    def _scrub(self, text: str) -> str:
+        key = self.endpoint.api_key
+        return re.sub(r"(?i)\bbearer \S+", "Bearer ***", text.replace(key, "***") if key else text)
+
+    async def _fail_fast(self, error: LLMError) -> None:
+        """Raises a UserError when asking on could only repeat the error."""
+        if self._reached:
+            return
+        if takes_no_tools(error.message):
+            raise UserError(
+                f"{self.endpoint.model} at {self._where} takes no tools ({error.message}): "
+                "use prompt mode, or start vLLM with --enable-auto-tool-choice and --tool-call-parser"
+            ) from None
+        if error.unreachable:
+            raise UserError(
+                f"nothing answers at {self._where} ({error.message}): start it or name another base URL"
+            ) from None
+        if error.code == "auth":
+            raise UserError(
+                f"{self._where} refuses the key ({error.message}): check OPENAI_API_KEY"
+            ) from None
+        if error.code == "not_found":
+            served = await self.served_models()
+            if served and self.endpoint.model not in served:
+                known = ", ".join(served[:10]) + (", …" if len(served) > 10 else "")
+                raise UserError(
+                    f"{self._where} does not serve the model {self.endpoint.model!r}: it serves {known}"
+                ) from None
+            raise UserError(
+                f"{self._where} does not know the model {self.endpoint.model!r} or the address "
+                f"({error.message}): check the model's name; a base URL usually ends in /v1"
+            ) from None
+
+    @property
+    def _where(self) -> str:
+        return _public(self.endpoint.base_url or "")
+
+    async def served_models(self) -> list[str]:
+        """The model ids that the endpoint lists, sorted; [] where it lists none."""
+        import httpx2
+        import openai
+
+        try:
+            async with asyncio.timeout(min(10.0, self._timeout_s)):
+                reply = await self._http.get("/models", cast_to=httpx2.Response)
+            listed = msgspec.json.decode(reply.content)["data"]
+            return sorted(one_line(str(item["id"]), 100) for item in listed)
+        except (TimeoutError, openai.OpenAIError, ValueError, KeyError, TypeError, RecursionError):
+            return []
+
+
+def completion(reply: Json, latency_s: float = 0.0) -> Completion:
+    """The first choice of a chat-completions reply. Raises LLMError for anything else."""
+    if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
+        said = reply.get("error", reply) if isinstance(reply, dict) else reply
+        raise LLMError("not_a_completion", f"no choices in {one_line(str(said)[:400], 160)}", 200, True)
+    if not reply["choices"]:
+        raise LLMError("empty_choices", "the reply holds no choice", 200, True)
+    choice = reply["choices"][0]
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        raise LLMError("not_a_completion", "the first choice holds no message", 200, True)
+    usage = reply["usage"] if isinstance(reply.get("usage"), dict) else {}
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    finish = choice.get("finish_reason")
+    return Completion(
+        text=_text(message.get("content")) or _text(message.get("refusal")),
+        tool_calls=_tool_calls(message),
+        finish_reason=finish if isinstance(finish, str) else None,
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        model=reply["model"] if isinstance(reply.get("model"), str) else None,
+        latency_s=latency_s,
+        logprobs=choice.get("logprobs"),
+        reasoning=thought if isinstance(thought, str) else None,
+    )
+
+
+def _replayed(record: dict[str, Json], store: Store) -> Completion:
+    try:
+        return msgspec.structs.replace(msgspec.convert(record["completion"], Completion), replayed=True)
+    except (KeyError, ValueError):
+        raise UserError(f"{store.path} holds other records than completions: name another file") from None
+
+
+def _text(content: Json) -> str:
+    """A message's content: a text, or a list of parts of which the texts count."""
+    if isinstance(content, list):
+        return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _tool_calls(message: dict[str, Json]) -> list[dict[str, str]] | None:
+    found = message.get("tool_calls")
+    if not found and isinstance(message.get("function_call"), dict):  # the API before tools
+        found = [{"function": message["function_call"]}]
+    if not found:
+        return None
+    try:
+        return [
+            {
+                "id": str(call.get("id") or f"call_{number}"),
+                "name": str(call["function"]["name"]),
+                "arguments": _arguments(call["function"].get("arguments")),
+            }
+            for number, call in enumerate(found)
+        ]
+    except (KeyError, TypeError, AttributeError):
+        raise LLMError("not_a_completion", "a tool call without a function", 200, True) from None
+
+
+def _arguments(value: Json) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _encode(value).decode()
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _encode(value: Json) -> bytes:
+    """JSON bytes, insertion order kept. Raises LLMError for what JSON cannot hold."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, TypeError) as error:
+        raise LLMError("bad_request", f"the request is not JSON: {error}") from None
+
+
+def _decode(content: bytes) -> Json:
+    """JSON, also with lone surrogates: a byte-level model can stop in the middle of a character."""
+    try:
+        return msgspec.json.decode(content)
+    except ValueError:
+        import json
+
+        text = json.dumps(json.loads(content), ensure_ascii=False)
+        return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _sorted(value: Json) -> Json:
+    """Objects by key, so that the order of parameters does not matter."""
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return value
+
+
+def _public(url: str) -> str:
+    """An address without user, password and query."""
+    return re.sub(r"(?<=//)[^/@]*@", "", url).split("?")[0]
+
+
+def _transport(endpoint: Endpoint) -> Any:
+    """The `openai` client on its aiohttp transport. Retries are ours, so that they are counted."""
+    import httpx2
+    from openai import AsyncOpenAI, DefaultAioHttpClient
+
+    timeout = httpx2.Timeout(None, connect=CONNECT_S)
+    try:
+        return AsyncOpenAI(
+            api_key=endpoint.api_key or "none",
+            base_url=endpoint.base_url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=DefaultAioHttpClient(timeout=timeout),
+        )
+    except httpx2.InvalidURL as error:
+        raise UserError(f"base URL {_public(endpoint.base_url or '')!r}: {error}") from None

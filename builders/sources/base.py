@@ -5,6 +5,7 @@ records are read is the profile's matter (`builders/sources/__init__.py`). The s
 of the upstream repositories and the bundled starter samples, which lie in the same folders.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -89,7 +90,7 @@ def item(source: str, file: str, record: str, clean_id: str, make: Callable[[], 
             reason=issue.reason,
             detail=issue.detail,
         )
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: record {record}: {error} ({MEND})") from None
 
 
@@ -137,14 +138,27 @@ def _tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int
 
 
 def json_list(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
-    """The records of a JSON list with their index. Raises UserError naming the line or the record."""
+    """The records of a JSON list with their index. Raises UserError naming the record."""
     data = read_bytes(root, file)
     try:
         raws = msgspec.json.decode(data, type=list[msgspec.Raw])
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: not a JSON list: {error} ({MEND})") from None
+        place = f"{file}: record {_broken_record(data)}"
+        raise UserError(f"{place}: not a list of JSON records: {error} ({MEND})") from None
     for index, raw in enumerate(raws):
         yield index, decode(bytes(raw), kind, f"{file}: record {index}")
+
+
+def _broken_record(data: bytes) -> int:
+    """Index of the first record of a broken JSON list that cannot be read."""
+    text, index, decoder = data.decode(errors="replace"), 0, json.JSONDecoder()
+    position = text.find("[") + 1
+    while True:
+        try:
+            _, position = decoder.raw_decode(text, len(text) - len(text[position:].lstrip(" \n\r\t,")))
+        except (ValueError, RecursionError):
+            return index
+        index += 1
 
 
 def json_lines(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, Message, Sample
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, decode, embedded_tools, item, json_list
@@ -29,7 +30,9 @@ class Record(msgspec.Struct):
 
 class Step(msgspec.Struct):
     any_of: list[str]
+    """Accepted tool names."""
     parameters: dict[str, list[Json]] = {}
+    """Accepted values where the query fixes them; an empty list where they are long text that it quotes."""
 
 
 class Label(msgspec.Struct):
@@ -46,6 +49,8 @@ def labels(root: Path) -> dict[int, Label]:
     found: dict[int, Label] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         label = decode(line, Label, f"{path.name}: line {number}")
+        if label.record in found:
+            raise UserError(f"{path.name}: line {number}: record {label.record} has a label already")
         found[label.record] = label
     return found
 

@@ -1,0 +1,70 @@
+"""Which upstream files the benchmark and the training data are made from: repository, commit, hash, licence.
+
+The facts are `builders/data/pins.json`. Paths are under the sources root, one folder per repository.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import unknown
+from robustbench_tc.schema import Json
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """An upstream repository at its pinned commit."""
+
+    repository: str
+    """`owner/name` on GitHub."""
+    commit: str
+    commit_date: str
+    licence: str
+    """SPDX identifier."""
+    licence_file: str
+    """Path under the sources root."""
+    citation: str
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """One pinned file."""
+
+    path: str
+    """Under the sources root."""
+    source: str
+    """The folder under the sources root, a key of `Pins.sources`."""
+    upstream_path: str
+    bytes: int
+    sha256: str
+
+
+class Pins(msgspec.Struct, frozen=True):
+    sources: dict[str, Repository]
+    files: tuple[Pin, ...]
+
+    def of(self, source: str) -> tuple[Pin, ...]:
+        """The files of one source. Raises UserError with near misses."""
+        if source not in self.sources:
+            raise unknown("source", source, self.sources)
+        return tuple(pin for pin in self.files if pin.source == source)
+
+    def rows(self) -> tuple[dict[str, Json], ...]:
+        """One row per source, for tables and reports."""
+        return tuple(
+            {
+                "source": name,
+                "repository": origin.repository,
+                "commit": origin.commit,
+                "licence": origin.licence,
+                "files": len(self.of(name)),
+                "bytes": sum(pin.bytes for pin in self.of(name)),
+            }
+            for name, origin in self.sources.items()
+        )
+
+
+@cache
+def pins() -> Pins:
+    """The pins that this version of the package was made with."""
+    path = Path(__file__).parents[1] / "data" / "pins.json"
+    return msgspec.json.decode(path.read_bytes(), type=Pins)

@@ -1,0 +1,105 @@
+"""`rbtc sources`: download, check and list the pinned upstream files."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OutDir = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder to fill; default: RBTC_SOURCES, else a folder in the user's cache."),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option("--base-url", help="Of raw files: BASE/owner/name/commit/path. Default: GitHub's."),
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", help="A source's folder name; may be given more than once.")
+]
+
+
+def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> None:
+    """Download the pinned upstream files, resuming what an earlier run began.
+
+    Every file is checked against its sha256 before it gets its name; files that are right are not asked for.
+
+    Example: rbtc sources fetch --out ./sources
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
+
+    from robustbench_tc.builders.sources.fetch import BASE_URL, default_root
+    from robustbench_tc.builders.sources.fetch import fetch as download
+
+    root = out or default_root()
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(path: str, done: int, total: int) -> None:
+            if path not in tasks:
+                tasks[path] = bar.add_task(path.rpartition("/")[2], total=total)
+            bar.update(tasks[path], completed=done)
+
+        result = download(root, base_url=base_url or BASE_URL, only=only or None, progress=progress)
+    fetched, present = len(result.downloaded), len(result.present)
+    typer.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
+
+
+def verify(
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Default: as for fetch.")] = None,
+    only: Only = None,
+) -> None:
+    """Check that every pinned file is in the folder, with its pinned sha256. Exit code 1 if one is not.
+
+    Example: rbtc sources verify ./sources
+    """
+    from robustbench_tc.builders.sources.fetch import resolve_root
+    from robustbench_tc.builders.sources.fetch import verify as check
+
+    root = resolve_root(folder)
+    found = check(root, only=only or None)
+    for path, problem in found.bad:
+        typer.echo(f"{path}: {problem}")
+    if found.bad:
+        typer.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{root}: {found.checked} files, all as pinned")
+
+
+def list_sources(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable: one object per source.")] = False,
+) -> None:
+    """List the upstream repositories with commit, licence, and what is taken from them.
+
+    Example: rbtc sources list --json
+    """
+    from robustbench_tc.builders.sources.pins import pins
+
+    rows = pins().rows()
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("source", "repository", "commit", "licence")
+    for column in ("files", "bytes"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(
+            row["source"],
+            row["repository"],
+            row["commit"][:12],
+            row["licence"],
+            str(row["files"]),
+            f"{row['bytes']:,}",
+        )
+    Console().print(table)

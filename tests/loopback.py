@@ -207,7 +207,7 @@ class LoopbackServer:
         app.router.add_get("/v1/models", self._list)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, shutdown_timeout=0.1)
+        site = web.TCPSite(runner, "127.0.0.1", self.port)
         await site.start()
         self.port = runner.addresses[0][1]
         self._stop = asyncio.Event()

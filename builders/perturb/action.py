@@ -10,7 +10,7 @@ that the first answer calls:
     same_name_D   the gold tool's                 wrong
     same_name_E   another tool's                  that tool's
 
-Wrong parameters are those of a donor: see `registry.donors`.
+Wrong parameters are those of a donor: see `registry.donor`.
 """
 
 import random
@@ -22,7 +22,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation, TextRequest, register
-from .registry import NO_PARAMETERS, added, donors, gold_tools, index_of, insert, surplus
+from .registry import NO_PARAMETERS, added, donor, gold_tools, index_of, insert, surplus
 
 
 class SameName(Perturbation):
@@ -46,13 +46,12 @@ class SameName(Perturbation):
         description = gold.description if self.description == "gold" else ""
         parameters = NO_PARAMETERS
         if self.wrong_parameters:
-            found = donors(gold, registry, pool, described=self.description == "donor")
-            if not found:
+            lender = donor(gold, registry, pool, rng, described=self.description == "donor")
+            if lender is None:
                 raise NotApplicable("no_donor_tool")
-            donor = rng.choice(found)
-            parameters = donor.parameters
+            parameters = lender.parameters
             if self.description == "donor":
-                description = donor.description
+                description = lender.description
         elif not gold.properties and description == gold.description:
             raise NotApplicable("distractor_would_equal_gold_tool")
         return Tool(gold.name, description, parameters)

@@ -41,24 +41,35 @@ def gold_tools(sample: Sample) -> dict[str, int]:
     return found
 
 
-def donors(gold: Tool, registry: Sequence[Tool], pool: Sequence[Tool], *, described: bool) -> list[Tool]:
-    """Tools that can lend wrong parameters to a namesake of `gold`: of its registry, else of the pool.
+def donor(
+    gold: Tool, registry: Sequence[Tool], pool: Sequence[Tool], rng: random.Random, *, described: bool
+) -> Tool | None:
+    """A random tool to lend wrong parameters to a namesake of `gold`: of its registry, else of the pool.
 
     A donor is no control tool and has a non-empty set of parameter names that differs from gold's; with
-    `described`, also a description that differs from gold's.
+    `described`, also a description that differs from gold's. None if there is no such tool.
     """
-    names = set(gold.properties)
+    names = gold.properties.keys()
 
     def fits(tool: Tool) -> bool:
+        properties = tool.properties.keys()
         return (
-            tool.name != gold.name
+            bool(properties)
+            and tool.name != gold.name
             and tool.name not in CONTROL_TOOLS
-            and bool(tool.properties)
-            and set(tool.properties) != names
-            and (not described or (bool(tool.description) and tool.description != gold.description))
+            and properties != names
+            and (not described or (bool(tool.description.strip()) and tool.description != gold.description))
         )
 
-    return [tool for tool in registry if fits(tool)] or [tool for tool in pool if fits(tool)]
+    near = [tool for tool in registry if fits(tool)]
+    if near:
+        return rng.choice(near)
+    for _ in range(32 if pool else 0):  # almost every tool of a pool fits: draw before looking at them all
+        tool = rng.choice(pool)
+        if fits(tool):
+            return tool
+    far = [tool for tool in pool if fits(tool)]
+    return rng.choice(far) if far else None
 
 
 def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tuple[Tool, ...]:

@@ -210,7 +210,7 @@ class Preference(Perturbation):
         return wrong
 
     def _check_others(self, clean: Sample, row: Sample, treated: set[str]) -> list[str]:
-        """The other tools are those of the clean registry; accepted ones are annotated, the rest untouched."""
+        """The other tools are the clean ones; accepted ones are annotated, the rest untouched."""
         rest = list(clean.tools)
         wrong = []
         for tool in row.tools:

@@ -1,0 +1,151 @@
+"""The `datasets` builder of RobustBench-TC: `clean`, the 22 type codes and three tables as configs.
+
+`rbtc build` writes the same rows as a release folder; this class is for who lives inside `datasets`:
+
+    from robustbench_tc.builders.benchmark import RobustBenchTC
+
+    builder = RobustBenchTC(config_name="CD_AB", profile="bundled")
+    builder.download_and_prepare()
+    dataset = builder.as_dataset(split="test")
+
+Dataset scripts are gone from `datasets` 5, so the class is instantiated by hand; a published release loads
+with `load_dataset("robustbench-tc", "CD_AB")` and needs none of this code.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import datasets
+
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.schema import Sample
+
+from .plan import Plan, row_dict
+
+VERSION = "1.0.0"
+"""Version of the dataset that this code builds: what `rbtc release` freezes unless told otherwise."""
+
+CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
+"""The 23 sample configs; `clean` is the default."""
+
+TABLES = ("taxonomy", "evidence", "known_issues")
+"""Configs that describe the benchmark instead of holding samples."""
+
+LICENSE = "apache-2.0"
+
+_TABLE_COLUMNS = {
+    "taxonomy": {
+        "order": "int32",
+        "code": "string",
+        "display_name": "string",
+        "component": "string",
+        "what_is_modified": "string",
+        "method": "string",
+        "status": "string",
+        "static": "bool",
+        "train_augmentable": "bool",
+        "sources": "list",
+        "ground_truth_changes": "bool",
+    },
+    "evidence": {
+        "type_code": "string",
+        "display_name": "string",
+        "component": "string",
+        "repo": "string",
+        "number": "int64",
+        "kind": "string",
+        "url": "string",
+        "title": "string",
+        "claim": "string",
+        "verdict": "string",
+        "note": "string",
+        "checked_on": "string",
+        "method": "string",
+        "role": "string",
+        "state": "string",
+        "construct_fit": "string",
+    },
+    "known_issues": {
+        "source": "string",
+        "file": "string",
+        "record": "string",
+        "clean_id": "string",
+        "reason": "string",
+        "detail": "string",
+    },
+}
+
+
+def features(config: str) -> datasets.Features:
+    """The features of a config: the same for all 23 sample configs, its own for each table."""
+    if config not in _TABLE_COLUMNS:
+        return schema.sample_features()
+    kinds = {"list": datasets.List(datasets.Value("string"))}
+    return datasets.Features(
+        {name: kinds.get(kind, datasets.Value(kind)) for name, kind in _TABLE_COLUMNS[config].items()}
+    )
+
+
+def table_rows(config: str, issues: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
+    """The rows of a table config; `issues` are the readers' known issues."""
+    if config == "taxonomy":
+        rows = [{n: getattr(t, n) for n in _TABLE_COLUMNS[config]} for t in taxonomy.types("all")]
+        return [{**row, "sources": list(row["sources"])} for row in rows]
+    if config == "evidence":
+        return [{name: row.get(name) for name in _TABLE_COLUMNS[config]} for row in taxonomy.evidence()]
+    return [
+        {n: None if getattr(i, n) is None else str(getattr(i, n)) for n in _TABLE_COLUMNS[config]}
+        for i in issues
+    ]
+
+
+@dataclasses.dataclass
+class RobustBenchTCConfig(datasets.BuilderConfig):
+    """What the rows are made from, besides the config's name."""
+
+    profile: str = "bundled"
+    """`paper` (the 199 samples), `full` (the whole single-turn pools) or `bundled` (the starter samples)."""
+    sources: str | None = None
+    """Folder with the upstream files; default as `rbtc build`. Unused by `bundled`."""
+    seed: int = 0
+
+
+class RobustBenchTC(datasets.GeneratorBasedBuilder):
+    """Rows of one config, made from the upstream files and the recorded texts of the package."""
+
+    VERSION = datasets.Version(VERSION)
+    BUILDER_CONFIG_CLASS = RobustBenchTCConfig
+    BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
+        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *TABLES)
+    ]
+    DEFAULT_CONFIG_NAME = taxonomy.CLEAN
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("dataset_name", "robustbench-tc")
+        super().__init__(*args, **kwargs)
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Tool calling under deployment noise: 22 perturbation types over five benchmarks.",
+            features=features(self.config.name),
+            license=LICENSE,
+            version=self.config.version,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        return [datasets.SplitGenerator(name="test", gen_kwargs={})]
+
+    def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        from .build import prepare
+
+        plan, issues = prepare(self.config.profile, self.config.sources, self.config.seed, [self.config.name])
+        yield from enumerate(examples(self.config.name, plan, issues))
+
+
+def examples(config: str, plan: Plan, issues: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """The rows of a config as `datasets` takes them."""
+    if config in TABLES:
+        yield from table_rows(config, issues)
+    else:
+        yield from (row_dict(row) for row in plan.rows(config) if isinstance(row, Sample))

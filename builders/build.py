@@ -1,0 +1,183 @@
+"""`rbtc build`: sources in, a release folder of versioned Parquet out.
+
+DIR/<config>/test-00000-of-00001.parquet     23 sample configs, 3 tables
+DIR/README.md                                the card with the YAML that `load_dataset` reads
+DIR/build_report.json, build_report.md       counts, every skip with its reason, generators, pins
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from robustbench_tc import files, parquet, schema, taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Sample
+
+from .benchmark import CONFIGS, TABLES, VERSION, features, table_rows
+from .generate import Generator, parse_generators
+from .perturb import REGISTRY, Text, refuse_text
+from .plan import Plan, Skip, text_requests
+from .report import BuildReport, Tally
+from .sources import BUNDLED, Accept, KnownIssue, Profile, read
+from .sources.fetch import pins, resolve_root
+
+Progress = Callable[[str], None]
+"""Told what is being worked on, one short line at a time."""
+
+
+class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build is a function of."""
+
+    profile: Profile = "paper"
+    sources: Path | None = None
+    codes: tuple[str, ...] = taxonomy.codes()
+    seed: int = 0
+    generators: tuple[str, ...] = ("recorded",)
+    """As `parse_generators` takes them."""
+    allow_missing: bool = False
+
+
+def select_types(names: Sequence[str]) -> tuple[str, ...]:
+    """Type codes from a list of codes and components, in the taxonomy's order; all 22 for an empty list."""
+    if not names:
+        return taxonomy.codes()
+    wanted: set[str] = set()
+    for name in names:
+        if name in taxonomy.COMPONENTS:
+            wanted |= {t.code for t in taxonomy.types() if t.component == name}
+        elif name != taxonomy.CLEAN:
+            wanted.add(taxonomy.get(name).code)
+    return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
+
+
+def prepare(
+    spec: BuildSpec,
+    *,
+    accept: Accept | None = None,
+    progress: Progress = lambda line: None,
+    generators: Mapping[str, Generator] | None = None,
+) -> tuple[Plan, tuple[KnownIssue, ...], dict[str, Any]]:
+    """The plan of a build: samples read, texts written. Also the known issues and the generators' statistics.
+
+    Raises UserError where sources are missing or broken, and for a text that nobody has written unless
+    `spec.allow_missing`.
+    """
+    root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
+    progress(f"reading sources, profile {spec.profile}")
+    pool = read(root, spec.profile, accept)
+    if not pool.samples:
+        raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
+    requests = text_requests(pool.samples, spec.codes)
+    texts: dict[str, Text | str] = {}
+    statistics: dict[str, Any] = {}
+    if requests:
+        if generators is None:
+            generators = parse_generators(spec.generators, bundled=spec.profile == "bundled")
+        for kind, wanted in requests.items():
+            progress(f"{len(wanted)} texts for {kind}")
+            generator = generators[kind]
+            answers = asyncio.run(generator.generate(wanted, refuse_text))
+            missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
+            if missing and not spec.allow_missing:
+                first = missing[0]
+                where = ".".join(part for part in (first.tool, first.parameter) if part)
+                raise UserError(
+                    f"{kind}: no answer for {len(missing)} of {len(wanted)} texts, first key {first.key}"
+                    f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
+                )
+            texts.update(answers)
+            statistics[kind] = generator.statistics()
+    return Plan(samples=pool.samples, seed=spec.seed, texts=texts), pool.issues, statistics
+
+
+def build(
+    spec: BuildSpec,
+    out: Path,
+    *,
+    card: Callable[[BuildReport], str],
+    accept: Accept | None = None,
+    check: bool = True,
+    force: bool = False,
+    progress: Progress = lambda line: None,
+    generators: Mapping[str, Generator] | None = None,
+) -> BuildReport:
+    """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
+
+    `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
+    passes its own type's invariants or the build ends.
+    """
+    with files.atomic_dir(out, force=force) as folder:
+        plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
+        tally = Tally()
+        context = plan.context()
+        clean = {sample.clean_id: sample for sample in plan.samples}
+        for code in (taxonomy.CLEAN, *spec.codes):
+            progress(f"writing {code}")
+            rows = _counted(plan.rows(code, context), tally, clean if check else None)
+            tables = (
+                parquet.table(schema.columns(batch, Sample), schema.sample_features())
+                for batch in parquet.batches(rows)
+            )
+            _write(tables, folder, code)
+        for name in TABLES:
+            rows = table_rows(name, issues)
+            columns = {column: [row[column] for row in rows] for column in features(name)}
+            _write(iter([parquet.table(columns, features(name))]), folder, name)
+        report = BuildReport(
+            dataset_version=VERSION,
+            profile=spec.profile,
+            seed=spec.seed,
+            types=spec.codes,
+            configs=(
+                *(c for c in CONFIGS if c in (taxonomy.CLEAN, *spec.codes)),
+                *_extensions(spec),
+                *TABLES,
+            ),
+            rows=tally.rows,
+            skipped=tuple(tally.skipped),
+            flags=tally.flags,
+            typing_errors=tally.typing_errors,
+            lengths=tally.lengths,
+            generators=statistics,
+            known_issues=_issue_counts(issues),
+            pins=pins() if spec.profile != "bundled" else (),
+        )
+        (folder / "build_report.json").write_bytes(report.json())
+        (folder / "build_report.md").write_text(report.markdown())
+        (folder / "README.md").write_text(card(report))
+    return report
+
+
+def _extensions(spec: BuildSpec) -> list[str]:
+    return [code for code in spec.codes if code not in CONFIGS]
+
+
+def _counted(
+    rows: Iterator[Sample | Skip], tally: "Tally", clean: Mapping[str, Sample] | None
+) -> Iterator[Sample]:
+    """The rows, counted on their way; a skip is counted and dropped."""
+    for row in rows:
+        tally.add(row)
+        if isinstance(row, Skip):
+            continue
+        if clean is not None and row.type_code != taxonomy.CLEAN:
+            wrong = REGISTRY[row.type_code].check(clean[row.clean_id], row)
+            if wrong:
+                raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
+        yield row
+
+
+def _write(tables: Iterator[pa.Table], folder: Path, config: str) -> None:
+    parquet.write_shards(tables, folder / config, "test", features(config).arrow_schema)
+
+
+def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for issue in issues:
+        by_reason = counts.setdefault(issue.source, {})
+        by_reason[issue.reason] = by_reason.get(issue.reason, 0) + 1
+    return counts

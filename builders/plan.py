@@ -1,0 +1,91 @@
+"""From clean samples to rows: which (sample, type) pairs become rows, and why the others do not."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import seeding
+from robustbench_tc.schema import Sample, Tool, dumps
+from robustbench_tc.taxonomy import CLEAN
+
+from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
+
+
+class Skip(msgspec.Struct, frozen=True):
+    """A (sample, type) pair that is no row, and why."""
+
+    clean_id: str
+    source: str
+    type_code: str
+    reason: str
+    """A short code; what follows a colon is detail (`text_refused: lost digits 40`)."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that rows are a function of. Same plan, same bytes."""
+
+    samples: tuple[Sample, ...]
+    seed: int
+    texts: Mapping[str, Text | str] = {}
+    """Accepted texts by request key, or the reason why there is none."""
+
+    def context(self) -> Context:
+        return Context(self.texts, donor_pools(self.samples))
+
+    def rows(self, code: str, context: Context | None = None) -> Iterator[Sample | Skip]:
+        """The type's rows and skips in the order of the clean samples; the samples themselves for `clean`."""
+        if code == CLEAN:
+            yield from self.samples
+            return
+        unit = REGISTRY[code]
+        context = context or self.context()
+        for sample in self.samples:
+            generator = seeding.rng(self.seed, code, sample.clean_id)
+            try:
+                row = unit.perturb(sample, generator, context)
+            except NotApplicable as skip:
+                yield Skip(sample.clean_id, sample.source, code, skip.reason)
+            else:
+                yield msgspec.structs.replace(row, seed=self.seed)
+
+
+def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
+    """The distinct tools of each source's clean samples, in order of first appearance."""
+    pools: dict[str, dict[str, Tool]] = {}
+    for sample in samples:
+        pool = pools.setdefault(sample.source, {})
+        for tool in sample.tools:
+            pool.setdefault(dumps(tool), tool)
+    return {source: list(pool.values()) for source, pool in pools.items()}
+
+
+def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, list[TextRequest]]:
+    """The distinct texts that the model-written types among `codes` need, by kind, in order of first need.
+
+    One definition serves every sample that holds it: values to keep are gathered from all of them.
+    """
+    units = [REGISTRY[code] for code in codes if REGISTRY[code].type.method == "llm"]
+    found: dict[str, dict[str, TextRequest]] = {unit.code: {} for unit in units}
+    for sample in samples:
+        for unit in units:
+            try:
+                requests = unit.requests(sample)
+            except NotApplicable:
+                continue
+            for request in requests:
+                known = found[unit.code].get(request.key)
+                if known is not None and set(request.keep) - set(known.keep):
+                    keep = (*known.keep, *(v for v in request.keep if v not in known.keep))
+                    request = msgspec.structs.replace(known, keep=keep)
+                elif known is not None:
+                    continue
+                found[unit.code][request.key] = request
+    return {kind: list(requests.values()) for kind, requests in found.items()}
+
+
+def row_dict(row: Sample) -> dict[str, Any]:
+    """One row as `datasets` takes it: JSON-valued columns as text."""
+    from robustbench_tc.schema import columns
+
+    return {name: values[0] for name, values in columns([row], Sample).items()}

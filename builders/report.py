@@ -1,0 +1,146 @@
+"""What a build leaves behind about itself: counts, skips, texts. No clock in it: same build, same report."""
+
+import difflib
+import statistics as stats
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.schema import SOURCES, Sample
+
+from .plan import Skip
+
+REPORT_VERSION = 1
+
+
+class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`build_report.json`."""
+
+    report_version: int = REPORT_VERSION
+    dataset_version: str
+    profile: str
+    seed: int
+    types: tuple[str, ...]
+    configs: tuple[str, ...]
+    """Folders of the release, in the card's order."""
+    rows: dict[str, dict[str, int]]
+    """Type code (and `clean`) → source → rows."""
+    skipped: tuple[Skip, ...]
+    """Every (sample, type) pair without a row."""
+    flags: dict[str, dict[str, int]]
+    """Flag → type code → rows that carry it."""
+    typing_errors: dict[str, int]
+    """Words changed by `realistic_typos` → rows."""
+    lengths: dict[str, dict[str, float]]
+    """Rewriting type → texts, and the quantiles of length after / before in characters."""
+    generators: dict[str, Any]
+    """Rewriting type → what its generator did."""
+    known_issues: dict[str, dict[str, int]]
+    """Source → reason → records left out."""
+    pins: tuple[dict[str, Any], ...] = ()
+    """Upstream files that the build read: repository, commit, sha256."""
+
+    def json(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+    @property
+    def total(self) -> int:
+        return sum(sum(by_source.values()) for by_source in self.rows.values())
+
+    def markdown(self) -> str:
+        """The readable form: rows per type and source, then why pairs were skipped, then the texts."""
+        sources = [s for s in SOURCES if any(s in by_source for by_source in self.rows.values())]
+        lines = [
+            f"# Build report: profile {self.profile}, seed {self.seed}",
+            "",
+            f"Dataset version {self.dataset_version}. {self.total} rows.",
+            "",
+            "| type | " + " | ".join(sources) + " | rows |",
+            "|---|" + "---:|" * (len(sources) + 1),
+        ]
+        for code, by_source in self.rows.items():
+            counts = [str(by_source.get(source, 0)) for source in sources]
+            lines.append(f"| {code} | {' | '.join(counts)} | {sum(by_source.values())} |")
+        lines += ["", "## Skipped pairs", ""]
+        reasons = Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped)
+        if reasons:
+            lines += ["| type | source | reason | samples |", "|---|---|---|---:|"]
+            lines += [f"| {t} | {s} | {r} | {n} |" for (t, s, r), n in reasons.items()]
+        else:
+            lines.append("None.")
+        lines += ["", "## Flags", ""]
+        lines += [
+            f"- `{flag}`: " + ", ".join(f"{code} {n}" for code, n in by_type.items())
+            for flag, by_type in self.flags.items()
+        ] or ["None."]
+        lines += ["", "## Rewritten texts", ""]
+        if self.typing_errors:
+            errors = ", ".join(f"{n} words in {rows} rows" for n, rows in self.typing_errors.items())
+            lines.append(f"- Words changed by realistic_typos: {errors}.")
+        lines += [
+            f"- {code}: {int(q['texts'])} texts, length after / before: median {q['median']:.2f}, "
+            f"from {q['min']:.2f} to {q['max']:.2f}."
+            for code, q in self.lengths.items()
+        ]
+        lines += [f"- {kind}: {_inline(made)}" for kind, made in self.generators.items()]
+        lines += ["", "## Upstream records left out", ""]
+        lines += [
+            f"- {source}: " + ", ".join(f"{reason} {n}" for reason, n in reasons_.items())
+            for source, reasons_ in self.known_issues.items()
+        ] or ["None."]
+        return "\n".join(lines) + "\n"
+
+
+class Tally:
+    """Counts rows and skips while they pass."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, int]] = {}
+        self.skipped: list[Skip] = []
+        self.flags: dict[str, dict[str, int]] = {}
+        self._typing_errors: Counter[int] = Counter()
+        self._ratios: dict[str, list[float]] = {}
+
+    def add(self, row: Sample | Skip) -> None:
+        by_source = self.rows.setdefault(row.type_code, {})
+        if isinstance(row, Skip):
+            self.skipped.append(row)
+            return
+        by_source[row.source] = by_source.get(row.source, 0) + 1
+        for flag in row.flags:
+            by_type = self.flags.setdefault(flag, {})
+            by_type[row.type_code] = by_type.get(row.type_code, 0) + 1
+        if row.component == "observation":
+            for change in row.changes:
+                self._ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
+            if row.type_code == "realistic_typos":
+                self._typing_errors[changed_words(row.changes[0].before, row.changes[0].after)] += 1
+
+    @property
+    def typing_errors(self) -> dict[str, int]:
+        return {str(n): rows for n, rows in sorted(self._typing_errors.items())}
+
+    @property
+    def lengths(self) -> dict[str, dict[str, float]]:
+        return {
+            code: {
+                "texts": len(ratios),
+                "min": round(min(ratios), 4),
+                "median": round(stats.median(ratios), 4),
+                "max": round(max(ratios), 4),
+            }
+            for code, ratios in self._ratios.items()
+        }
+
+
+def changed_words(before: str, after: str) -> int:
+    """How many words differ: the larger side of every edit between the two word sequences."""
+    matcher = difflib.SequenceMatcher(None, before.split(), after.split(), autojunk=False)
+    return sum(max(b - a, d - c) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal")
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_inline(inner)}" for key, inner in value.items())
+    return str(value)

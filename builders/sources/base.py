@@ -142,9 +142,10 @@ def json_list(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
     data = read_bytes(root, file)
     try:
         raws = msgspec.json.decode(data, type=list[msgspec.Raw])
+    except msgspec.ValidationError as error:
+        raise UserError(f"{file}: no list of records: {error} ({MEND})") from None
     except (ValueError, RecursionError) as error:
-        place = f"{file}: record {_broken_record(data)}"
-        raise UserError(f"{place}: not a list of JSON records: {error} ({MEND})") from None
+        raise UserError(f"{file}: record {_broken_record(data)}: {error} ({MEND})") from None
     for index, raw in enumerate(raws):
         yield index, decode(bytes(raw), kind, f"{file}: record {index}")
 

@@ -1,0 +1,310 @@
+"""The fetcher against a real server on the loopback, with the faults that a network has."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from robustbench_tc.builders import sources
+from robustbench_tc.builders.sources.fetch import default_root, fetch, resolve_root, verify
+from robustbench_tc.builders.sources.pins import Pin, Pins, Repository, pins
+from robustbench_tc.cli import sources as cli
+from robustbench_tc.errors import UserError
+
+BODY = bytes(range(256)) * 1024
+COMMIT = "c" * 40
+
+
+class RawFiles(ThreadingHTTPServer):
+    """Serves `files` by URL path, with Range; `faults` holds what happens to the next requests of a path."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes | Path] = {}
+        self.faults: dict[str, list[str]] = {}
+        self.requests: list[tuple[str, str | None]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: RawFiles
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path, wanted = unquote(self.path), self.headers.get("Range")
+        self.server.requests.append((path, wanted))
+        fault = next(iter(self.server.faults.get(path, [])), None)
+        if fault:
+            self.server.faults[path].pop(0)
+        found = self.server.files.get(path)
+        if found is None or (fault and fault.isdigit()):
+            self.send_error(int(fault) if fault else 404)
+            return
+        body = found if isinstance(found, bytes) else found.read_bytes()
+        if fault == "wrong":
+            body = body[::-1]
+        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and fault != "no range" else 0
+        if start >= len(body):
+            self.send_error(416)
+            return
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        rest = body[start:]
+        self.wfile.write(rest[: len(rest) // 2] if fault == "drop" else rest)
+        self.close_connection = fault == "drop"
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RawFiles]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with RawFiles() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+PATH = "zoo/data/a b.json"
+URL_PATH = f"/owner/zoo/{COMMIT}/data/a b.json"
+
+
+def pinned(body: bytes = BODY) -> Pins:
+    origin = Repository("owner/zoo", COMMIT, "2026-01-01", "Apache-2.0", "zoo/LICENSE", "")
+    pin = Pin(PATH, "zoo", "data/a b.json", len(body), hashlib.sha256(body).hexdigest())
+    return Pins({"zoo": origin}, (pin,))
+
+
+def run(server: RawFiles, root: Path, known: Pins | None = None) -> Any:
+    return fetch(root, base_url=server.url, pinned=known or pinned(), backoff_s=0.001)
+
+
+def serve(server: RawFiles, shared: Path, files: tuple[Pin, ...]) -> None:
+    """Puts pinned files of the mirror under their upstream addresses."""
+    for pin in files:
+        origin = pins().sources[pin.source]
+        where = f"/{origin.repository}/{origin.commit}/{pin.upstream_path}"
+        server.files[where] = shared / "sources" / pin.path
+
+
+def left(root: Path) -> list[str]:
+    return sorted(p.name for p in root.rglob("*") if p.is_file() and p.name != ".fetch.lock")
+
+
+def test_a_fetched_folder_is_as_pinned_and_reads(server: RawFiles, shared: Path, tmp_path: Path) -> None:
+    serve(server, shared, pins().files)
+    seen: dict[str, int] = {}
+
+    def progress(path: str, done: int, total: int) -> None:
+        assert seen.get(path, 0) < done <= total
+        seen[path] = done
+
+    result = fetch(tmp_path, base_url=server.url, progress=progress)
+    assert set(result.downloaded) == {pin.path for pin in pins().files}
+    assert seen == {pin.path: pin.bytes for pin in pins().files}
+    assert verify(tmp_path).bad == ()
+    assert len(sources.read(tmp_path, "paper").samples) == 199
+
+    server.requests.clear()
+    again = fetch(tmp_path, base_url=server.url)
+    assert (again.downloaded, len(again.present), server.requests) == ((), len(pins().files), [])
+
+
+def test_a_dropped_connection_resumes_where_it_broke(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    server.faults[URL_PATH] = ["drop", "503", "drop"]
+    run(server, tmp_path)
+    assert (tmp_path / PATH).read_bytes() == BODY
+    half, most = len(BODY) // 2, len(BODY) * 3 // 4
+    assert [wanted for _, wanted in server.requests] == [
+        None,
+        f"bytes={half}-",
+        f"bytes={half}-",
+        f"bytes={most}-",
+    ]
+    assert left(tmp_path) == ["a b.json"]
+
+
+def test_a_killed_run_is_taken_up_by_the_next(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    partial = tmp_path / f"{PATH}.partial"
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(BODY[:1000])
+    run(server, tmp_path)
+    assert [wanted for _, wanted in server.requests] == ["bytes=1000-"]
+    assert (tmp_path / PATH).read_bytes() == BODY
+
+
+@pytest.mark.parametrize("stale", [b"x" * 1000, b"x" * len(BODY), b"x" * (len(BODY) + 9)])
+def test_the_beginning_of_another_file_is_thrown_away(server: RawFiles, tmp_path: Path, stale: bytes) -> None:
+    server.files[URL_PATH] = BODY
+    partial = tmp_path / f"{PATH}.partial"
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(stale)
+    run(server, tmp_path)
+    assert (tmp_path / PATH).read_bytes() == BODY
+
+
+def test_a_server_without_ranges_sends_the_whole_file_again(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    server.faults[URL_PATH] = ["drop", "no range"]
+    run(server, tmp_path)
+    assert (tmp_path / PATH).read_bytes() == BODY
+
+
+def test_wrong_bytes_leave_nothing_behind(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    server.faults[URL_PATH] = ["wrong"]
+    with pytest.raises(UserError, match=r"^zoo/data/a b\.json: wrong checksum: sha256 "):
+        run(server, tmp_path)
+    assert left(tmp_path) == []
+
+
+def test_a_longer_file_is_not_read_to_its_end(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY + b"more" * 100_000
+    with pytest.raises(UserError, match="wrong checksum: 262,145 bytes instead of 262,144"):
+        run(server, tmp_path)
+    assert left(tmp_path) == []
+
+
+def test_a_wrong_file_in_place_is_replaced(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    (tmp_path / PATH).parent.mkdir(parents=True)
+    (tmp_path / PATH).write_bytes(b"old")
+    run(server, tmp_path)
+    assert (tmp_path / PATH).read_bytes() == BODY
+
+
+@pytest.mark.parametrize(("fault", "requests"), [("500", 5), ("429", 5), ("404", 1), ("403", 1)])
+def test_what_a_later_try_may_mend_is_tried_again_and_then_named(
+    server: RawFiles, tmp_path: Path, fault: str, requests: int
+) -> None:
+    server.files[URL_PATH] = BODY
+    server.faults[URL_PATH] = [fault] * 9
+    with pytest.raises(UserError, match=rf"^zoo/data/a b\.json: the server answers {fault} .*http://"):
+        run(server, tmp_path)
+    assert len(server.requests) == requests
+
+
+def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path: Path) -> None:
+    body = BODY[:64]
+    server.files[URL_PATH] = body
+    server.faults[URL_PATH] = ["drop"] * 99
+    with pytest.raises(UserError, match=r"the connection ended after 63 of 64 bytes .* to resume"):
+        run(server, tmp_path, pinned(body))
+    assert left(tmp_path) == ["a b.json.partial"]
+    server.faults.clear()
+    run(server, tmp_path, pinned(body))
+    assert (tmp_path / PATH).read_bytes() == body
+
+
+def test_no_server_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^zoo/data/a b\.json: no connection: "):
+        fetch(tmp_path, base_url="http://127.0.0.1:9", pinned=pinned(), backoff_s=0.001)
+    with pytest.raises(UserError, match="is no http or https address"):
+        fetch(tmp_path, base_url="file:///etc", pinned=pinned())
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    (tmp_path / "zoo").write_text("a file where a folder is needed")
+    with pytest.raises(UserError, match=r"^cannot write to .*: "):
+        run(server, tmp_path)
+
+
+def test_the_pins_are_the_manifests(shared: Path) -> None:
+    manifest = json.loads((shared / "sources" / "MANIFEST.json").read_text())
+    rows = {row["path"]: row for row in manifest["files"]}
+    for pin in pins().files:
+        row, origin = rows[pin.path], pins().sources[pin.source]
+        assert (row["sha256"], row["bytes"], row["upstream_path"]) == (
+            pin.sha256,
+            pin.bytes,
+            pin.upstream_path,
+        )
+        assert (row["upstream_repo"], row["commit"]) == (origin.repository, origin.commit)
+        assert row["licence"] == origin.licence
+    paths = {pin.path for pin in pins().files}
+    assert {origin.licence_file for origin in pins().sources.values()} <= paths
+    assert {file for reader in sources.READERS for file in reader.files} <= paths
+    assert verify(shared / "sources").bad == ()
+
+
+def test_the_sources_folder_is_named_set_or_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RBTC_SOURCES", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_root() == tmp_path / "robustbench-tc" / "sources"
+    with pytest.raises(UserError, match=r"run `rbtc sources fetch`, or pass --sources DIR$"):
+        resolve_root()
+    monkeypatch.setenv("RBTC_SOURCES", str(tmp_path))
+    assert resolve_root() == tmp_path
+    with pytest.raises(UserError, match="no sources folder at"):
+        resolve_root(tmp_path / "none")
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    group = typer.Typer()
+    for name, function in (("fetch", cli.fetch), ("verify", cli.verify), ("list", cli.list_sources)):
+        group.command(name)(function)
+    return group
+
+
+def test_verify_names_every_bad_file_and_fails(app: typer.Typer, tmp_path: Path) -> None:
+    (tmp_path / "rotbench").mkdir()
+    (tmp_path / "rotbench" / "LICENSE").write_text("short")
+    result = CliRunner().invoke(app, ["verify", str(tmp_path), "--only", "rotbench"])
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "rotbench/Data/First_Turn/clean.json: missing",
+        "rotbench/LICENSE: 5 bytes instead of 11,357",
+    ]
+    unknown = CliRunner().invoke(app, ["verify", str(tmp_path), "--only", "rotbanch"])
+    assert isinstance(unknown.exception, UserError)
+    assert "did you mean rotbench" in str(unknown.exception)
+
+
+def test_fetch_and_verify_by_command(
+    app: typer.Typer, server: RawFiles, shared: Path, tmp_path: Path
+) -> None:
+    for pin in pins().of("tooleyes"):
+        origin = pins().sources[pin.source]
+        server.files[f"/{origin.repository}/{origin.commit}/{pin.upstream_path}"] = (
+            shared / "sources" / pin.path
+        )
+    arguments = ["fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
+    first, second = (CliRunner().invoke(app, arguments) for _ in range(2))
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "2 files downloaded, 0 were there already" in first.stdout
+    assert "0 files downloaded, 2 were there already" in second.stdout
+    checked = CliRunner().invoke(app, ["verify", str(tmp_path), "--only", "tooleyes"])
+    assert (checked.exit_code, checked.stdout) == (0, f"{tmp_path}: 2 files, all as pinned\n")
+
+
+def test_list_has_a_row_per_repository(app: typer.Typer) -> None:
+    rows = json.loads(CliRunner().invoke(app, ["list", "--json"]).stdout)
+    assert [row["source"] for row in rows] == list(pins().sources)
+    assert sum(row["bytes"] for row in rows) == sum(pin.bytes for pin in pins().files)
+    table = CliRunner().invoke(app, ["list"], env={"COLUMNS": "120"}).stdout
+    assert all(row["repository"] in table for row in rows)

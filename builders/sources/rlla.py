@@ -1,0 +1,202 @@
+"""ToolRL's rlla_4k, the data that ToolRL-DR starts from: which files, which rows, which cannot serve.
+
+Three forms of the same rows: the RL parquet (`prompt`, `reward_model`), the raw JSON that it was made from
+(`instruction`, `input`, `output`), and the SFT file of 400 rows, which stands in for the 4,000 with its
+distilled thoughts replaced by the RL files' fixed ones. The form of a prompt is `rlla_prompt`'s matter.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, Message, Sample
+
+from .rlla_prompt import Registry, canned, gold_calls, parse_system
+
+SOURCE = "rlla"
+
+GIT_BLOBS = {
+    "train.parquet": "0ddc730c556e4d26449dbdb55a1b28be824a8bfe",
+    "test.parquet": "ccdac1cc0112fb54dd68cbc88d9abfe28ce3d749",
+    "rlla_rl.json": "1827b67d516cca98f58541c8d218a038d13321e3",
+    "rlla_sft.json": "7264a450b031b23b6b54dae109bc81b7ff7b929f",
+}
+"""Git's names of the four files at ToolRL commit 8cee13e: whether a user's file is upstream's."""
+
+_SPLIT_SEED, _TEST_SHARE = 31415, 0.02
+"""How upstream split the 4,000 raw rows: shuffled with numpy's legacy generator, the last 2 % are test."""
+
+Split = Literal["train", "validation"]
+
+
+class RllaRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One training row, and what is needed to write its prompt and gold back."""
+
+    sample: Sample
+    """The clean row: source `rlla`, one user message (the transcript), no golden answer where none calls."""
+    split: Split
+    registry: Registry
+    gold: str
+    """The whole gold text."""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A row that cannot serve, and why."""
+
+    clean_id: str
+    split: Split
+    reason: str
+
+
+class RllaFiles(NamedTuple):
+    """Where the rows come from."""
+
+    train: Path
+    form: Literal["rl_parquet", "raw_json", "sft_json"]
+    validation: Path | None
+    """None: the raw file's own last 2 %."""
+
+
+def find_files(folder: Path) -> RllaFiles:
+    """The best files under `folder` (ToolRL's `dataset` folder, or the mirror's root, or the files' own).
+
+    The RL parquet before the raw JSON before the SFT file. Raises UserError when there is nothing to train on
+    or nothing to validate on.
+    """
+    if not folder.is_dir():
+        raise UserError(f"no folder {folder}: --rlla takes the folder with ToolRL's rlla_4k files")
+    roots = [folder, folder / "dataset", folder / "toolrl" / "dataset"]
+
+    def first(inner: str, name: str) -> Path | None:
+        paths = [root / part / name for root in roots for part in (inner, ".")]
+        return next((path for path in paths if path.is_file()), None)
+
+    test = first("rlla_4k", "test.parquet")
+    if train := first("rlla_4k", "train.parquet"):
+        files = RllaFiles(train, "rl_parquet", test)
+    elif raw := first("rlla_4k_raw", "rlla_rl.json"):
+        return RllaFiles(raw, "raw_json", test)
+    elif sft := first("rlla_4k_raw", "rlla_sft.json"):
+        files = RllaFiles(sft, "sft_json", test)
+    else:
+        raise UserError(
+            f"no train.parquet, rlla_rl.json or rlla_sft.json under {folder}: "
+            "`rbtc sources fetch` brings ToolRL's files, --rlla names their folder"
+        )
+    if files.validation is None:
+        raise UserError(f"no test.parquet under {folder}: the validation split is ToolRL's test file")
+    return files
+
+
+def provenance(path: Path) -> dict[str, Json]:
+    """Name, size and sha256 of a source file, and whether it is upstream's file at the pinned commit."""
+    size = path.stat().st_size
+    blob, content = sha1(b"blob %d\0" % size, usedforsecurity=False), sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            blob.update(chunk)
+            content.update(chunk)
+    return {
+        "file": path.name,
+        "bytes": size,
+        "sha256": content.hexdigest(),
+        "pinned": GIT_BLOBS.get(path.name) == blob.hexdigest(),
+    }
+
+
+def read(files: RllaFiles) -> Iterator[RllaRow | Dropped]:
+    """Every row, validation first, in file order; one at a time, so a large parquet stays on disk."""
+    if files.validation is not None:
+        for index, texts in enumerate(_parquet(files.validation)):
+            yield row(f"{SOURCE}__test_{index}", "validation", *texts)
+    if files.form == "rl_parquet":
+        for index, texts in enumerate(_parquet(files.train)):
+            yield row(f"{SOURCE}__train_{index}", "train", *texts)
+    elif files.form == "sft_json":
+        for index, (system, user, gold) in enumerate(_json(files.train)):
+            yield row(f"{SOURCE}__sft_{index}", "train", system, user, canned(gold))
+    else:
+        rows = list(_json(files.train))
+        test = set() if files.validation else raw_test(len(rows))
+        splits: tuple[Split, Split] = ("validation", "train")
+        for split in splits:
+            for index, texts in enumerate(rows):
+                if (index in test) is (split == "validation"):
+                    yield row(f"{SOURCE}__raw_{index}", split, *texts)
+
+
+def raw_test(count: int) -> set[int]:
+    """Indices of the raw rows that upstream's conversion put into the test split."""
+    import numpy as np
+
+    order = np.arange(count)
+    np.random.RandomState(_SPLIT_SEED).shuffle(order)
+    return {int(index) for index in order[count - int(count * _TEST_SHARE) :]}
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(system, user, gold) of every row of an RL parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=512, columns=["prompt", "reward_model"]):
+                for prompt, reward_model in zip(
+                    *(column.to_pylist() for column in batch.columns), strict=True
+                ):
+                    turns = {turn["role"]: turn["content"] for turn in prompt or ()}
+                    gold = (reward_model or {}).get("ground_truth")
+                    yield turns.get("system") or "", turns.get("user") or "", gold or ""
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{path}: not a parquet with the columns prompt (role, content) and reward_model "
+            f"(ground_truth): {str(error).splitlines()[0][:120]}"
+        ) from None
+
+
+class _Record(msgspec.Struct):
+    instruction: str
+    input: str
+    output: str
+
+
+def _json(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(system, user, gold) of every record of a raw or SFT file."""
+    try:
+        records = msgspec.json.decode(path.read_bytes(), type=list[_Record])
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not a JSON list of instruction, input, output: {error}") from None
+    yield from ((record.instruction, record.input, record.output) for record in records)
+
+
+def row(clean_id: str, split: Split, system: str, user: str, gold: str) -> RllaRow | Dropped:
+    """One upstream row, or the reason why it cannot be read as a prompt with tools and a gold."""
+    if not user.strip():
+        return Dropped(clean_id, split, "no_user_text")
+    try:
+        registry = parse_system(system)
+    except (ValueError, RecursionError):
+        return Dropped(clean_id, split, "tools_not_parsed")
+    try:
+        calls = gold_calls(gold)
+    except (ValueError, RecursionError):
+        return Dropped(clean_id, split, "gold_not_decodable")
+    names = [tool.name for tool in registry.tools]
+    sample = Sample(
+        id=f"{clean_id}::clean",
+        clean_id=clean_id,
+        type_code="clean",
+        source=SOURCE,
+        category="calls" if calls else "response",
+        messages=(Message("user", user),),
+        tools=registry.tools,
+        golden_answers=(calls,) if calls else (),
+        output_format="tool_call_tags",
+        gold_tool_index=names.index(calls[0].name) if calls and calls[0].name in names else None,
+    )
+    return RllaRow(sample=sample, split=split, registry=registry, gold=gold)

@@ -1,0 +1,249 @@
+"""The form of an rlla row: the registry inside the system text, the gold text, the transcript.
+
+    1. Name: find_city
+    Description: Looks a city up.
+    Parameters: {"q": {"description": "What to look for.", "type": "str, optional", "default": ""}}
+    2. Name: …
+
+Parsing keeps each original parameter text beside the schema made from it, so that a tool nobody touched is
+written back byte for byte; a new tool is written in the same form and type words.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from robustbench_tc import json_schema
+from robustbench_tc.schema import Call, Json, Tool, dumps
+
+CALL_THOUGHT = (
+    "<think> I should use the appropriate tool with proper parameters to respond to the user's need. </think>"
+)
+REPLY_THOUGHT = "<think> I should directly respond to the user's need. </think>"
+"""The two thoughts that every gold of the RL files begins with."""
+
+Originals: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Upstream's parameter texts by the shape of the schemas made from them (see `_shape`)."""
+
+_DECODER = json.JSONDecoder()
+_TYPE_WORDS = {"integer": "int", "number": "float", "object": "dict"}
+"""How upstream mostly writes a JSON Schema type; the others it writes as they are."""
+
+
+class Registry(NamedTuple):
+    """A system text taken apart."""
+
+    head: str
+    """What stands before the first tool."""
+    tools: tuple[Tool, ...]
+    tail: str
+    """What stands after the last tool."""
+    originals: Originals
+
+
+def parse_system(text: str) -> Registry:
+    """The registry of a system text. Raises ValueError where the text is not of the form."""
+    listed = text.find("**Available Tools**")
+    start = end = at = text.find("\n1. Name: ", max(listed, 0)) + 1
+    if listed < 0 or start == 0:
+        raise ValueError("no list of tools")
+    tools: list[Tool] = []
+    originals: dict[str, tuple[str, ...]] = {}
+    while text.startswith(opening := f"{len(tools) + 1}. Name: ", at):
+        name, described_at = _until(text, at + len(opening), "\nDescription: ")
+        stop, declared_at = described_at, described_at
+        while True:  # a description may itself hold a line like the one that ends it
+            _, declared_at = _until(text, stop, "\nParameters: ")
+            stop = declared_at - len("\nParameters: ")
+            try:
+                declared, end = _DECODER.raw_decode(text, declared_at)
+            except ValueError:
+                stop = declared_at
+                continue
+            break
+        schema = parameter_schema(declared)
+        tools.append(Tool(name, text[described_at:stop], schema))
+        shape, original = _shape(schema), text[declared_at:end]
+        if original not in originals.get(shape, ()):
+            originals[shape] = (*originals.get(shape, ()), original)
+        at = end + 1
+    return Registry(text[:start], tuple(tools), text[end:], originals)
+
+
+def _until(text: str, start: int, mark: str) -> tuple[str, int]:
+    """The text from `start` to `mark`, and where the text after `mark` begins. Raises ValueError."""
+    end = text.find(mark, start)
+    if end < 0:
+        raise ValueError(f"{mark.strip()!r} is missing")
+    return text[start:end], end + len(mark)
+
+
+def parameter_schema(declared: Json) -> dict[str, Json]:
+    """`{"q": {"description": …, "type": "str, optional", "default": ""}}` as a JSON Schema object.
+
+    A type word that is not JSON Schema's own stays beside its translation as `x-type`. Nothing is required:
+    upstream marks no parameter so. Raises ValueError.
+    """
+    if not isinstance(declared, dict):
+        raise ValueError("parameters are no object")
+    properties: dict[str, Json] = {}
+    for name, about in declared.items():
+        if not isinstance(about, dict):
+            properties[name] = about
+            continue
+        properties[name] = out = dict[str, Json]()
+        for key, value in about.items():
+            if key == "type" and isinstance(value, str):
+                word = value.removesuffix(", optional").partition("[")[0]
+                out.update({k: v for k, v in json_schema.type_schema(word).items() if k == "type"})
+                if out.get("type") != value:
+                    out["x-type"] = value
+            else:
+                out[key] = value
+    return {"type": "object", "properties": properties}
+
+
+def system_text(registry: Registry, tools: Sequence[Tool], lent: Originals | None = None) -> str:
+    """The system text with `tools` as its registry; untouched tools come out byte for byte.
+
+    `lent` holds the parameter texts of tools that another row may have given parameters from.
+    """
+    entries = [
+        f"{number}. Name: {tool.name}\nDescription: {tool.description}\n"
+        f"Parameters: {parameter_text(tool.parameters, registry.originals, lent or {})}"
+        for number, tool in enumerate(tools, start=1)
+    ]
+    return registry.head + "\n".join(entries) + registry.tail
+
+
+def parameter_text(schema: dict[str, Json], *originals: Originals) -> str:
+    """A schema in upstream's form: the original text where there is one, with the schema's descriptions."""
+    shape = _shape(schema)
+    descriptions = [about.get("description") for about in _objects(schema.get("properties")).values()]
+    for texts in (known[shape] for known in originals if shape in known):
+        for text in texts:
+            declared = json.loads(text)
+            parameters = _objects(declared).values()
+            if [about.get("description") for about in parameters] == descriptions:
+                return text
+        for about, description in zip(parameters, descriptions, strict=True):
+            if description is not None:
+                about["description"] = description
+        return json.dumps(declared)
+    return json.dumps({name: _declared(about) for name, about in _objects(schema.get("properties")).items()})
+
+
+def _shape(schema: dict[str, Json]) -> str:
+    """A schema with its parameters' descriptions masked, as text."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return dumps(schema)
+    masked = {
+        name: about | {"description": ""} if isinstance(about, dict) and "description" in about else about
+        for name, about in properties.items()
+    }
+    return dumps(schema | {"properties": masked})
+
+
+def _objects(value: Json) -> dict[str, dict[str, Json]]:
+    """The members of an object that are objects."""
+    if not isinstance(value, dict):
+        return {}
+    return {name: about for name, about in value.items() if isinstance(about, dict)}
+
+
+def _declared(about: dict[str, Json]) -> dict[str, Json]:
+    """A new parameter as upstream declares one: exactly description, type word and default."""
+    text = str(about.get("description") or "")
+    if isinstance(about.get("enum"), list):
+        text = f"{text} One of: {', '.join(map(str, about['enum']))}.".strip()
+    return {"description": text, "type": _type_word(about), "default": about.get("default", "")}
+
+
+def _type_word(schema: Any) -> str:
+    word = schema.get("type", "string") if isinstance(schema, dict) else "string"
+    if word == "array" and isinstance(schema.get("items"), dict):
+        return f"List[{_type_word(schema['items'])}]"
+    return _TYPE_WORDS.get(word, word) if isinstance(word, str) else "string"
+
+
+# --- gold ---------------------------------------------------------------------------------------------
+
+
+def gold_calls(gold: str) -> tuple[Call, ...]:
+    """The calls of a gold's first tool-call block, each value as its one accepted value; () without a block.
+
+    Raises ValueError when a line is no call.
+    """
+    if "<tool_call>" not in gold:
+        return ()
+    block = gold.split("<tool_call>", 2)[1].partition("</tool_call>")[0]
+    calls = []
+    for line in block.strip().split("\n"):
+        value = json.loads(line)
+        if not isinstance(value, dict) or not isinstance(value.get("parameters"), dict):
+            raise ValueError("a line is no call")
+        if not isinstance(value.get("name"), str):
+            raise ValueError("a call without a name")
+        calls.append(Call(value["name"], {key: [given] for key, given in value["parameters"].items()}))
+    return tuple(calls)
+
+
+def canned(gold: str) -> str:
+    """An SFT gold with its distilled thought replaced by the RL files' fixed one."""
+    answer = gold.rpartition("</think>")[2].strip()
+    return f"{CALL_THOUGHT if '<tool_call>' in answer else REPLY_THOUGHT}\n{answer}"
+
+
+def gold_text(gold: str, names: Sequence[str]) -> str:
+    """The gold with its calls named `names`, in order; every other byte as it was."""
+    if "<tool_call>" not in gold:
+        return gold
+    before, tag, rest = gold.partition("<tool_call>")
+    block, end, after = rest.partition("</tool_call>")
+    lines = block.split("\n")
+    places = [at for at, line in enumerate(lines) if line.strip()]
+    for at, name in zip(places, names, strict=True):
+        call = json.loads(lines[at])
+        if call["name"] != name:
+            wanted = call | {"name": name}
+            edited = _replace_name(lines[at], call["name"], name)
+            lines[at] = edited if json.loads(edited) == wanted else json.dumps(wanted)
+    return before + tag + "\n".join(lines) + end + after
+
+
+def _replace_name(text: str, old: str, new: str) -> str:
+    """A call's text with the first occurrence of its name replaced, whether the name is escaped or not."""
+    for form in (json.dumps(old), json.dumps(old, ensure_ascii=False)):
+        if form in text:
+            return text.replace(form, json.dumps(new, ensure_ascii=False), 1)
+    return text
+
+
+# --- transcript ---------------------------------------------------------------------------------------
+
+_TURN = re.compile(r"<user>(.*?)</user>", re.DOTALL)
+_PAST = re.compile(r"<tool_call>.*?</tool_call>|<obs>.*?</obs>", re.DOTALL)
+_NAMED = re.compile(r'\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")(?=\s*,\s*"(?:parameters|results|arguments)")')
+
+
+def user_turns(transcript: str) -> list[str]:
+    """What the user says in a transcript, turn by turn; the whole text where nothing is marked as a turn."""
+    return [turn.strip() for turn in _TURN.findall(transcript)] or [transcript.strip()]
+
+
+def rename_in_history(transcript: str, names: Mapping[str, str]) -> tuple[str, list[tuple[int, str, str]]]:
+    """A transcript with its past calls and results renamed; also (offset before, old, new) of each edit."""
+    edits: list[tuple[int, str, str]] = []
+    for block in _PAST.finditer(transcript):
+        for found in _NAMED.finditer(transcript, *block.span()):
+            try:
+                old = json.loads(found.group(1))
+            except ValueError:
+                continue
+            if old in names:
+                edits.append((found.start(1), found.group(1), json.dumps(names[old], ensure_ascii=False)))
+    for at, before, after in reversed(edits):
+        transcript = transcript[:at] + after + transcript[at + len(before) :]
+    return transcript, edits

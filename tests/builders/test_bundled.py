@@ -1,0 +1,197 @@
+"""The bundled starter samples: complete, unambiguous in form, accepted by our own checks, and our own."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.builders import sources
+from robustbench_tc.builders.perturb import REGISTRY, TextRequest
+from robustbench_tc.builders.perturb.base import normalise_text, refuse_text
+from robustbench_tc.builders.perturb.query import kept_values, query_text
+from robustbench_tc.builders.sources import BUNDLED
+from robustbench_tc.schema import CONTROL_TOOLS, SOURCES, Sample
+
+REWRITTEN = (
+    "realistic_typos",
+    "query_paraphrase",
+    "paraphrase_tool_description",
+    "paraphrase_parameter_description",
+)
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (BUNDLED / name).read_text().splitlines()]
+
+
+def key(answer: dict[str, Any]) -> str:
+    """The request that a line of generations.jsonl or judgments.jsonl answers."""
+    return TextRequest(
+        kind=answer["kind"],
+        input=answer["input"],
+        tool=answer.get("tool"),
+        parameter=answer.get("parameter"),
+    ).key
+
+
+@pytest.fixture(scope="module")
+def samples() -> tuple[Sample, ...]:
+    pool = sources.read(BUNDLED, "bundled")
+    assert pool.issues == ()
+    return pool.samples
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    """Outputs by request key; a key that two lines answer is refused."""
+    found = [(key(line), line["output"]) for line in lines("generations.jsonl")]
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+def requests(samples: Iterable[Sample], codes: Iterable[str]) -> Iterator[tuple[Sample, TextRequest]]:
+    for code in codes:
+        for sample in samples:
+            for request in REGISTRY[code].requests(sample):
+                yield sample, request
+
+
+def test_every_source_has_at_least_twelve_samples(samples: tuple[Sample, ...]) -> None:
+    counts = Counter(sample.source for sample in samples)
+    assert set(counts) == set(SOURCES)
+    assert min(counts.values()) >= 12
+    assert len(samples) >= 60
+
+
+def test_ids_are_unique_and_follow_the_clean_id(samples: tuple[Sample, ...]) -> None:
+    assert len({sample.clean_id for sample in samples}) == len(samples)
+    assert all(sample.clean_id.startswith(f"{sample.source}__") for sample in samples)
+
+
+def test_golds_call_listed_tools_with_declared_and_all_required_parameters(
+    samples: tuple[Sample, ...],
+) -> None:
+    for sample in samples:
+        tools = {tool.name: tool for tool in sample.tools}
+        assert len(tools) == len(sample.tools), sample.clean_id
+        for call in (call for answer in sample.golden_answers for call in answer):
+            tool = tools[call.name]
+            if sample.source == "tooleyes":  # its labels are names
+                continue
+            assert set(call.parameters) <= set(tool.properties), sample.clean_id
+            hidden = {"api_key"} if sample.source == "toolalpaca" else set()
+            assert set(tool.required) - hidden <= set(call.parameters), sample.clean_id
+
+
+def test_no_golden_answer_holds_a_credential(samples: tuple[Sample, ...]) -> None:
+    keyed = [s for s in samples if any("api_key" in tool.properties for tool in s.tools)]
+    assert keyed
+    for sample in keyed:
+        assert all("api_key" not in call.parameters for answer in sample.golden_answers for call in answer)
+
+
+def test_the_pseudo_tool_of_the_prompt_is_no_tool(samples: tuple[Sample, ...]) -> None:
+    text = (BUNDLED / "toolrl/benchmarks/API-Bank/level-1-api_processed.json").read_text()
+    assert "1. **Think:**" in text
+    assert not any("Think" in tool.name for sample in samples for tool in sample.tools)
+
+
+def test_samples_are_varied(samples: tuple[Sample, ...]) -> None:
+    sizes = {len(sample.tools) for sample in samples}
+    assert min(sizes) == 1
+    assert max(sizes) == 8
+    assert len(sizes) >= 6
+    names = {tool.name for sample in samples for tool in sample.tools}
+    assert "ping" in names, "a name that cannot be abbreviated"
+    assert any("." in name for name in names)
+    assert any("_" in name for name in names)
+    assert any(name[0].islower() and not name.islower() for name in names), "camelCase"
+    schemas = [schema for s in samples for tool in s.tools for schema in tool.properties.values()]
+    assert {"string", "integer", "number", "boolean", "array", "object"} <= {s.get("type") for s in schemas}
+    assert any("enum" in schema for schema in schemas)
+    assert any("default" in schema for schema in schemas)
+    assert any(schema.get("properties") for schema in schemas), "a nested object"
+    assert any(schema.get("items", {}).get("properties") for schema in schemas), "an array of objects"
+    assert any(not tool.properties for sample in samples for tool in sample.tools)
+    first = [sample.golden_answers[0] for sample in samples]
+    assert any(len(answer) > len({call.name for call in answer}) for answer in first), "parallel calls"
+    assert any(len({call.name for call in answer}) > 1 for answer in first), "calls to several tools"
+    assert any(len({answer[0].name for answer in s.golden_answers}) > 1 for s in samples), "several answers"
+    turns = {
+        sample.messages[0].content.count("<user>") - 1 for sample in samples if sample.source == "apibank"
+    }
+    assert turns == {1, 2, 3, 4}
+
+
+def test_many_queries_hold_a_gold_value_verbatim(samples: tuple[Sample, ...]) -> None:
+    assert sum(bool(kept_values(sample, query_text(sample))) for sample in samples) >= 12
+
+
+def test_every_required_text_exists_and_is_accepted(
+    samples: tuple[Sample, ...], answers: dict[str, Any]
+) -> None:
+    needed = set()
+    for sample, request in requests(samples, REWRITTEN):
+        where = (sample.clean_id, request.kind, request.tool, request.parameter)
+        assert request.key in answers, where
+        assert refuse_text(request, answers[request.key]) is None, where
+        needed.add(request.key)
+    needed |= {request.key for _, request in requests(samples, ["redundant"])}
+    assert needed == set(answers), "a text that no sample needs"
+
+
+def test_query_texts_carry_the_clean_id_that_they_belong_to(samples: tuple[Sample, ...]) -> None:
+    found = {(g["kind"], g["clean_id"]): g["input"] for g in lines("generations.jsonl") if "clean_id" in g}
+    wanted = {(kind, s.clean_id): query_text(s) for kind in REWRITTEN[:2] for s in samples}
+    assert found == wanted
+
+
+def test_typing_errors_are_two_to_four_words_and_nothing_else() -> None:
+    for line in lines("generations.jsonl"):
+        if line["kind"] == "realistic_typos":
+            before, after = line["input"].split(), line["output"].split()
+            assert len(before) == len(after), line
+            changed = [(b, a) for b, a in zip(before, after, strict=True) if b != a]
+            assert 2 <= len(changed) <= 4, line
+            # A slip keeps the length within one letter and never hits a word with a digit.
+            assert all(abs(len(b) - len(a)) <= 1 and b.isascii() for b, a in changed), line
+            assert not any(character.isdigit() for b, _ in changed for character in b), line
+
+
+def test_redundant_tools_are_new_well_formed_and_named_like_their_model(
+    samples: tuple[Sample, ...], answers: dict[str, Any]
+) -> None:
+    for sample, request in requests(samples, ["redundant"]):
+        new = answers[request.key]
+        registry = {tool.name for tool in sample.tools}
+        assert 1 <= len(new) <= 2
+        for tool in new:
+            assert tool["name"] not in registry | CONTROL_TOOLS
+            assert ("." in tool["name"]) == ("." in str(request.tool)), (request.tool, tool["name"])
+            assert tool["name"][0].isupper() == str(request.tool)[0].isupper(), (request.tool, tool["name"])
+            assert tool["description"]
+            properties = tool["parameters"]["properties"]
+            assert set(tool["parameters"]["required"]) <= set(properties)
+            assert all(p["type"] and p["description"] for p in properties.values())
+
+
+def test_every_text_pair_has_exactly_one_judgment() -> None:
+    texts = {key(g): g["output"] for g in lines("generations.jsonl") if g["kind"] != "redundant"}
+    judged = lines("judgments.jsonl")
+    assert {key(line): line["output"] for line in judged} == texts
+    assert len(judged) == len(texts)
+    assert all(line["score"] in (1, 2, 3, 4, 5) for line in judged)
+    assert all(bool(line["reason"]) == (line["score"] < 5) for line in judged)
+
+
+def test_nothing_bundled_stands_upstream(samples: tuple[Sample, ...], shared: Path) -> None:
+    upstream = sources.read(shared / "sources", "full").samples
+    queries = {normalise_text(query_text(sample)).lower() for sample in upstream}
+    assert not [s.clean_id for s in samples if normalise_text(query_text(s)).lower() in queries]
+    tools = {normalise_text(tool.description).lower() for sample in upstream for tool in sample.tools}
+    assert not {t.name for s in samples for t in s.tools if normalise_text(t.description).lower() in tools}
+    names = {tool.name for sample in upstream for tool in sample.tools}
+    assert {tool.name for sample in samples for tool in sample.tools} & names <= CONTROL_TOOLS

@@ -13,7 +13,8 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Sample
 
 from . import apibank, bfcl, rotbench, toolalpaca, tooleyes
-from .base import MEND, REASONS, Item, KnownIssue, Pool, Reader
+from .base import REASONS, Item, KnownIssue, Pool, Reader
+from .pins import pins
 
 __all__ = ["BUNDLED", "READERS", "REASONS", "KnownIssue", "Pool", "Profile", "Reader", "read"]
 
@@ -34,7 +35,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
 
     `accept` says why a row cannot serve (the scorer's self-check of the golden answer), or None. Issues cover
     every record of the files that were read, whether or not the profile draws it. Raises UserError for a
-    missing or corrupt file.
+    missing or corrupt file, and (but for `bundled`) for one that is not as pinned.
     """
     if profile not in get_args(Profile):
         raise unknown("profile", profile, get_args(Profile))
@@ -51,9 +52,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
         seen: set[str | None] = set()
         for file in files:
             usable: dict[str, Sample] = {}
-            places = set()
             for record, item in reader.read_file(root, file):
-                places.add(record)
                 # A usable record whose only forerunner was unusable is kept; an unusable one is a duplicate.
                 twice = item.clean_id in (seen if isinstance(item, KnownIssue) else taken)
                 seen.add(item.clean_id)
@@ -63,11 +62,11 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
                 else:
                     usable[record] = judged
                     taken.add(judged.clean_id)
+            if profile != "bundled":
+                _check_pins(reader, root, file)
             if drawn is None:
                 samples += usable.values()
                 continue
-            if lacking := [record for record in drawn[file] if record not in places]:
-                raise UserError(f"{file}: no record {lacking[0]} ({MEND})")
             samples += [usable[record] for record in drawn[file] if record in usable]
     return Pool(tuple(samples), tuple(issues))
 
@@ -88,6 +87,17 @@ def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | Non
         reason=reason,
         detail=detail,
     )
+
+
+def _check_pins(reader: Reader, root: Path, file: str) -> None:
+    """Raises UserError when a file is not the pinned one: record numbers and labels would mean other records.
+    Called after the file was read, so that corrupt JSON is named by its line."""
+    for name in (file, *([reader.answers_of(file)] if reader.answers_of else [])):
+        pin = next(pin for pin in pins().files if pin.path == name)
+        if problem := pin.problem(root / name):
+            raise UserError(
+                f"{name}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file"
+            )
 
 
 def clean_index() -> dict[str, dict[str, list[str]]]:

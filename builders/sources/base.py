@@ -62,6 +62,8 @@ class Reader(NamedTuple):
     """The single-turn pool: paths under the sources root, in the pool's order."""
     read_file: Callable[[Path, str], Iterator[tuple[str, Item]]]
     """`(root, file)` to (record, clean row or known issue), in the file's order, none left out."""
+    answers_of: Callable[[str], str] | None = None
+    """The second file that is read with a file, where golden answers lie apart."""
 
 
 class Unusable(Exception):
@@ -155,8 +157,10 @@ def _broken_record(data: bytes) -> int:
     text, index, decoder = data.decode(errors="replace"), 0, json.JSONDecoder()
     position = text.find("[") + 1
     while True:
+        while text[position : position + 1] in (" ", "\n", "\r", "\t", ","):
+            position += 1
         try:
-            _, position = decoder.raw_decode(text, len(text) - len(text[position:].lstrip(" \n\r\t,")))
+            _, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
             return index
         index += 1

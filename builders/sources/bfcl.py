@@ -55,11 +55,16 @@ class PossibleAnswer(msgspec.Struct):
     ground_truth: list[dict[str, dict[str, list[Json]]]]
 
 
+def answers_of(file: str) -> str:
+    """The file of possible answers of a category file."""
+    folder, _, name = file.rpartition("/")
+    return f"{folder}/possible_answer/{name}"
+
+
 def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     """The records of one category file; its answers lie in `possible_answer/` beside it."""
-    folder, _, name = file.rpartition("/")
-    stem = name.removesuffix(".json")
-    answers = {a.id: a for _, a in json_lines(root, f"{folder}/possible_answer/{name}", PossibleAnswer)}
+    stem = Path(file).stem
+    answers = {answer.id: answer for _, answer in json_lines(root, answers_of(file), PossibleAnswer)}
     for index, question in json_lines(root, file, Question):
         clean_id = f"{SOURCE}__{stem}__{question.id}"
 
@@ -85,4 +90,9 @@ def _sample(question: Question, answer: PossibleAnswer | None, clean_id: str, ca
     return clean_row(SOURCE, clean_id, category, question.question[0], tools, [golden])
 
 
-READER = Reader(SOURCE, tuple(f"{FOLDER}/BFCL_v3_{category}.json" for category in CATEGORIES), read_file)
+READER = Reader(
+    source=SOURCE,
+    files=tuple(f"{FOLDER}/BFCL_v3_{category}.json" for category in CATEGORIES),
+    read_file=read_file,
+    answers_of=answers_of,
+)

@@ -12,7 +12,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Collection
-from hashlib import file_digest
 from pathlib import Path
 
 import msgspec
@@ -77,7 +76,7 @@ def resolve_root(sources: Path | None = None) -> Path:
 def verify(root: Path, *, only: Collection[str] | None = None) -> Verification:
     """Checks presence, size and sha256 of every pinned file under `root` (of the sources `only`)."""
     chosen = _chosen(pins(), only)
-    found = ((pin.path, _problem(root / pin.path, pin)) for pin in chosen)
+    found = ((pin.path, pin.problem(root / pin.path)) for pin in chosen)
     return Verification(len(chosen), tuple((path, problem) for path, problem in found if problem))
 
 
@@ -99,7 +98,7 @@ def fetch(
         raise UserError(f"--base-url {base_url!r} is no http or https address")
     known = pinned or pins()
     chosen = _chosen(known, only)
-    needed = [pin for pin in chosen if _problem(root / pin.path, pin) is not None]
+    needed = [pin for pin in chosen if pin.problem(root / pin.path) is not None]
     if needed:
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -124,29 +123,17 @@ def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
     return tuple(pin for source in only for pin in known.of(source))
 
 
-def _problem(path: Path, pin: Pin) -> str | None:
-    """What is wrong with the file, or None."""
-    if not path.is_file():
-        return "missing"
-    size = path.stat().st_size
-    if size != pin.bytes:
-        return f"{size:,} bytes instead of {pin.bytes:,}"
-    with path.open("rb") as file:
-        found = file_digest(file, "sha256").hexdigest()
-    return None if found == pin.sha256 else f"sha256 {found[:12]}… instead of {pin.sha256[:12]}…"
-
-
 def _download(url: str, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
     """One file into place. Raises UserError, and then leaves a `.partial` only if it is worth resuming."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     inherited = partial.exists()
     _complete(url, partial, pin, progress, backoff_s)
-    problem = _problem(partial, pin)
+    problem = pin.problem(partial)
     if problem is not None and inherited:  # an earlier run may have left the beginning of another file
         partial.unlink()
         _complete(url, partial, pin, progress, backoff_s)
-        problem = _problem(partial, pin)
+        problem = pin.problem(partial)
     if problem is not None:
         partial.unlink()
         raise UserError(f"{pin.path}: wrong checksum: {problem} ({url}); the file was not kept")

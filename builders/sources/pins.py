@@ -4,6 +4,7 @@ The facts are `builders/data/pins.json`. Paths are under the sources root, one f
 """
 
 from functools import cache
+from hashlib import file_digest
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,17 @@ class Pin(msgspec.Struct, frozen=True):
     upstream_path: str
     bytes: int
     sha256: str
+
+    def problem(self, path: Path) -> str | None:
+        """What is wrong with the file at `path`, or None."""
+        if not path.is_file():
+            return "missing"
+        size = path.stat().st_size
+        if size != self.bytes:
+            return f"{size:,} bytes instead of {self.bytes:,}"
+        with path.open("rb") as file:
+            found = file_digest(file, "sha256").hexdigest()
+        return None if found == self.sha256 else f"sha256 {found[:12]}… instead of {self.sha256[:12]}…"
 
 
 class Pins(msgspec.Struct, frozen=True):

@@ -317,9 +317,9 @@ def test_a_missing_file_is_named_where_the_profile_needs_it(tmp_path: Path) -> N
         sources.read(tmp_path, "papr")  # type: ignore[arg-type]
 
 
-def test_a_record_that_the_paper_draws_must_be_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_as_pinned_is_refused(tmp_path: Path) -> None:
     write_bfcl(tmp_path, [bfcl_question(0)], [[{"light.dim": {"level": [1]}}]])
-    with pytest.raises(UserError, match=r"BFCL_v3_multiple\.json: no record 110 "):
+    with pytest.raises(UserError, match=r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc sources fetch`"):
         sources.read(tmp_path, "paper")
 
 

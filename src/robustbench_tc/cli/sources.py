@@ -103,3 +103,9 @@ def list_sources(
             f"{row['bytes']:,}",
         )
     Console().print(table)
+
+
+app = typer.Typer(no_args_is_help=True, help="Download, check and list the pinned upstream files.")
+app.command("fetch")(fetch)
+app.command("verify")(verify)
+app.command("list")(list_sources)

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from robustbench_tc.builders import sources
@@ -263,48 +262,38 @@ def test_the_sources_folder_is_named_set_or_in_the_cache(
         resolve_root(tmp_path / "none")
 
 
-@pytest.fixture
-def app() -> typer.Typer:
-    group = typer.Typer()
-    for name, function in (("fetch", cli.fetch), ("verify", cli.verify), ("list", cli.list_sources)):
-        group.command(name)(function)
-    return group
-
-
-def test_verify_names_every_bad_file_and_fails(app: typer.Typer, tmp_path: Path) -> None:
+def test_verify_names_every_bad_file_and_fails(tmp_path: Path) -> None:
     (tmp_path / "rotbench").mkdir()
     (tmp_path / "rotbench" / "LICENSE").write_text("short")
-    result = CliRunner().invoke(app, ["verify", str(tmp_path), "--only", "rotbench"])
+    result = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbench"])
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "rotbench/Data/First_Turn/clean.json: missing",
         "rotbench/LICENSE: 5 bytes instead of 11,357",
     ]
-    unknown = CliRunner().invoke(app, ["verify", str(tmp_path), "--only", "rotbanch"])
+    unknown = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbanch"])
     assert isinstance(unknown.exception, UserError)
     assert "did you mean rotbench" in str(unknown.exception)
 
 
-def test_fetch_and_verify_by_command(
-    app: typer.Typer, server: RawFiles, shared: Path, tmp_path: Path
-) -> None:
+def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path) -> None:
     for pin in pins().of("tooleyes"):
         origin = pins().sources[pin.source]
         server.files[f"/{origin.repository}/{origin.commit}/{pin.upstream_path}"] = (
             shared / "sources" / pin.path
         )
     arguments = ["fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
-    first, second = (CliRunner().invoke(app, arguments) for _ in range(2))
+    first, second = (CliRunner().invoke(cli.app, arguments) for _ in range(2))
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert "2 files downloaded, 0 were there already" in first.stdout
     assert "0 files downloaded, 2 were there already" in second.stdout
-    checked = CliRunner().invoke(app, ["verify", str(tmp_path), "--only", "tooleyes"])
+    checked = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "tooleyes"])
     assert (checked.exit_code, checked.stdout) == (0, f"{tmp_path}: 2 files, all as pinned\n")
 
 
-def test_list_has_a_row_per_repository(app: typer.Typer) -> None:
-    rows = json.loads(CliRunner().invoke(app, ["list", "--json"]).stdout)
+def test_list_has_a_row_per_repository() -> None:
+    rows = json.loads(CliRunner().invoke(cli.app, ["list", "--json"]).stdout)
     assert [row["source"] for row in rows] == list(pins().sources)
     assert sum(row["bytes"] for row in rows) == sum(pin.bytes for pin in pins().files)
-    table = CliRunner().invoke(app, ["list"], env={"COLUMNS": "120"}).stdout
+    table = CliRunner().invoke(cli.app, ["list"], env={"COLUMNS": "120"}).stdout
     assert all(row["repository"] in table for row in rows)

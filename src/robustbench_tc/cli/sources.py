@@ -90,7 +90,9 @@ def list_sources(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("source", "repository", "commit", "licence")
+    table = Table("source")
+    for column in ("repository", "commit", "licence"):
+        table.add_column(column, overflow="fold")
     for column in ("files", "bytes"):
         table.add_column(column, justify="right")
     for row in rows:

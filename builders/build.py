@@ -23,7 +23,8 @@ from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Profile, read
-from .sources.fetch import pins, resolve_root
+from .sources.fetch import resolve_root
+from .sources.pins import pins
 
 Progress = Callable[[str], None]
 """Told what is being worked on, one short line at a time."""
@@ -144,7 +145,7 @@ def build(
             lengths=tally.lengths,
             generators=statistics,
             known_issues=_issue_counts(issues),
-            pins=pins() if spec.profile != "bundled" else (),
+            pins=pins().rows() if spec.profile != "bundled" else (),
         )
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())

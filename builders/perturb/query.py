@@ -47,7 +47,7 @@ def query_span(sample: Sample) -> Span:
     turns = [(a, b) for a, b in turns if a < b and content[a:b] != CLOSING_TURN]
     if not turns:
         start, end = _trim(content, 0, len(content))
-        if start == end:
+        if start >= end:
             raise NotApplicable("no_user_text")
         return Span(index, start, end)
     gold_words = {

@@ -1,0 +1,67 @@
+# The developer's menu: `make` lists it. `make quickstart` and `make test` need git, make and a Python only.
+
+SHELL := /bin/bash
+VENV  := .venv
+BIN   := $(VENV)/bin
+LOCK  := requirements.lock
+
+# The first Python that is declared (3.11, 3.12) and really runs.
+PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' >/dev/null 2>&1 && echo $$p && break; done)
+PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart env test lint types pytest bench fuzz lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples and score a reference agent on it
+	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
+	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart --fresh
+
+env: $(VENV)/.dev  ## .venv with everything that the tests need
+
+test: env lint types pytest  ## what CI runs: lint, types, tests
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: env
+	$(BIN)/mypy
+
+pytest: env
+	$(BIN)/python -m pytest
+
+test-pythons:  ## the tests under every declared Python; one that is not on the machine is skipped by name
+	@for v in 3.11 3.12; do \
+	  if python$$v -c '' >/dev/null 2>&1; then \
+	    echo "Python $$v:" && $(MAKE) --no-print-directory VENV=.venv-$$v PYTHON=python$$v pytest || exit 1; \
+	  else echo "Python $$v: skipped, not on this machine"; fi; done
+
+bench: env  ## speed and memory, side by side with yardsticks
+	$(BIN)/python -m benchmarks
+
+fuzz: env  ## the long fuzz of the parser (100,000 texts)
+	$(BIN)/python scripts/fuzz_parser.py
+
+lock:  ## resolve core, audit, report and dev anew into requirements.lock
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra audit --extra report --extra dev --universal \
+	  --python-version 3.11 --no-header --no-annotate --quiet --upgrade --output-file $(LOCK)
+
+clean:  ## remove environments and outputs
+	rm -rf .venv .venv-* out dist .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml $(LOCK) | $(VENV)/bin/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(LOCK) | $(VENV)/bin/python
+	$(PIP) --editable '.[audit,report,dev]'
+	@touch $@ $(VENV)/.core

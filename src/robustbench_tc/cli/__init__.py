@@ -1,0 +1,57 @@
+"""`rbtc`: the command line. Every verb is a thin call into one room; heavy imports wait for their verb."""
+
+import errno
+import os
+import sys
+
+from ..errors import UserError
+
+
+def main() -> None:
+    """Entry point. A `UserError` is one line on standard error and exit code 1, never a traceback."""
+    # Set before anybody imports huggingface_hub: a command line tool does not phone home.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        _app()()
+    except UserError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("interrupted: run the same command again to go on", code=130)
+    except BrokenPipeError:
+        # The reader went away (`rbtc show … | head`): nothing to say, and nowhere to say it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        mend = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
+        where = f"{error.filename}: " if error.filename else ""
+        hint = mend.get(error.errno or 0)
+        _fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
+
+
+def _app():  # type: ignore[no-untyped-def]
+    import typer
+
+    from . import build, show, sources
+
+    app = typer.Typer(
+        name="rbtc",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="RobustBench-TC: does my tool-calling model survive deployment?",
+    )
+    app.callback()(_options)
+    app.command("build")(build.build)
+    app.command("show")(show.show)
+    app.add_typer(show.app, name="list")
+    app.add_typer(sources.app, name="sources")
+    return app
+
+
+def _options() -> None:
+    """RobustBench-TC: does my tool-calling model survive deployment?"""
+
+
+def _fail(line: str, code: int = 1) -> None:
+    print("rbtc: " + " ".join(line.split("\n")), file=sys.stderr)  # noqa: T201 - the one place for it
+    sys.exit(code)

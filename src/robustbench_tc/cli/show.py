@@ -1,0 +1,150 @@
+"""`rbtc list` and `rbtc show`: what there is, and one row as a person reads it."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from .. import taxonomy
+from ..errors import UserError, unknown
+from ..schema import SOURCES, Sample
+from . import _console
+
+app = typer.Typer(no_args_is_help=True, help="List what exists.")
+
+
+@app.command("types")
+def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """The perturbation types: code, component, method, what is modified.
+
+    Example: rbtc list types --json
+    """
+    rows = taxonomy.types("all")
+    if as_json:
+        typer.echo(msgspec.json.encode(rows).decode())
+        return
+    table = Table()
+    for column in ("code", "paper's name", "component", "method", "what is modified"):
+        table.add_column(column, no_wrap=column == "code")
+    for row in rows:
+        name = row.display_name + (" (extension)" if row.status == "extension" else "")
+        table.add_row(row.code, name, row.component, row.method, row.what_is_modified)
+    _console.out.print(table)
+
+
+def show(
+    wanted: Annotated[str, typer.Argument(metavar="ID", help="An id, a clean_id, or a unique prefix.")],
+    type_code: Annotated[str | None, typer.Option("--type", help="Only the row of this type.")] = None,
+    release: Annotated[Path, typer.Option(help="Release folder.")] = Path("robustbench-tc"),
+    run: Annotated[Path | None, typer.Option(help="Run folder: show what the model answered.")] = None,
+) -> None:
+    """One sample: the clean row, and what each perturbation changed in it.
+
+    Example: rbtc show bfcl_v3__BFCL_v3_multiple__multiple_110 --type CD_AB
+    """
+    if run is not None:
+        from .compare import show_prediction
+
+        show_prediction(wanted, run=run, release=release, type_code=type_code)
+        return
+    rows = find_rows(release, wanted, type_code)
+    clean = next((row for row in rows if row.type_code == taxonomy.CLEAN), None)
+    if clean is not None:
+        _print_clean(clean)
+    for row in rows:
+        if row.type_code != taxonomy.CLEAN:
+            _print_changes(row)
+
+
+def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[Sample]:
+    """The clean row and the perturbed rows that `wanted` means: an id, a clean_id, or a unique prefix of one.
+
+    Raises UserError where nothing or several clean ids fit, and where the release has no such row.
+    """
+    from ..builders.benchmark import CONFIGS
+    from ..parquet import read_rows, shards
+    from ..schema import record
+
+    folders = [release / code for code in CONFIGS if (release / code).is_dir()]
+    if not folders:
+        raise UserError(f"{release} holds no release: name one with --release, or run rbtc build")
+    clean_id, _, code = wanted.rpartition("::")
+    if not clean_id:
+        clean_id, code = wanted, type_code or ""
+    if code and code != taxonomy.CLEAN and code not in (folder.name for folder in folders):
+        raise unknown("type of this release", code, [folder.name for folder in folders])
+    ids = [row["clean_id"] for row in read_rows(shards(release / taxonomy.CLEAN), ["clean_id"])]
+    found = [i for i in ids if i == clean_id] or [i for i in ids if i.startswith(clean_id)]
+    if not found:
+        near = difflib.get_close_matches(clean_id, ids, n=3, cutoff=0.3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"try a prefix such as {SOURCES[0]}__"
+        raise UserError(f"{release} has no sample {clean_id!r}: {hint}")
+    if len(found) > 1:
+        raise UserError(
+            f"{clean_id!r} fits {len(found)} samples, first {found[0]!r} and {found[1]!r}: say more"
+        )
+    wanted_codes = {taxonomy.CLEAN, code} if code else {folder.name for folder in folders}
+    rows = []
+    for folder in folders:
+        if folder.name in wanted_codes:
+            # The id is the filter; the other columns are read for the row that fits only.
+            for row in read_rows(shards(folder)):
+                if row["clean_id"] == found[0]:
+                    rows.append(record(row, Sample))
+                    break
+    if code and code not in {row.type_code for row in rows}:
+        raise UserError(f"{found[0]} has no row of type {code}: build_report.json says why it was skipped")
+    return rows
+
+
+def _print_clean(row: Sample) -> None:
+    echo = _console.out.print
+    echo(Text(row.clean_id, style="bold"))
+    echo(f"{row.source}, category {row.category}, asks for {row.output_format}", markup=False)
+    for message in row.messages:
+        echo(Text(f"{message.role}: ", style="cyan") + Text(message.content))
+    for index, tool in enumerate(row.tools):
+        mark = "*" if index == row.gold_tool_index else " "
+        parameters = ", ".join(name + ("" if name in tool.required else "?") for name in tool.properties)
+        echo(Text(f"{mark} {tool.name}({parameters})", style="green") + Text(f"  {tool.description}"))
+    for answer in row.golden_answers:
+        calls = "; ".join(f"{c.name} {msgspec.json.encode(c.parameters).decode()}" for c in answer)
+        echo(Text("gold: ", style="cyan") + Text(calls))
+
+
+def _print_changes(row: Sample) -> None:
+    echo = _console.out.print
+    echo()
+    echo(Text(f"{row.type_code} ({row.component}, {row.generator})", style="bold"))
+    if row.injected_error:
+        echo(Text("the first call is answered with: ", style="cyan") + Text(row.injected_error))
+    for change in row.changes:
+        where = change.path + (f" at {change.at}" if change.at is not None else "")
+        if isinstance(change.before, str) and isinstance(change.after, str):
+            echo(Text(f"{where}: ", style="cyan") + _inline_diff(change.before, change.after))
+        else:
+            echo(Text(where, style="cyan"))
+            for sign, value, style in (("-", change.before, "red"), ("+", change.after, "green")):
+                if value is not None:
+                    echo(Text(f"  {sign} {msgspec.json.encode(value).decode()}", style=style))
+    for flag in row.flags:
+        echo(Text(f"flag: {flag}", style="yellow"))
+
+
+def _inline_diff(before: str, after: str) -> Text:
+    """Both texts in one: removed words red and struck, added words green."""
+    left, right = before.split(" "), after.split(" ")
+    text = Text()
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if tag == "equal":
+            text.append(" ".join(left[a:b]) + " ")
+            continue
+        if b > a:
+            text.append("[-" + " ".join(left[a:b]) + "-]", style="red strike").append(" ")
+        if d > c:
+            text.append("{+" + " ".join(right[c:d]) + "+}", style="green").append(" ")
+    return text

@@ -1,0 +1,142 @@
+"""Every unit on generated samples: its own invariants hold, its input is left alone, and it can be wrong."""
+
+import copy
+import random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
+from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
+from robustbench_tc.taxonomy import INJECTED_ERRORS, get
+
+from .strategies import rewritten, samples
+
+CODES = list(REGISTRY)
+POOL = [
+    Tool("lend", "Lends a boat.", {"type": "object", "properties": {"boat": {"type": "string"}}}),
+    Tool("mend", "Mends a net.", {"type": "object", "properties": {"net": {"type": "string"}}}),
+]
+NEW = {"type": "object", "properties": {"reason": {"type": "string"}}}
+
+
+def answer(request: TextRequest) -> object:
+    """What a rule-abiding writer would answer."""
+    if request.kind == "redundant":
+        name = f"{request.tool}_log"
+        return [
+            {"name": n, "description": "Lists past calls.", "parameters": NEW} for n in (name, f"{name}s")
+        ]
+    return rewritten(request.input)
+
+
+def context_for(sample: Sample, code: str) -> Context:
+    texts = {r.key: Text(answer(r), "hand-written") for r in REGISTRY[code].requests(sample)}
+    return Context(texts, {sample.source: POOL})
+
+
+def row_of(sample: Sample, code: str, seed: int = 0) -> Sample | None:
+    try:
+        return REGISTRY[code].perturb(sample, random.Random(seed), context_for(sample, code))
+    except NotApplicable as skip:
+        assert skip.reason
+        return None
+
+
+@pytest.mark.parametrize("code", CODES)
+@settings(max_examples=30)
+@given(sample=samples(), seed=st.integers(0, 99))
+def test_a_row_keeps_its_types_invariants_and_leaves_its_sample_alone(
+    code: str, sample: Sample, seed: int
+) -> None:
+    before = copy.deepcopy(sample)
+    row = row_of(sample, code, seed)
+    assert sample == before
+    if row is None:
+        return
+    assert REGISTRY[code].check(sample, row) == []
+    assert row.id == f"s::{code}" and row.clean_id == "s" and row.component == get(code).component
+    again = row_of(sample, code, seed)
+    assert again is not None and dumps(again) == dumps(row)
+    names = [tool.name for tool in row.tools]
+    assert all(call.name in names for one in row.golden_answers for call in one)
+    assert row.gold_tool_index is not None
+    assert row.tools[row.gold_tool_index].name == row.golden_answers[0][0].name
+    gold = sample.tools[sample.gold_tool_index or 0]
+    assert set(row.tools[row.gold_tool_index].properties) == set(gold.properties)
+
+
+def _spoiled(row: Sample) -> list[Sample]:
+    """The row with one defect each."""
+    replace = msgspec.structs.replace
+    other = Message(row.messages[-1].role, row.messages[-1].content + " 404")
+    renamed = tuple(Call(call.name + "x", call.parameters) for call in row.golden_answers[0])
+    return [
+        replace(row, messages=(*row.messages, other)),
+        replace(row, tools=tuple(t for i, t in enumerate(row.tools) if i != row.gold_tool_index)),
+        replace(row, tools=(*row.tools, Tool("extra", "", {}))),
+        replace(row, golden_answers=(renamed, *row.golden_answers[1:])),
+    ]
+
+
+@pytest.mark.parametrize("code", CODES)
+@settings(max_examples=30)
+@given(sample=samples())
+def test_a_check_sees_a_spoiled_row(code: str, sample: Sample) -> None:
+    row = row_of(sample, code)
+    for spoiled in _spoiled(row) if row else []:
+        assert REGISTRY[code].check(sample, spoiled), "a defect passed"
+
+
+@pytest.mark.parametrize("code", [c for c in CODES if get(c).component == "reward"])
+@settings(max_examples=30)
+@given(sample=samples())
+def test_swapped_annotations_are_seen(code: str, sample: Sample) -> None:
+    row = row_of(sample, code)
+    if row is None or row.gold_tool_index is None:
+        return
+    tools = list(row.tools)
+    gold = tools[row.gold_tool_index]
+    original = sample.tools[sample.gold_tool_index or 0].name
+    others = {tool.name for tool in sample.tools} - {original}
+    twin = next(
+        i for i, t in enumerate(tools) if t.name.startswith(original) and t.name not in others | {gold.name}
+    )
+    tools[row.gold_tool_index], tools[twin] = (
+        msgspec.structs.replace(gold, description=tools[twin].description),
+        msgspec.structs.replace(tools[twin], description=gold.description),
+    )
+    assert REGISTRY[code].check(sample, msgspec.structs.replace(row, tools=tuple(tools)))
+
+
+@pytest.mark.parametrize("code", list(INJECTED_ERRORS))
+@settings(max_examples=10)
+@given(sample=samples())
+def test_a_transition_row_is_its_clean_row_and_the_protocols_text(code: str, sample: Sample) -> None:
+    row = row_of(sample, code)
+    assert row is not None
+    assert (row.messages, row.tools, row.golden_answers) == (
+        sample.messages,
+        sample.tools,
+        sample.golden_answers,
+    )
+    assert row.injected_error == INJECTED_ERRORS[code]
+
+
+@given(sample=samples(sources=("tooleyes",)))
+def test_a_source_without_a_single_gold_tool_takes_no_type_that_needs_one(sample: Sample) -> None:
+    for code in CODES:
+        if code.startswith(("same_name", "CD", "TD")):
+            with pytest.raises(NotApplicable, match="no_single_gold_tool"):
+                REGISTRY[code].perturb(sample, random.Random(0), context_for(sample, code))
+
+
+@given(sample=samples(), seed=st.integers(0, 99))
+def test_same_name_types_keep_the_gold_schema_and_the_order_of_the_others(sample: Sample, seed: int) -> None:
+    for code in ("same_name_A", "same_name_B", "same_name_C", "same_name_D", "same_name_E"):
+        row = row_of(sample, code, seed)
+        if row is not None:
+            kept = [tool for tool in row.tools if tool in sample.tools]
+            assert [t for t in kept if t in sample.tools][: len(sample.tools)] == list(sample.tools)

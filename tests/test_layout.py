@@ -1,0 +1,83 @@
+"""The house: every room is a link, and rooms talk through the contract only."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.taxonomy import types
+
+from .conftest import ROOT
+
+ROOMS = ("builders", "audits", "eval", "train_recipes", "sql", "dataset_cards")
+CONTRACT = {
+    "schema",
+    "taxonomy",
+    "llm",
+    "errors",
+    "files",
+    "seeding",
+    "json_schema",
+    "parquet",
+    "__version__",
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_is_a_link_to_the_top_level_folder(room: str) -> None:
+    link = ROOT / "src" / "robustbench_tc" / room
+    assert link.is_symlink()
+    assert link.resolve() == ROOT / room
+
+
+def _imported(path: Path) -> set[str]:
+    """Full names of everything a file imports, relative imports resolved."""
+    package = ["robustbench_tc", *path.relative_to(ROOT).parts[:-1]]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_the_contract_and_itself_only(room: str) -> None:
+    foreign = set()
+    for path in (ROOT / room).rglob("*.py"):
+        for name in _imported(path):
+            top, _, rest = name.partition(".")
+            assert top not in ROOMS, f"{path} imports {name}: say robustbench_tc.{name}"
+            part = rest.split(".")[0]
+            if top == "robustbench_tc" and part not in CONTRACT | {room}:
+                foreign.add(f"{path.relative_to(ROOT)} imports {name}")
+    assert not foreign
+
+
+def test_the_contract_imports_no_room() -> None:
+    for path in (ROOT / "src" / "robustbench_tc").glob("*.py"):
+        if path.name == "release.py":
+            continue
+        package_names = {name for name in _imported(path) if name.split(".")[0] == "robustbench_tc"}
+        assert not {name for name in package_names if name.split(".")[1] in ROOMS}, path
+
+
+def test_every_type_of_the_taxonomy_has_a_unit_and_no_unit_is_without_a_type() -> None:
+    assert set(REGISTRY) == {t.code for t in types("all")}
+
+
+def test_heavy_packages_wait_for_their_use() -> None:
+    """`rbtc --help` must not pay for datasets, openai or pyarrow."""
+    import subprocess
+
+    code = (
+        "import sys; import robustbench_tc.cli as c; c._app(); "
+        "print([m for m in ('datasets', 'openai', 'pandas', 'great_expectations') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,112 @@
+"""The paper's 21 models as counts: another dataset version, shown beside ours, never ranked with it."""
+
+import csv
+from functools import cache
+from importlib.resources import files
+from typing import TypeVar
+
+import msgspec
+
+from robustbench_tc.errors import unknown
+
+SOURCE = "arXiv:2605.11928"
+VERSION = "paper"
+"""What stands in the column `dataset_version` for the paper's rows."""
+
+BASELINE = "ToolRL-Qwen2.5-3B"
+"""The model that the paper's marks and gap closures refer to."""
+
+FOLDER = "robustbench_tc.eval.paper"
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One model under one condition. The last four are the printed figures, kept for the check only."""
+
+    model: str
+    type_code: str
+    component: str
+    """One of the four, or `clean`."""
+    n: int
+    correct: int
+    accuracy: float
+    accuracy_half_width: float
+    delta_from_clean: float | None
+    """Perturbed minus clean, as the appendix has it: negative when worse."""
+    delta_half_width: float | None
+
+
+class HalfWidth(msgspec.Struct, frozen=True):
+    """One printed accuracy with its ±, from the appendix table of that number."""
+
+    table: int
+    model: str
+    type_code: str
+    n: int
+    correct: int
+    accuracy: float
+    half_width: float
+
+
+class Table2Value(msgspec.Struct, frozen=True):
+    """One printed value of Table 2; `metric` is clean, perturbed or delta_COMPONENT (positive when worse)."""
+
+    model: str
+    metric: str
+    value: float
+    half_width: float
+    stars: int
+
+
+class Model(msgspec.Struct, frozen=True):
+    """How a model was served. `params_b` is billions of parameters, null where nobody says."""
+
+    model: str
+    group: str
+    params_b: float | None
+    hf_id: str | None
+    mode: str | None
+    thinking: str | None
+    dtype: str | None
+    max_model_len: int | None
+    temperature: float | None
+    max_tokens: int | None
+
+
+def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
+    lines = files(FOLDER).joinpath(name).read_text(encoding="utf-8").splitlines()
+    rows = [{key: value or None for key, value in row.items()} for row in csv.DictReader(lines)]
+    return msgspec.convert(rows, tuple[kind, ...], strict=False)  # type: ignore[valid-type]
+
+
+@cache
+def cells() -> tuple[Cell, ...]:
+    """21 models × 23 conditions."""
+    return _rows("cells.csv", Cell)
+
+
+@cache
+def half_widths() -> tuple[HalfWidth, ...]:
+    """The 630 printed accuracies."""
+    return _rows("half_widths.csv", HalfWidth)
+
+
+@cache
+def table2() -> tuple[Table2Value, ...]:
+    """The 126 printed values."""
+    return _rows("table2.csv", Table2Value)
+
+
+@cache
+def models() -> dict[str, Model]:
+    """The 21 models by name, in the paper's order."""
+    return {row.model: row for row in _rows("models.csv", Model)}
+
+
+def counts(model: str) -> dict[str, tuple[int, int]]:
+    """type code (and `clean`) → (correct, n) of one model. Raises UserError with near misses."""
+    if model not in models():
+        raise unknown("model of the paper", model, models())
+    return {cell.type_code: (cell.correct, cell.n) for cell in cells() if cell.model == model}

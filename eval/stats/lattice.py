@@ -1,0 +1,205 @@
+"""Exact distributions of resampled sums: what a bootstrap over finitely many draws can give, without drawing.
+
+A bootstrap of n 0/1 outcomes resamples their sum; that sum is Binomial(n, p̂). Paired differences and sums
+over clusters are n draws of a small integer, so their distribution is the n-th power of the one-draw
+distribution's Fourier transform. Quantiles follow the inverse of the distribution function: the smallest
+value whose probability of not being exceeded reaches q.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TOLERANCE = 1e-9
+"""What cutting and rounding may do to a sum of probabilities; this close to q counts as having reached it."""
+
+CUT = 1e-10
+"""Probability that the window of a sum may leave out on either side."""
+
+
+class Lattice(NamedTuple):
+    """A distribution on the values (start + i) / unit, i = 0, 1, …"""
+
+    start: int
+    p: Floats
+    unit: int
+
+    def quantile(self, q: float) -> float:
+        """The smallest value whose distribution function reaches q."""
+        found = int(np.searchsorted(np.cumsum(self.p), q - TOLERANCE))
+        return (self.start + min(found, len(self.p) - 1)) / self.unit
+
+    def tails(self) -> tuple[float, float]:
+        """P(value ≤ 0) and P(value ≥ 0)."""
+        zero = -self.start
+        below = float(self.p[: max(zero + 1, 0)].sum())
+        above = float(self.p[max(zero, 0) :].sum())
+        return min(below, 1.0), min(above, 1.0)
+
+
+def binomial(n: int, correct: int) -> Lattice:
+    """The resampled accuracy of n outcomes of which `correct` are right."""
+    return Lattice(0, binomial_pmf(n, correct / n), n)
+
+
+def binomial_pmf(n: int, p: float) -> Floats:
+    """P(k) for k = 0 … n."""
+    if p <= 0.0 or p >= 1.0:
+        sure = np.zeros(n + 1)
+        sure[n if p >= 1.0 else 0] = 1.0
+        return sure
+    k = np.arange(n + 1)
+    factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+    choose = factorial[n] - factorial - factorial[::-1]
+    log_p: Floats = choose + k * math.log(p) + (n - k) * math.log1p(-p)
+    return np.exp(log_p)
+
+
+def sum_of_draws(values: Ints, draws: int, unit: int) -> Lattice:
+    """The sum of `draws` draws with replacement from `values`, divided by `unit`; exact but for CUT."""
+    low, high = window(values, draws)
+    size = fast_size(high - low + 1)
+    one = np.bincount(values % size, minlength=size) / len(values)
+    p = np.fft.irfft(np.fft.rfft(one) ** draws, n=size)
+    return Lattice(low, _tidy(np.roll(p, -low)), unit)
+
+
+class Ratio(NamedTuple):
+    """A distribution on finitely many ratios, values ascending."""
+
+    values: Floats
+    p: Floats
+
+    def quantile(self, q: float) -> float:
+        found = int(np.searchsorted(np.cumsum(self.p), q - TOLERANCE))
+        return float(self.values[min(found, len(self.values) - 1)])
+
+    def tails(self) -> tuple[float, float]:
+        """P(value ≤ 0) and P(value ≥ 0)."""
+        return min(float(self.p[self.values <= 0].sum()), 1.0), min(
+            float(self.p[self.values >= 0].sum()), 1.0
+        )
+
+
+def ratio_of_draws(above: Ints, below: Ints, draws: int, limit: int) -> Ratio | None:
+    """Σ above / Σ below over `draws` draws of pairs; None where its grid has more than `limit` points.
+
+    The joint distribution of both sums is one two-dimensional transform. Draws in which the lower sum is 0
+    have no ratio and are left out.
+    """
+    (a_low, a_high), (b_low, b_high) = window(above, draws), window(below, draws)
+    shape = fast_size(a_high - a_low + 1), fast_size(b_high - b_low + 1)
+    if shape[0] * shape[1] > limit:
+        return None
+    one = np.zeros(shape)
+    np.add.at(one, (above % shape[0], below % shape[1]), 1 / len(above))
+    joint = np.fft.irfft2(_power(np.fft.rfft2(one), draws), s=shape)
+    joint = np.roll(joint, (-a_low, -b_low), axis=(0, 1))
+    joint[:, b_low + np.arange(shape[1]) <= 0] = 0.0
+    rows, columns = np.nonzero(joint > CUT / (shape[0] * shape[1]))
+    values = (rows + a_low) / (columns + b_low)
+    order = np.argsort(values, kind="stable")
+    return Ratio(values[order], _tidy(joint[rows, columns][order]))
+
+
+def difference_quantiles(a: Lattice, b: Lattice, qs: tuple[float, ...]) -> tuple[float, ...]:
+    """Quantiles of a − b, a and b independent: their convolution's distribution function, by bisection.
+
+    The values lie on the lattice of 1/(lcm of both units); evaluating the distribution function there costs
+    one pass over a, so the convolution is never written out.
+    """
+    unit = math.lcm(a.unit, b.unit)
+    a_values = (a.start + np.arange(len(a.p))) * (unit // a.unit)
+    step = unit // b.unit
+    at_least = np.concatenate((np.cumsum(b.p[::-1])[::-1], [0.0]))  # P(b ≥ its i-th value)
+    last = len(b.p)
+
+    def cdf(j: int) -> float:
+        # a − b ≤ j  ⇔  b ≥ a − j
+        first = -((j - a_values) // step) - b.start
+        return float(a.p @ at_least[np.minimum(np.maximum(first, 0), last)])
+
+    out = []
+    for q in qs:
+        low = int(a_values[0]) - (b.start + len(b.p) - 1) * step
+        high = int(a_values[-1]) - b.start * step
+        while low < high:
+            middle = (low + high) // 2
+            if cdf(middle) >= q - TOLERANCE:
+                high = middle
+            else:
+                low = middle + 1
+        out.append(low / unit)
+    return tuple(out)
+
+
+def sign_flips(values: Ints) -> Lattice:
+    """Σ ±v over fair independent signs: the null distribution of a paired test. Not divided (unit 1)."""
+    p = np.ones(1)
+    reach = 0
+    sizes, counts = np.unique(np.abs(values[values != 0]), return_counts=True)
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        spread = np.zeros(2 * size * count + 1)
+        spread[:: 2 * size] = binomial_pmf(count, 0.5)
+        p = np.convolve(p, spread)
+        reach += size * count
+    return Lattice(-reach, p, 1)
+
+
+def window(values: Ints, draws: int) -> tuple[int, int]:
+    """Bounds that the sum of `draws` draws leaves with probability at most CUT on either side (Chernoff)."""
+    mean = float(values.mean())
+    low, high = draws * int(values.min()), draws * int(values.max())
+    if low == high:
+        return low, high
+    distinct, counts = np.unique(values, return_counts=True)
+    centred, share = distinct - mean, counts / len(values)
+    s = np.geomspace(1.0, 30.0, 60) / float(values.std()) / math.sqrt(draws)
+
+    def reach(z: NDArray[np.floating[Any]]) -> float:
+        top = float(z.max())  # out of the exponent, so that nothing overflows
+        log_moment = s * top + np.log(np.exp(np.outer(s, z - top)) @ share)
+        return float(((draws * log_moment - math.log(CUT)) / s).min())
+
+    return (
+        max(low, math.floor(draws * mean - reach(-centred))),
+        min(high, math.ceil(draws * mean + reach(centred))),
+    )
+
+
+def fast_size(n: int) -> int:
+    """The smallest even size ≥ n with no prime factor above 5: quick to transform."""
+    size = n + n % 2
+    while True:
+        rest = size
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return size
+        size += 2
+
+
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    """Integer power by squaring: several times faster than `**` on large complex arrays."""
+    result = np.ones_like(base)
+    square = base.copy()
+    while exponent:
+        if exponent & 1:
+            result *= square
+        exponent >>= 1
+        if exponent:
+            square *= square
+    return result
+
+
+def _tidy(p: Floats) -> Floats:
+    """Rounding below zero removed, total 1."""
+    p = np.maximum(p, 0.0)
+    total: Floats = p / p.sum()
+    return total

@@ -1,0 +1,262 @@
+"""Scored runs as counts per (clean_id, type): what every statistic over our own rows is computed from."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.errors import UserError
+
+from .lattice import Ints
+
+COLUMNS = (
+    "id", "clean_id", "type_code", "source", "model", "mode", "repeat", "sample_hash", "status", "correct",
+)  # fmt: skip
+
+Subset = Literal["all", "paper"]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One scored run: who answered, on which dataset, and every verdict."""
+
+    path: str
+    """The folder as the user gave it."""
+    model: str
+    mode: str
+    dataset_version: str | None
+    fingerprint: str | None
+    """Of the dataset, not of the selection: equal for runs on the same rows."""
+    record: dict[str, Any]
+    """`run.json` as it stands, for the run card."""
+    repeats: int
+    """How often the run was to ask every row."""
+    rows: dict[str, np.ndarray[Any, Any]]
+    """The columns of COLUMNS. `correct` is 1, 0 or -1 (no verdict: no answer was had)."""
+
+
+def read(folder: str | Path) -> Run:
+    """A run folder's verdicts. Raises UserError for what is missing, damaged, doubled or mixed."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(folder)
+    scores = path / "scores.parquet"
+    if not path.is_dir():
+        raise UserError(f"no run folder at {folder}")
+    if not scores.is_file():
+        raise UserError(f"{folder} has no scores.parquet: run `rbtc score {folder}` first")
+    try:
+        table = pq.read_table(scores, columns=list(COLUMNS))
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{scores} is damaged: {str(error).splitlines()[0]}") from None
+    if absent := [name for name in COLUMNS if name not in table.column_names]:
+        raise UserError(f"{scores} is no scored run: it has no column {', '.join(absent)}")
+    if table.num_rows == 0:
+        raise UserError(f"{scores} holds no predictions")
+
+    rows = {name: table[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
+    answered = (status != "request_error" for status in table["status"].to_pylist())
+    verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
+    rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
+    record = _record(path / "run.json")
+    settings = record.get("settings")
+    settings = settings if isinstance(settings, dict) else {}
+    run = Run(
+        path=str(folder),
+        model=_only(rows["model"], "model", scores),
+        mode=_only(rows["mode"], "mode", scores),
+        dataset_version=_text(record.get("dataset_version")),
+        fingerprint=_text(settings.get("fingerprint") or record.get("dataset_fingerprint")),
+        record=record,
+        repeats=settings["repeat"] if isinstance(settings.get("repeat"), int) else 1,
+        rows=rows,
+    )
+    _refuse_duplicates(run)
+    return run
+
+
+def _record(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = schema.loads(path.read_bytes())
+    except ValueError as error:
+        raise UserError(f"{path} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} holds no run record")
+    return found
+
+
+def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
+    found = sorted(set(column.tolist()))
+    if len(found) > 1:
+        raise UserError(
+            f"{path} mixes {len(found)} {what}s ({', '.join(map(str, found[:5]))}): one run, one {what}"
+        )
+    return str(found[0])
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _refuse_duplicates(run: Run) -> None:
+    seen = Counter(zip(run.rows["id"].tolist(), run.rows["repeat"].tolist(), strict=True))
+    doubled = [key for key, times in seen.items() if times > 1]
+    if doubled:
+        (row, repeat), times = doubled[0], seen[doubled[0]]
+        raise UserError(
+            f"{run.path} holds {len(doubled)} predictions more than once, the first {row!r} repeat {repeat} "
+            f"{times} times: score the run again or remove the copies"
+        )
+
+
+class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of one run over clean_ids × types. Runs aligned together share `clean_ids` and `types`."""
+
+    clean_ids: tuple[str, ...]
+    types: tuple[str, ...]
+    """`clean` first, then the taxonomy's order."""
+    correct: Ints
+    """[clean_ids, types]: right answers, over all repeats."""
+    n: Ints
+    """Rows with a verdict, over all repeats."""
+    missing: Ints
+    """Rows that should have a verdict and have none."""
+    repeats: int
+    unaccounted: int = 0
+    """Predictions that the run record expects and the file does not hold, of rows nobody names."""
+
+    def column(self, code: str) -> tuple[Ints, Ints]:
+        """(correct, n) per clean_id of one type."""
+        at = self.types.index(code)
+        return self.correct[:, at], self.n[:, at]
+
+    def columns(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
+        """(correct, n) per clean_id, summed over several types."""
+        at = [self.types.index(code) for code in codes if code in self.types]
+        return self.correct[:, at].sum(axis=1), self.n[:, at].sum(axis=1)
+
+    def usable(self, allow_missing: bool = False) -> tuple[str, ...]:
+        """The types whose values may be shown: no row is missing, or that is allowed and some are there."""
+        if self.unaccounted and not allow_missing:
+            return ()
+        have, lack = self.n.sum(axis=0).tolist(), self.missing.sum(axis=0).tolist()
+        return tuple(
+            code
+            for code, rows, lost in zip(self.types, have, lack, strict=True)
+            if rows and (allow_missing or not lost)
+        )
+
+    def counts(self, codes: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """type code → (correct, n)"""
+        return {code: (int(c.sum()), int(n.sum())) for code in codes for c, n in [self.column(code)]}
+
+
+def align(
+    runs: Sequence[Run],
+    *,
+    subset: Subset = "all",
+    expected: Iterable[tuple[str, str]] | None = None,
+) -> list[Outcomes]:
+    """The runs' counts over the same clean_ids and types. Raises UserError where runs are of other datasets.
+
+    A row that one run has (or that is in `expected`, pairs of clean_id and type code) and another has not,
+    or has without a verdict, counts as missing there.
+    """
+    _refuse_other_datasets(runs)
+    wanted = set(expected) if expected is not None else set()
+    for run in runs:
+        wanted.update(_pairs(run))
+    if subset == "paper":
+        wanted = {pair for pair in wanted if in_paper_subset(*pair)}
+    if not wanted:
+        raise UserError("nothing is left to compare: no row of these runs is in the subset")
+    clean_ids = tuple(sorted({pair[0] for pair in wanted}))
+    present = {pair[1] for pair in wanted}
+    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    types = tuple(code for code in order if code in present)
+    if unknown_types := sorted(present - set(order)):
+        raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
+    place = {
+        pair: (row, column)
+        for row, clean_id in enumerate(clean_ids)
+        for column, code in enumerate(types)
+        if (pair := (clean_id, code)) in wanted
+    }
+    shape = len(clean_ids), len(types)
+    needed = np.zeros(shape, np.int64)
+    needed[tuple(np.array(list(place.values())).T)] = 1
+
+    out = []
+    for run in runs:
+        places = [place.get(pair) for pair in _pairs(run)]
+        keep = np.array([found is not None for found in places])
+        at = tuple(np.array([found for found in places if found is not None], np.int64).reshape(-1, 2).T)
+        verdict = run.rows["correct"][keep]
+        correct, n = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        np.add.at(correct, at, verdict == 1)
+        np.add.at(n, at, verdict >= 0)
+        repeats = max(int(run.rows["repeat"].max()) + 1, run.repeats)
+        missing = np.maximum(needed * repeats - n, 0)
+        promised = run.record.get("expected")
+        unaccounted = 0
+        if expected is None and isinstance(promised, int):  # else the rows are named in `missing`
+            unaccounted = max(0, promised - len(run.rows["id"]))
+        out.append(
+            Outcomes(
+                clean_ids=clean_ids,
+                types=types,
+                correct=correct,
+                n=n,
+                missing=missing,
+                repeats=repeats,
+                unaccounted=unaccounted,
+            )
+        )
+    return out
+
+
+def _pairs(run: Run) -> Iterator[tuple[str, str]]:
+    return zip(run.rows["clean_id"].tolist(), run.rows["type_code"].tolist(), strict=True)
+
+
+def _refuse_other_datasets(runs: Sequence[Run]) -> None:
+    """Rows of different texts are never put side by side as if they were one benchmark."""
+    first, hashes = (
+        runs[0],
+        dict(zip(runs[0].rows["id"].tolist(), runs[0].rows["sample_hash"].tolist(), strict=True)),
+    )
+    for run in runs[1:]:
+        if (run.dataset_version, run.fingerprint) != (first.dataset_version, first.fingerprint):
+            raise UserError(
+                f"{first.path} and {run.path} are runs of different datasets "
+                f"(version {first.dataset_version}, fingerprint {first.fingerprint}; version "
+                f"{run.dataset_version}, fingerprint {run.fingerprint}): report them apart"
+            )
+        for row, found in zip(run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True):
+            if hashes.setdefault(row, found) != found:
+                raise UserError(
+                    f"{first.path} and {run.path} were asked different texts under the id {row!r}: "
+                    "they are runs of different datasets"
+                )
+
+
+_PRICED = frozenset({"CD", "TD", "CD_NT", "TD_NT"})
+
+
+def in_paper_subset(clean_id: str, type_code: str) -> bool:
+    """Whether the paper's release has a row of this kind (benchmark.md §7): `--subset paper`.
+
+    It has CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, and the same-name types without BFCL.
+    """
+    bfcl = clean_id.startswith("bfcl_v3__")
+    if type_code.startswith("same_name_"):
+        return not bfcl
+    if type_code in _PRICED:
+        return not bfcl and not clean_id.startswith("apibank__level3_")
+    return True

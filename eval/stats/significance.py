@@ -1,0 +1,67 @@
+"""Is the difference real: exact paired and unpaired tests, and Holm's correction for many types."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .lattice import Ints, sign_flips
+
+
+def paired_p(differences: Ints) -> float:
+    """Two-sided exact p-value of a paired comparison, one summed difference per cluster.
+
+    Under the null hypothesis the two sides of a cluster could be swapped: every sign pattern is as likely,
+    and the whole null distribution is known. With clusters of one row this is McNemar's exact test.
+    """
+    observed = abs(int(differences.sum()))
+    if observed == 0:
+        return 1.0
+    null = sign_flips(differences)
+    return min(1.0, 2 * float(null.p[observed - null.start :].sum()))
+
+
+def mcnemar_p(only_a: int, only_b: int) -> float:
+    """McNemar's exact two-sided p-value from the two kinds of discordant pairs."""
+    return paired_p(np.repeat(np.array([1, -1]), [only_a, only_b]))
+
+
+def fisher_p(a: tuple[int, int], b: tuple[int, int]) -> float:
+    """Fisher's exact two-sided p-value for two independent accuracies, each (correct, n).
+
+    For models over different rows, where nothing can be paired.
+    """
+    total, right = a[1] + b[1], a[0] + b[0]
+    low, high = max(0, right - b[1]), min(right, a[1])
+    k = np.arange(low, high + 1)
+    factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, total + 1)))))
+    log_p = (
+        factorial[a[1]] - factorial[k] - factorial[a[1] - k]
+        + factorial[b[1]] - factorial[right - k] - factorial[b[1] - right + k]
+        - (factorial[total] - factorial[right] - factorial[total - right])
+    )  # fmt: skip
+    p = np.exp(log_p)
+    return min(1.0, float(p[p <= p[a[0] - low] * (1 + 1e-7)].sum()))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Holm's adjusted p-values, under the same keys in the same order."""
+    adjusted: dict[str, float] = {}
+    running = 0.0
+    for rank, (key, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        running = max(running, min(1.0, (len(p_values) - rank) * p))
+        adjusted[key] = running
+    return {key: adjusted[key] for key in p_values}
+
+
+def stars(p: float | None) -> int:
+    """1: p < 0.05, 2: p < 0.01, 3: p < 0.001, as the paper marks."""
+    return 0 if p is None else sum(p < level for level in (0.05, 0.01, 0.001))
+
+
+def log_linear(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float] | None:
+    """Least squares of value on log10(size): (intercept, slope); None below three points or two sizes."""
+    if len(sizes) < 3 or len(set(sizes)) < 2:
+        return None
+    slope, intercept = np.polyfit([math.log10(size) for size in sizes], values, 1)
+    return float(intercept), float(slope)

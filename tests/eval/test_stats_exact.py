@@ -1,0 +1,188 @@
+"""The exact distributions against enumeration, convolution, simulation and the paper's printed figures."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.stats import intervals
+from robustbench_tc.eval.stats.lattice import (
+    Lattice,
+    binomial,
+    difference_quantiles,
+    ratio_of_draws,
+    sign_flips,
+    sum_of_draws,
+)
+
+QS = (0.001, 0.025, 0.3, 0.5, 0.975)
+
+values = st.lists(st.integers(-4, 6), min_size=2, max_size=5)
+
+
+def enumerated(rows: list[tuple[int, ...]], q: float, ratio: bool) -> float:
+    """The q-quantile over every resample of `rows`, by listing them all."""
+    found: list[float] = []
+    for drawn in itertools.product(rows, repeat=len(rows)):
+        sums = [sum(column) for column in zip(*drawn, strict=True)]
+        if not ratio:
+            found.append(sums[0] / len(rows))
+        elif sums[1]:
+            found.append(sums[0] / sums[1])
+    found.sort()
+    return found[math.ceil(q * len(found) - 1e-9) - 1]
+
+
+@given(values)
+def test_a_resampled_sum_is_what_enumeration_gives(column: list[int]) -> None:
+    found = sum_of_draws(np.array(column), len(column), len(column))
+    assert found.p.sum() == pytest.approx(1.0)
+    for q in QS:
+        assert found.quantile(q) == pytest.approx(enumerated([(v,) for v in column], q, False))
+
+
+@given(st.lists(st.tuples(st.integers(-3, 4), st.integers(0, 3)), min_size=2, max_size=5))
+def test_a_resampled_ratio_is_what_enumeration_gives(rows: list[tuple[int, ...]]) -> None:
+    if not any(below for _, below in rows):
+        return
+    above, below = np.array(rows).T
+    found = ratio_of_draws(above, below, len(rows), limit=1 << 20)
+    assert found is not None
+    for q in QS:
+        assert found.quantile(q) == pytest.approx(enumerated(rows, q, True))
+
+
+def test_a_grid_beyond_the_limit_is_left_to_simulation() -> None:
+    rows = np.arange(1, 60)
+    assert ratio_of_draws(rows, rows[::-1], 59, limit=100) is None
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.data())
+def test_independent_differences_are_the_convolution(na: int, nb: int, data: st.DataObject) -> None:
+    a = binomial(na, data.draw(st.integers(0, na)))
+    b = binomial(nb, data.draw(st.integers(0, nb)))
+    written_out: Counter[int] = Counter()
+    for i, j in itertools.product(range(na + 1), range(nb + 1)):
+        written_out[i * nb - j * na] += a.p[i] * b.p[j]
+    order = sorted(written_out)
+    total = np.cumsum([written_out[key] for key in order])
+    expected = [order[min(int(np.searchsorted(total, q - 1e-9)), len(order) - 1)] / (na * nb) for q in QS]
+    assert difference_quantiles(a, b, QS) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=8))
+def test_sign_flips_are_what_enumeration_gives(column: list[int]) -> None:
+    null = sign_flips(np.array(column))
+    flips = itertools.product((1, -1), repeat=len(column))
+    sums = Counter(sum(s * v for s, v in zip(signs, column, strict=True)) for signs in flips)
+    found = {null.start + i: p for i, p in enumerate(null.p) if p > 0}
+    assert found == pytest.approx({value: count / 2 ** len(column) for value, count in sums.items()})
+
+
+def band(draws: np.ndarray, q: float) -> tuple[float, float]:
+    """The order statistics that hold the true quantile with 99.9 % confidence, whatever the distribution."""
+    size = len(draws)
+    reach = 3.2905 * math.sqrt(size * q * (1 - q))
+    ranks = [max(0, math.floor(size * q - reach) - 1), min(size - 1, math.ceil(size * q + reach))]
+    low, high = np.partition(draws, ranks)[ranks]
+    return float(low), float(high)
+
+
+def assert_within_the_band(exact: Lattice, draws: np.ndarray) -> None:
+    for q in intervals.QUANTILES:
+        low, high = band(draws, q)
+        assert low - 1e-12 <= exact.quantile(q) <= high + 1e-12
+
+
+def test_exact_quantiles_lie_inside_the_band_of_a_million_draws() -> None:
+    generator = np.random.default_rng(20261120)
+    for _ in range(12):
+        n = int(generator.integers(5, 1200))
+        correct = int(generator.integers(0, n + 1))
+        assert_within_the_band(binomial(n, correct), generator.binomial(n, correct / n, 1_000_000) / n)
+    for _ in range(6):  # paired tables: (only a, only b, equal)
+        n = int(generator.integers(5, 400))
+        table = generator.multinomial(n, generator.dirichlet([1, 1, 2]))
+        draws = generator.multinomial(n, table / n, 1_000_000)
+        column = np.repeat([1, -1, 0], table)
+        assert_within_the_band(sum_of_draws(column, n, n), (draws[:, 0] - draws[:, 1]) / n)
+
+
+def test_clusters_of_one_row_give_the_independent_interval() -> None:
+    for n, correct in ((1, 1), (7, 3), (102, 46), (199, 128)):
+        outcomes = np.repeat([1, 0], [correct, n - correct])
+        clustered = intervals.cluster_mean(outcomes, np.ones(n, np.int64))
+        assert clustered == intervals.accuracy(correct, n)
+
+
+def test_clusters_of_one_pair_give_the_paired_interval() -> None:
+    only_a, only_b, n = 12, 31, 144
+    column = np.repeat([1, -1, 0], [only_a, only_b, n - only_a - only_b])
+    clustered = intervals.cluster_mean(column, np.ones(n, np.int64), difference=True)
+    assert clustered == intervals.paired_difference(only_a, only_b, n)
+
+
+def test_doubling_every_row_of_a_cluster_widens_nothing_but_the_paper_convention() -> None:
+    single = intervals.cluster_mean(np.repeat([1, 0], [60, 40]), np.ones(100, np.int64))
+    doubled = intervals.cluster_mean(np.repeat([2, 0], [60, 40]), np.full(100, 2))
+    assert (doubled.low, doubled.high) == (single.low, single.high)
+    assert doubled.n == 200
+    assert intervals.accuracy(120, 200).half_width < single.half_width
+
+
+def test_a_simulation_agrees_with_the_exact_ratio_within_its_stated_error() -> None:
+    generator = np.random.default_rng(3)
+    rows = generator.integers(1, 7, size=120)
+    total = generator.binomial(rows, 0.6)
+    exact = intervals.cluster_mean(total, rows, difference=True)
+    above, below = intervals.Resampling(120).sums(np.stack([total, rows], axis=1))
+    simulated = intervals.simulated(above / below, exact.value, exact.n, difference=True)
+    assert (exact.method, simulated.method) == ("exact", "simulated")
+    assert 0 < simulated.error < 0.002
+    assert abs(simulated.low - exact.low) <= simulated.error
+    assert abs(simulated.high - exact.high) <= simulated.error
+
+
+def test_a_ratio_too_large_to_work_out_is_simulated_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(4)
+    rows = generator.integers(1, 7, size=80)
+    total = generator.binomial(rows, 0.6)
+    exact = intervals.cluster_mean(total, rows)
+    monkeypatch.setattr(intervals, "GRID", 0)
+    found = intervals.cluster_mean(total, rows)
+    assert found.method == "simulated"
+    assert abs(found.low - exact.low) <= found.error + 1e-9
+
+
+def test_resamples_are_the_same_every_time() -> None:
+    columns = np.arange(30).reshape(15, 2)
+    first, second = (intervals.Resampling(15, draws=500).sums(columns) for _ in range(2))
+    assert (first == second).all()
+    other = intervals.Resampling(15, draws=500, seed=1).sums(columns)
+    assert (first != other).any()
+
+
+def test_no_interval_of_a_sure_thing_has_a_width() -> None:
+    for correct in (0, 50):
+        found = intervals.accuracy(correct, 50)
+        assert (found.low, found.high) == (correct / 50, correct / 50)
+
+
+def test_printed_half_widths_are_the_exact_ones_but_for_the_papers_own_simulation_noise() -> None:
+    steps: Counter[int] = Counter()
+    equal = 0
+    for row in paper.half_widths():
+        exact = intervals.accuracy(row.correct, row.n).half_width
+        equal += f"{exact:.3f}" == f"{row.half_width:.3f}"
+        steps[round((row.half_width - exact) / (0.5 / row.n))] += 1
+    assert equal == 503
+    assert {abs(step): count for step, count in Counter(map(abs, steps.elements())).items()} == {
+        0: 503,
+        1: 126,
+        2: 1,
+    }

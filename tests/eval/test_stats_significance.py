@@ -1,0 +1,68 @@
+"""The tests against the textbook, enumeration and each other."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.eval.stats.significance import (
+    fisher_p,
+    holm,
+    log_linear,
+    mcnemar_p,
+    paired_p,
+    stars,
+)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_two_sided_binomial_test(only_a: int, only_b: int) -> None:
+    n, low = only_a + only_b, min(only_a, only_b)
+    tail = sum(math.comb(n, k) for k in range(low + 1)) / 2**n
+    assert mcnemar_p(only_a, only_b) == pytest.approx(min(1.0, 2 * tail))
+
+
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=9))
+def test_the_paired_test_counts_sign_patterns_at_least_as_extreme(column: list[int]) -> None:
+    observed = abs(sum(column))
+    patterns = list(itertools.product((1, -1), repeat=len(column)))
+    extreme = sum(
+        abs(sum(s * v for s, v in zip(signs, column, strict=True))) >= observed for signs in patterns
+    )
+    assert paired_p(np.array(column)) == pytest.approx(extreme / len(patterns))
+
+
+def test_a_tiny_p_value_keeps_its_digits() -> None:
+    assert mcnemar_p(60, 0) == pytest.approx(2 / 2**60)
+
+
+@given(st.integers(1, 15), st.integers(1, 15), st.data())
+def test_fisher_is_the_sum_over_tables_no_more_likely(na: int, nb: int, data: st.DataObject) -> None:
+    a, b = data.draw(st.integers(0, na)), data.draw(st.integers(0, nb))
+    right = a + b
+    likely = {
+        k: math.comb(na, k) * math.comb(nb, right - k) for k in range(max(0, right - nb), min(na, right) + 1)
+    }
+    expected = sum(w for w in likely.values() if w <= likely[a]) / math.comb(na + nb, right)
+    assert fisher_p((a, na), (b, nb)) == pytest.approx(expected)
+
+
+def test_holm_steps_down_and_keeps_the_order() -> None:
+    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert list(found) == ["a", "b", "c", "d"]
+    assert found == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert holm({"x": 0.7, "y": 0.9}) == {"x": 1.0, "y": 1.0}
+    assert holm({}) == {}
+
+
+def test_stars_follow_the_papers_levels() -> None:
+    assert [stars(p) for p in (None, 0.05, 0.049, 0.0099, 0.0009)] == [0, 0, 1, 2, 3]
+
+
+def test_the_trend_is_linear_in_the_logarithm_of_size() -> None:
+    assert log_linear([1, 10, 100], [0.1, 0.3, 0.5]) == pytest.approx((0.1, 0.2))
+    assert log_linear([1, 10], [0.1, 0.3]) is None
+    assert log_linear([3, 3, 3], [0.1, 0.3, 0.2]) is None

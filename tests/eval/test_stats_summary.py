@@ -1,0 +1,219 @@
+"""Table 2 from the paper's counts, and runs as counts: what is missing is never averaged over."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats.significance import mcnemar_p
+from robustbench_tc.eval.stats.summary import METRICS, Summary, closure, codes_of, from_counts, summarise
+
+from .synthetic_runs import clean_ids, coin, pairs, write_run
+
+
+def value(summary: Summary, metric: str) -> float:
+    found = summary.values[metric]
+    assert found is not None
+    return found.value
+
+
+def test_table_2_follows_from_the_papers_counts_in_all_126_values() -> None:
+    summaries = {model: from_counts(paper.counts(model)) for model in paper.models()}
+    printed = paper.table2()
+    assert len(printed) == 126
+    for row in printed:
+        assert f"{value(summaries[row.model], row.metric):.3f}" == f"{row.value:.3f}", row
+
+
+def test_gap_closures_are_those_of_the_specification() -> None:
+    base = from_counts(paper.counts(paper.BASELINE))
+    found = []
+    for model in ("ToolRL-DR-Full", "ToolRL-DR-Mixed"):
+        new = from_counts(paper.counts(model))
+        for component in ("reward", "transition"):
+            share = closure(value(base, f"delta_{component}"), value(new, f"delta_{component}"))
+            assert share is not None
+            found.append(f"{share:.1%}")
+    assert found == ["26.3%", "26.6%", "19.2%", "26.3%"]
+    assert closure(0.0, 0.1) is None
+
+
+def test_the_types_are_the_papers_own() -> None:
+    assert {cell.type_code for cell in paper.cells()} == {taxonomy.CLEAN, *taxonomy.codes()}
+    assert {(cell.type_code, cell.component) for cell in paper.cells() if cell.component != "clean"} == {
+        (t.code, t.component) for t in taxonomy.types()
+    }
+    with pytest.raises(UserError, match="did you mean o4-mini"):
+        paper.counts("o4mini")
+
+
+def test_the_shipped_counts_are_the_specifications(shared: Path) -> None:
+    for name in ("cells", "half_widths", "table2", "models"):
+        ours = Path(paper.__file__).with_name(f"{name}.csv").read_bytes()
+        assert ours == (shared / "spec" / "paper" / f"{name}.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
+    return runs.read(write_run(tmp_path_factory.mktemp("runs") / "a", coin(1)))
+
+
+def test_a_whole_run_has_every_value_and_no_gap(run: runs.Run) -> None:
+    [outcomes] = runs.align([run])
+    for convention in ("cluster", "paper"):
+        summary = summarise(outcomes, convention)
+        assert summary.gaps == ()
+        assert set(summary.types) == set(taxonomy.codes())
+        for metric in METRICS:
+            found = summary.values[metric]
+            assert found is not None and found.low <= found.value <= found.high and found.n > 0, metric
+
+
+def test_both_conventions_agree_on_every_value(run: runs.Run) -> None:
+    [outcomes] = runs.align([run])
+    clustered, independent = summarise(outcomes, "cluster"), summarise(outcomes, "paper")
+    for metric in METRICS:
+        assert value(clustered, metric) == pytest.approx(value(independent, metric)), metric
+
+
+def test_sums_by_hand_are_the_tables(run: runs.Run) -> None:
+    [outcomes] = runs.align([run])
+    summary = summarise(outcomes)
+    right = dict(zip(run.rows["id"].tolist(), run.rows["correct"].tolist(), strict=True))
+    rows = pairs(clean_ids())
+    clean = np.mean([right[f"{c}::clean"] for c in clean_ids()])
+    reward = [(c, t) for c, t in rows if t in codes_of("reward")]
+    perturbed = np.mean([right[f"{c}::{t}"] for c, t in reward])
+    matched = np.mean([right[f"{c}::clean"] - right[f"{c}::{t}"] for c, t in reward])
+    assert value(summary, "delta_reward") == pytest.approx(clean - perturbed)
+    assert value(summary, "delta_matched_reward") == pytest.approx(matched)
+    assert abs(value(summary, "delta_reward") - value(summary, "delta_matched_reward")) > 1e-4
+    drops = [value(summary, f"delta_{name}") for name in ("observation", "action", "reward")]
+    assert value(summary, "retention") == pytest.approx(1 - np.mean(drops) / clean)
+    flips = summary.types["CD"].flips
+    assert flips is not None
+    lost = sum(right[f"{c}::clean"] == 1 and right[f"{c}::CD"] == 0 for c, t in rows if t == "CD")
+    assert (flips.pairs, flips.lost) == (148, lost)
+    assert flips.p == mcnemar_p(flips.lost, flips.gained)
+    assert flips.p <= flips.p_holm <= 1
+
+
+def test_delta_is_exact_where_every_sample_has_as_many_rows(run: runs.Run) -> None:
+    summary = summarise(runs.align([run])[0])
+    methods = {m: i.method for m in METRICS if (i := summary.values[m])}
+    assert methods["delta_transition"] == methods["delta_observation"] == "exact"
+    assert methods["delta_action"] == methods["retention"] == "simulated"
+    assert all(m == "exact" for name, m in methods.items() if name.startswith(("accuracy", "delta_matched")))
+    assert methods["clean"] == methods["perturbed"] == "exact"
+
+
+def test_the_paper_subset_has_102_priced_rows_and_no_bfcl_same_name(run: runs.Run) -> None:
+    [outcomes] = runs.align([run], subset="paper")
+    counts = outcomes.counts(outcomes.types)
+    assert {counts[code][1] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148 - 32 - 14}
+    assert counts["same_name_A"][1] == 74 + 21 + 21
+    assert (counts["clean"][1], counts["CD_AB"][1], counts["redundant"][1]) == (199, 148, 199)
+    assert runs.in_paper_subset("apibank__level3_2", "CD_AB")
+
+
+def test_a_row_without_an_answer_is_a_gap_and_not_a_wrong_answer(tmp_path: Path) -> None:
+    made = coin(1)
+    lost = "apibank__level1_20"
+    folder = write_run(tmp_path / "a", lambda c, t: None if (c, t) == (lost, "TD") else made(c, t))
+    [outcomes] = runs.align([runs.read(folder)])
+    summary = summarise(outcomes)
+    assert summary.gaps == ("TD: 1 of 148 rows have no verdict",)
+    assert "TD" not in summary.types
+    for metric in ("perturbed", "delta_reward", "retention"):
+        assert summary.values[metric] is None
+    assert value(summary, "delta_action") > 0
+    allowed = summarise(outcomes, allow_missing=True)
+    assert allowed.types["TD"].accuracy.n == 147
+    assert allowed.values["perturbed"] is not None
+    assert allowed.gaps == summary.gaps
+
+
+def test_a_row_that_only_another_run_has_is_missing_here(tmp_path: Path) -> None:
+    rows = pairs(clean_ids())
+    whole = runs.read(write_run(tmp_path / "a", coin(1)))
+    part = runs.read(write_run(tmp_path / "b", coin(2), [r for r in rows if r[1] != "CD"], model="b"))
+    first, second = runs.align([whole, part])
+    assert summarise(first).gaps == ()
+    assert summarise(second).gaps == ("no rows of CD",)
+    assert summarise(second).values["delta_reward"] is None
+    assert runs.align([part])[0].types == tuple(t for t in first.types if t != "CD")
+    assert summarise(runs.align([part])[0]).values["perturbed"] is None
+
+
+def test_rows_named_by_the_release_count_as_missing(tmp_path: Path) -> None:
+    rows = pairs(clean_ids())
+    part = runs.read(
+        write_run(tmp_path / "a", coin(1), [r for r in rows if r != ("bfcl_v3__level1_3", "CD")])
+    )
+    [outcomes] = runs.align([part], expected=rows)
+    assert summarise(outcomes).gaps == ("CD: 1 of 148 rows have no verdict",)
+
+
+def test_an_unfinished_run_shows_nothing_until_it_is_allowed(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "a", coin(1), record={"expected": 9999})
+    [outcomes] = runs.align([runs.read(folder)])
+    summary = summarise(outcomes)
+    assert not summary.types and not any(summary.values.values())
+    assert "never made: it is unfinished" in summary.gaps[0]
+    assert summarise(outcomes, allow_missing=True).values["clean"] is not None
+
+
+def test_repeats_are_counted_within_their_sample(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 30}))
+
+    def verdict(clean_id: str, code: str) -> bool:
+        return (int(clean_id.split("_")[-1]) + (code == "CD")) % 3 > 0
+
+    once = write_run(tmp_path / "a", verdict, rows)
+    twice = write_run(tmp_path / "b", verdict, rows, repeats=2)
+    one, two = (summarise(runs.align([runs.read(folder)])[0]) for folder in (once, twice))
+    for metric in METRICS:
+        a, b = one.values[metric], two.values[metric]
+        assert a is not None and b is not None
+        assert (b.value, b.low, b.high) == pytest.approx((a.value, a.low, a.high))
+        assert b.n == 2 * a.n
+    first, second = one.types["CD"].flips, two.types["CD"].flips
+    assert first is not None and second is not None
+    assert (second.lost, second.gained, second.p) == (2 * first.lost, 2 * first.gained, first.p)
+
+
+def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 2}))
+    good = write_run(tmp_path / "good", coin(1), rows)
+    with pytest.raises(UserError, match="no run folder"):
+        runs.read(tmp_path / "nowhere")
+    (tmp_path / "unscored").mkdir()
+    with pytest.raises(UserError, match="rbtc score"):
+        runs.read(tmp_path / "unscored")
+    damaged = write_run(tmp_path / "damaged", coin(1), rows)
+    (damaged / "scores.parquet").write_bytes((good / "scores.parquet").read_bytes()[:500])
+    with pytest.raises(UserError, match="is damaged"):
+        runs.read(damaged)
+    with pytest.raises(UserError, match="44 predictions more than once"):
+        runs.read(write_run(tmp_path / "doubled", coin(1), rows + rows[:44]))
+    with pytest.raises(UserError, match="mixes 2 modes"):
+        mode = {"clean": "fc"}
+        runs.read(write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: mode.get(t, "prompt")))
+    (good / "run.json").write_text("{")
+    with pytest.raises(UserError, match=r"run\.json is no JSON"):
+        runs.read(good)
+
+
+def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 2}))
+    first = runs.read(write_run(tmp_path / "a", coin(1), rows))
+    other_version = runs.read(write_run(tmp_path / "b", coin(1), rows, version="2.0.0"))
+    other_rows = runs.read(write_run(tmp_path / "c", coin(1), rows, fingerprint="e" * 32))
+    other_text = runs.read(write_run(tmp_path / "d", coin(1), rows, sample_hash=lambda c, t: t))
+    for other in (other_version, other_rows, other_text):
+        with pytest.raises(UserError, match="different datasets"):
+            runs.align([first, other])

@@ -81,9 +81,11 @@ def features(config: str) -> datasets.Features:
     """The features of a config: the same for all 23 sample configs, its own for each table."""
     if config not in _TABLE_COLUMNS:
         return schema.sample_features()
-    kinds = {"list": datasets.List(datasets.Value("string"))}
     return datasets.Features(
-        {name: kinds.get(kind, datasets.Value(kind)) for name, kind in _TABLE_COLUMNS[config].items()}
+        {
+            name: datasets.List(datasets.Value("string")) if kind == "list" else datasets.Value(kind)
+            for name, kind in _TABLE_COLUMNS[config].items()
+        }
     )
 
 

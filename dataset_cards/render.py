@@ -59,7 +59,7 @@ def _repositories(report: Report) -> list[dict[str, str]]:
     """One line per upstream repository of the pins."""
     found: dict[str, dict[str, str]] = {}
     for pin in report.pins:
-        found.setdefault(pin["upstream_repo"], pin)
+        found.setdefault(pin["repository"], pin)
     return list(found.values())
 
 

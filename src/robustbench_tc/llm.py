@@ -192,6 +192,7 @@ class Client:
         self._under_way: dict[str, asyncio.Task[Completion]] = {}
         self._reached = False
         self._usage_missing = False
+        self._hopeless: UserError | None = None
         self._jitter = random.Random(0)
         self._left_out = {"temperature", "max_tokens"} if endpoint.is_reasoning else set[str]()
         self._http = _transport(self.endpoint)
@@ -264,6 +265,8 @@ class Client:
         """Asks until there is an answer or no sense in asking again."""
         retries = 0
         async with self._slots:
+            if self._hopeless is not None:  # said once by the first; the others do not even ask
+                raise UserError(str(self._hopeless))
             while True:
                 body = self._body(request)
                 try:
@@ -271,7 +274,9 @@ class Client:
                 except LLMError as error:
                     if self._learnt_from(error, body):
                         continue
-                    await self._fail_fast(error)
+                    if mend := await self._what_to_mend(error):
+                        self._hopeless = mend
+                        raise mend from None
                     if not error.retryable or retries >= self._max_retries:
                         raise
                     wait = self._wait_s(error, retries)
@@ -419,34 +424,33 @@ class Client:
         key = self.endpoint.api_key
         return re.sub(r"(?i)\bbearer \S+", "Bearer ***", text.replace(key, "***") if key else text)
 
-    async def _fail_fast(self, error: LLMError) -> None:
-        """Raises a UserError when asking on could only repeat the error."""
+    async def _what_to_mend(self, error: LLMError) -> UserError | None:
+        """What a person has to mend first, when asking on could only repeat the error."""
         if self._reached:
-            return
+            return None
         if takes_no_tools(error.message):
-            raise UserError(
+            return UserError(
                 f"{self.endpoint.model} at {self._where} takes no tools ({error.message}): "
                 "use prompt mode, or start vLLM with --enable-auto-tool-choice and --tool-call-parser"
-            ) from None
+            )
         if error.unreachable:
-            raise UserError(
+            return UserError(
                 f"nothing answers at {self._where} ({error.message}): start it or name another base URL"
-            ) from None
+            )
         if error.code == "auth":
-            raise UserError(
-                f"{self._where} refuses the key ({error.message}): check OPENAI_API_KEY"
-            ) from None
+            return UserError(f"{self._where} refuses the key ({error.message}): check OPENAI_API_KEY")
         if error.code == "not_found":
             served = await self.served_models()
             if served and self.endpoint.model not in served:
                 known = ", ".join(served[:10]) + (", …" if len(served) > 10 else "")
-                raise UserError(
+                return UserError(
                     f"{self._where} does not serve the model {self.endpoint.model!r}: it serves {known}"
-                ) from None
-            raise UserError(
+                )
+            return UserError(
                 f"{self._where} does not know the model {self.endpoint.model!r} or the address "
                 f"({error.message}): check the model's name; a base URL usually ends in /v1"
-            ) from None
+            )
+        return None
 
     @property
     def _where(self) -> str:

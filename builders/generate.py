@@ -1,0 +1,75 @@
+"""`--generator`: who writes which model-written type.
+
+recorded                     what ships with the package (default)
+recorded:PATH                a folder or file in the form of generations.jsonl
+openai:MODEL[@BASE_URL]      any OpenAI-compatible endpoint
+none                         nobody: the types are reported as not generated
+KIND=SPEC                    one of these for one type
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.llm import parse_endpoint
+
+from .generators.base import Generator, Silent, kinds
+from .generators.endpoint import Model, Settings, Spent
+from .generators.recorded import Recorded, from_path, shipped
+
+__all__ = ["Generator", "Settings", "kinds", "make_generator", "parse_generators"]
+
+_PER_KIND = re.compile(r"(\w+)=(.*)", re.DOTALL)
+
+
+def make_generator(
+    kind: str,
+    spec: str,
+    *,
+    bundled: bool = False,
+    settings: Settings | None = None,
+    spent: Spent | None = None,
+) -> Generator:
+    """The generator that `spec` names, for one model-written type. Raises UserError.
+
+    `bundled`: the starter samples are being built, so their hand-written texts come first. `spent` is shared
+    by the generators of a build whose `settings` limit requests or cost.
+    """
+    name, colon, rest = spec.strip().partition(":")
+    if name == "recorded":
+        return Recorded(*(from_path(Path(rest)) if colon else shipped(bundled=bundled)))
+    if name == "openai":
+        endpoint = parse_endpoint(rest)
+        endpoint.resolved()  # a missing key is said before any work
+        return Model(kind, endpoint, settings, spent)
+    if name == "none" and not colon:
+        return Silent()
+    raise unknown("generator", spec, ("recorded", "recorded:PATH", "openai:MODEL[@BASE_URL]", "none"))
+
+
+def parse_generators(
+    specs: Sequence[str], *, bundled: bool = False, settings: Settings | None = None
+) -> dict[str, Generator]:
+    """A generator for every model-written type: `recorded` unless `specs` say otherwise, the last one wins.
+
+    Raises UserError for an unknown generator or type, with near misses.
+    """
+    chosen = dict.fromkeys(kinds(), "recorded")
+    for spec in specs:
+        match = _PER_KIND.fullmatch(spec.strip())
+        if match is None:
+            chosen = dict.fromkeys(kinds(), spec)
+            continue
+        kind, own = match.groups()
+        if kind not in chosen:
+            if kind in {t.code for t in taxonomy.types("all")}:
+                raise UserError(f"--generator {spec}: {kind} is made by rule and takes no generator")
+            raise unknown("model-written type", kind, kinds())
+        chosen[kind] = own
+    spent = Spent()
+    return {
+        kind: make_generator(kind, spec, bundled=bundled, settings=settings, spent=spent)
+        for kind, spec in chosen.items()
+    }

@@ -1,0 +1,113 @@
+"""What a generator is, and what it can tell about its work."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Json
+
+from ..perturb.base import Text, TextRequest
+from .tools import refuse_tools
+
+Refuse: TypeAlias = Callable[[TextRequest, Json], str | None]
+"""The acceptance check: why an answer is refused, or None."""
+
+NO_ANSWER = "no_answer"
+"""Nobody has written this text: ends a build unless it allows missing texts."""
+
+NOT_GENERATED = "not_generated"
+"""The generator `none`: the type is left out on purpose."""
+
+
+def kinds() -> tuple[str, ...]:
+    """Codes of the model-written types, in the taxonomy's order."""
+    return tuple(t.code for t in taxonomy.types() if t.method == "llm")
+
+
+class Statistics(msgspec.Struct):
+    """What a generator did for one type."""
+
+    generator: str
+    """The label that its texts carry; several, joined by `+`, where texts come from several files."""
+    asked: int = 0
+    """Texts that were asked for."""
+    answered: int = 0
+    """Texts that were accepted."""
+    missing: Counter[str] = msgspec.field(default_factory=Counter)
+    """Texts that there are not, by reason."""
+    refused: Counter[str] = msgspec.field(default_factory=Counter)
+    """Answers that failed the acceptance check, by reason; a text can have several."""
+    retried: int = 0
+    """Times that a model was asked again because its answer was refused."""
+    replayed: int = 0
+    """Answers that came from the store instead of the endpoint."""
+    requests: int = 0
+    """Requests sent to the endpoint, its retries included."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def settle(self, answers: Mapping[str, Text | str]) -> None:
+        """Counts what became of the texts."""
+        self.asked += len(answers)
+        labels = set()
+        for answer in answers.values():
+            if isinstance(answer, str):
+                self.missing[category(answer)] += 1
+            else:
+                self.answered += 1
+                labels.add(answer.generator)
+        self.generator = "+".join(sorted(labels)) or self.generator
+
+    def report(self) -> dict[str, Any]:
+        """For the build report: plain values, what did not happen left out."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in plain.items() if value or name in ("asked", "answered")}
+
+
+def category(reason: str) -> str:
+    """A reason without the value it names, so that it can be counted: `refused: lost value 'Oslo'`."""
+    return re.sub(r"\s*(?:['\"].*|\d.*)$", "", reason, flags=re.DOTALL)
+
+
+class Generator(Protocol):
+    """Writes the texts of one model-written type."""
+
+    label: str
+    """Where its texts come from: `recorded`, `hand-written`, `model@prompt-version`, `none`."""
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """By request key the accepted text, or the reason why there is none.
+
+        Raises UserError when the work as a whole cannot go on: no endpoint, a limit reached.
+        """
+        ...
+
+    def statistics(self) -> dict[str, Any]:
+        """What was asked, answered, refused and retried so far, as plain values."""
+        ...
+
+
+def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
+    """Why the answer is refused: new tools have a check of their own, texts the caller's."""
+    return refuse_tools(request, answer) if request.kind == "redundant" else refuse(request, answer)
+
+
+class Silent:
+    """`none`: writes nothing, and that is no error."""
+
+    label = "none"
+
+    def __init__(self) -> None:
+        self._statistics = Statistics(generator=self.label)
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        answers: dict[str, Text | str] = {request.key: NOT_GENERATED for request in requests}
+        self._statistics.settle(answers)
+        return answers
+
+    def statistics(self) -> dict[str, Any]:
+        return self._statistics.report()

@@ -1,0 +1,197 @@
+"""Texts from a model behind an OpenAI-compatible endpoint: asked, checked, asked again with the reason."""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.llm import ChatRequest, Client, Completion, Endpoint, LLMError, Stats, Store
+from robustbench_tc.schema import Json
+
+from ..perturb.base import Text, TextRequest
+from .base import NO_ANSWER, Refuse, Statistics, category, check
+from .prompt import marker, prompt
+from .tools import ANSWER_SCHEMA, read_tools
+
+TRIES = 3
+"""How often a text is asked for, refusals included."""
+
+TEMPERATURE = 0.7
+"""Typing errors at 0 are the same few every time; reasoning endpoints never see it."""
+
+MAX_TOKENS = 2048
+MAX_TOKENS_REASONING = 8192
+"""With room for the thoughts that count as completion."""
+
+_RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "new_tools", "schema": ANSWER_SCHEMA}}
+
+_REFUSED = (
+    """Your answer was refused: {reason}. Follow the rules, and reply with the whole corrected answer."""
+)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How endpoints are asked; the same for every type of a build."""
+
+    store: Path = Path(".rbtc/generations.jsonl")
+    """Answers are kept here, so that the same build asks nothing twice."""
+    concurrency: int = 16
+    timeout_s: float = 300.0
+    max_retries: int = 6
+    max_requests: int | None = None
+    """Requests that the whole build may send."""
+    max_cost: float | None = None
+    price: tuple[float, float] | None = None
+    """Per million prompt and completion tokens, in the currency of `max_cost`."""
+    progress: Callable[[str, Stats], None] | None = None
+    """Told the type and what was done for it, after every answer."""
+
+
+class Spent(msgspec.Struct):
+    """What the generators of one build have used up together."""
+
+    requests: int = 0
+    cost: float = 0.0
+
+
+class Model:
+    """One type's texts from one endpoint: `openai:MODEL[@BASE_URL]`."""
+
+    def __init__(
+        self, kind: str, endpoint: Endpoint, settings: Settings | None = None, spent: Spent | None = None
+    ) -> None:
+        self.endpoint = endpoint
+        self.prompt = prompt(kind)
+        self.label = f"{endpoint.model}@{self.prompt.version}"
+        self._settings = settings or Settings()
+        self._spent = spent or Spent()
+        self._statistics = Statistics(generator=self.label)
+        self._structured = kind == "redundant"
+
+    def statistics(self) -> dict[str, Any]:
+        return self._statistics.report()
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        settings, spent = self._settings, self._spent
+        with Store(settings.store) as store:
+            async with Client(
+                self.endpoint,
+                store=store,
+                concurrency=settings.concurrency,
+                timeout_s=settings.timeout_s,
+                max_retries=settings.max_retries,
+                max_requests=None
+                if settings.max_requests is None
+                else settings.max_requests - spent.requests,
+                max_cost=None if settings.max_cost is None else settings.max_cost - spent.cost,
+                price=settings.price,
+                progress=self._told,
+            ) as client:
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        tasks = [
+                            group.create_task(self._write(client, request, refuse)) for request in requests
+                        ]
+                except BaseExceptionGroup as several:  # the first says what to mend
+                    raise several.exceptions[0] from None
+                finally:
+                    self._count(client.stats)
+        answers = {request.key: task.result() for request, task in zip(requests, tasks, strict=True)}
+        self._statistics.settle(answers)
+        if answers and all(answer == NO_ANSWER for answer in answers.values()):
+            raise UserError(
+                f"{self.endpoint}: none of {len(answers)} texts for {self.prompt.kind} was written "
+                f"({_inline(client.stats)}): look at the endpoint, or name another --generator"
+            )
+        return answers
+
+    async def _write(self, client: Client, request: TextRequest, refuse: Refuse) -> Text | str:
+        """One text: the accepted answer, or why there is none."""
+        messages = self.prompt.messages(request)
+        reason = ""
+        for attempt in range(TRIES):
+            self._statistics.retried += attempt > 0
+            try:
+                done = await self._ask(client, messages)
+            except LLMError as error:
+                if error.code == "budget":
+                    raise UserError(
+                        f"{self.endpoint}: stopped, {error.message}; what was answered is kept in "
+                        f"{self._settings.store}: run again with a higher limit"
+                    ) from None
+                return NO_ANSWER
+            answer = self._read(request, done)
+            refused = _oversized(request, answer, done) or check(request, answer, refuse)
+            if refused is None:
+                return Text(answer, self.label)
+            reason = refused
+            self._statistics.refused[category(reason)] += 1
+            messages = [
+                *messages,
+                {"role": "assistant", "content": done.text},
+                {"role": "user", "content": _REFUSED.format(reason=reason)},
+            ]
+        return f"refused: {reason}"
+
+    async def _ask(self, client: Client, messages: list[dict[str, Json]]) -> Completion:
+        limit = MAX_TOKENS_REASONING if self.endpoint.is_reasoning else MAX_TOKENS
+        params: dict[str, Json] = {"temperature": TEMPERATURE, "max_tokens": limit}
+        if self._structured:
+            try:
+                structured = {**params, "response_format": _RESPONSE_FORMAT}
+                return await client.complete(ChatRequest(messages, params=structured))
+            except LLMError as error:
+                if error.code not in ("bad_request", "rejected"):
+                    raise
+                self._structured = False  # the endpoint cannot; the prompt asks for JSON anyway
+        return await client.complete(ChatRequest(messages, params=params))
+
+    def _read(self, request: TextRequest, done: Completion) -> Json:
+        text = done.text.rpartition("</think>")[2].strip()
+        return read_tools(text) if request.kind == "redundant" else unwrapped(text, request)
+
+    def _told(self, stats: Stats) -> None:
+        if self._settings.progress is not None:
+            self._settings.progress(self.prompt.kind, stats)
+
+    def _count(self, stats: Stats) -> None:
+        self._spent.requests += stats.requests
+        self._spent.cost += stats.cost
+        self._statistics.requests += stats.requests
+        self._statistics.replayed += stats.replayed
+        self._statistics.prompt_tokens += stats.prompt_tokens
+        self._statistics.completion_tokens += stats.completion_tokens
+
+
+def unwrapped(text: str, request: TextRequest) -> str:
+    """A model's answer without what models like to put around it: markers, a code fence, quotation marks."""
+    text = re.sub(rf"</?{marker(request)}>", "", text).strip()
+    if fenced := re.fullmatch(r"```\w*\n(.*)\n```", text, re.DOTALL):
+        text = fenced.group(1).strip()
+    for quotes in ('""', "“”", "''"):
+        inside = text[1:-1]
+        around = text[:1] + text[-1:] == quotes and len(text) > 2 and not set(quotes) & set(inside)
+        if around and not request.input.strip().startswith(quotes[0]):
+            text = inside.strip()
+    return text
+
+
+def _oversized(request: TextRequest, answer: Json, done: Completion) -> str | None:
+    """Why an answer is more than what was asked for: cut off, or with a speech around it."""
+    if done.finish_reason == "length":
+        return "it was cut off at the token limit"
+    if not isinstance(answer, str):
+        return None
+    if "\n" in answer and "\n" not in request.input.strip():
+        return "several lines for a text of one line"
+    if len(answer) > 3 * len(request.input) + 100:
+        return "it is far longer than the text"
+    return None
+
+
+def _inline(stats: Stats) -> str:
+    return ", ".join(f"{code} {number}" for code, number in stats.errors.items())

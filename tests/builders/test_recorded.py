@@ -1,0 +1,195 @@
+"""What ships with the package answers what was recorded, letter by letter, and holds no upstream query."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.builders.generators.recorded import (
+    HAND_WRITTEN,
+    SHIPPED,
+    apply_edits,
+    edits_between,
+    from_path,
+    judgment_address,
+    load_judgments,
+    pack,
+    shipped,
+)
+from robustbench_tc.builders.perturb import TextRequest, lost_digits
+from robustbench_tc.errors import UserError
+
+PASS = "Is the pass open?"
+TOLL = {
+    "name": "pass.toll",
+    "description": "The toll of a pass.",
+    "parameters": {"type": "object", "properties": {}, "required": []},
+}
+
+
+def line(kind: str, text: str, output: Any, **key: str) -> dict[str, Any]:
+    return {"kind": kind, **key, "input": text, "output": output}
+
+
+LINES: list[dict[str, Any]] = [
+    line("realistic_typos", PASS, "Is teh pass open?", clean_id="a"),
+    line("realistic_typos", PASS, "Is the pass opne?", clean_id="b"),
+    line("query_paraphrase", PASS, "Can I cross the pass?", clean_id="a"),
+    line("paraphrase_tool_description", "State of a pass.", "Tells the state of a pass.", tool="pass.state"),
+    line("paraphrase_parameter_description", "The pass.", "Which pass.", tool="pass.state", parameter="name"),
+    line("redundant", "State of a pass.", [TOLL], source="s", tool="pass.state"),
+]
+
+
+def request(line: dict[str, Any]) -> TextRequest:
+    return TextRequest(
+        kind=line["kind"], input=line["input"], tool=line.get("tool"), parameter=line.get("parameter")
+    )
+
+
+def write(folder: Path, lines: list[dict[str, Any]] = LINES) -> Path:
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "generations.jsonl").write_text(text)
+    judged = [{**line, "score": 4, "reason": "vague"} for line in lines if line["kind"] != "redundant"]
+    (folder / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in judged))
+    return folder
+
+
+@given(st.text("abc x", max_size=30), st.text("abc x", max_size=30))
+def test_edits_make_one_text_from_another(before: str, after: str) -> None:
+    assert apply_edits(before, edits_between(before, after)) == after
+
+
+@given(st.text("ab ", min_size=1, max_size=12), st.text("ab ", min_size=1, max_size=12), st.data())
+def test_edits_do_not_fit_a_text_that_differs_where_they_are_made(before: str, after: str, data: Any) -> None:
+    edits = [edit for edit in edits_between(before, after) if edit[1]]
+    if not edits:
+        return
+    place, old, _ = data.draw(st.sampled_from(edits))
+    other = before[:place] + "Z" * len(old) + before[place + len(old) :]
+    with pytest.raises(ValueError, match="another text"):
+        apply_edits(other, edits)
+
+
+@pytest.mark.parametrize("after", ["a caat", "a cats", "xa cat", "a ct", "acat", "a kat"])
+def test_edits_name_something_to_verify(after: str) -> None:
+    edits = edits_between("a cat", after)
+    assert edits and all(old for _, old, _ in edits)
+    assert apply_edits("a cat", edits) == after
+
+
+def test_a_packed_folder_answers_like_the_folder(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (tmp_path / "packed.jsonl.gz").write_bytes(pack(folder))
+    for path in (folder, folder / "generations.jsonl", folder / "packed.jsonl.gz"):
+        (book,) = from_path(path)
+        for line in LINES:
+            assert line["output"] in list(book.answers(request(line)))
+    assert load_judgments(folder) == load_judgments(folder / "packed.jsonl.gz")
+    assert pack(folder) == pack(folder)
+
+
+def test_edits_made_in_another_text_are_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "packed.gz").write_bytes(pack(write(tmp_path)))
+    (book,) = from_path(tmp_path / "packed.gz")
+    spaced = TextRequest(kind="realistic_typos", input="Is  the pass open?")
+    assert spaced.key == request(LINES[0]).key
+    assert list(book.answers(spaced)) == []
+
+
+def test_white_space_and_a_full_stop_do_not_matter(tmp_path: Path) -> None:
+    (book,) = from_path(write(tmp_path))
+    odd = TextRequest(kind="paraphrase_tool_description", tool="pass.state", input=" State\n of a  pass ")
+    assert list(book.answers(odd)) == ["Tells the state of a pass."]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ('{"kind": "query_paraphrase", "input": "a"}', r"line 2: .*output"),
+        (
+            '{"kind": "query_parafrase", "input": "a", "output": "b"}',
+            "line 2: .*did you mean query_paraphrase",
+        ),
+        ('{"kind": "query_para', "line 2: "),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path: Path, broken: str, said: str) -> None:
+    path = tmp_path / "generations.jsonl"
+    path.write_text(json.dumps(LINES[0]) + "\n" + broken + "\n")
+    with pytest.raises(UserError, match=said):
+        from_path(path)
+
+
+def test_a_missing_or_foreign_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(b"no gzip")
+    (tmp_path / "y.gz").write_bytes(gzip.compress(b'["other", 1]\n'))
+    for name in ("nowhere", "nowhere.gz", "x.gz", "y.gz"):
+        with pytest.raises(UserError, match="recorded answers"):
+            from_path(tmp_path / name)
+
+
+def test_the_starter_samples_texts_ship_with_their_label() -> None:
+    assert [book.label for book in shipped(bundled=True)] == ["hand-written", "recorded"]
+    assert [book.label for book in shipped()] == ["recorded", "hand-written"]
+    judgments = load_judgments()
+    lines = (HAND_WRITTEN / "judgments.jsonl").read_text().splitlines()
+    for each in map(json.loads, lines):
+        found = judgments[judgment_address(request(each), each["output"])]
+        assert (found.score, found.reason, found.judge) == (each["score"], each["reason"], "hand-written")
+
+
+# --- the real ones ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (shared / "recorded" / "generations.jsonl").read_text().splitlines()]
+
+
+def test_every_recorded_answer_ships_and_comes_back_exactly(real: list[dict[str, Any]]) -> None:
+    book = next(book for book in shipped() if book.label == "recorded")
+    for line in real:
+        assert line["output"] in list(book.answers(request(line)))
+    first: dict[str, Any] = {}
+    for line in real:
+        first.setdefault(request(line).key, line)
+    for line in first.values():
+        assert next(book.answers(request(line))) == line["output"]
+
+
+def test_every_judgment_ships(shared: Path) -> None:
+    judgments = load_judgments()
+    lines = (shared / "recorded" / "judgments.jsonl").read_text().splitlines()
+    for each in map(json.loads, lines):
+        found = judgments[judgment_address(request(each), each["output"])]
+        assert (found.kind, found.score, found.reason) == (each["kind"], each["score"], each["reason"])
+
+
+def test_what_ships_is_what_the_script_packs(shared: Path) -> None:
+    packed = pack(shared / "recorded")
+    assert packed == pack(shared / "recorded")
+    assert gzip.decompress(packed) == gzip.decompress(SHIPPED.read_bytes())
+
+
+def test_no_upstream_query_stands_in_what_ships(real: list[dict[str, Any]]) -> None:
+    text = gzip.decompress(SHIPPED.read_bytes()).decode()
+    queries = {line["input"] for line in real if line["kind"] in ("realistic_typos", "query_paraphrase")}
+    assert len(queries) > 180
+    for query in queries:
+        assert query not in text and json.dumps(query)[1:-1] not in text
+
+
+def test_recorded_typing_errors_touch_no_digit(real: list[dict[str, Any]]) -> None:
+    for line in real:
+        if line["kind"] == "realistic_typos":
+            assert not lost_digits(line["input"], line["output"])
+            assert all(old or not line["input"] for _, old, _ in edits_between(line["input"], line["output"]))
+
+
+def test_the_packed_file_is_small() -> None:
+    assert SHIPPED.stat().st_size < 300_000

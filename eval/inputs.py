@@ -1,0 +1,225 @@
+"""The rows to evaluate: a release folder, a Hub dataset, or the layout of the paper's public release."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.schema import Sample
+
+from . import paper_layout
+
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+class Dataset(msgspec.Struct, frozen=True, kw_only=True):
+    """A loaded dataset. `rows` holds every row of every sample config, clean first, in taxonomy order."""
+
+    name: str
+    """The folder as an absolute path, or the Hub id."""
+    revision: str | None = None
+    """Hub only: the commit that was read."""
+    version: str | None = None
+    """The dataset's own version, if it states one."""
+    rows: tuple[Sample, ...]
+    left_out: dict[str, int] = {}
+    """What was in the files and is not in `rows`, by reason."""
+
+    def anchors(self) -> dict[str, Sample]:
+        """For each row id the clean row that it is judged against.
+
+        A row of the paper's release may have none: then it is the row itself without its same-named tools.
+        """
+        clean = {row.clean_id: row for row in self.rows if row.type_code == taxonomy.CLEAN}
+        return {row.id: clean.get(row.clean_id) or _without_namesakes(row) for row in self.rows}
+
+    def hashes(self) -> dict[str, str]:
+        """`content_hash` by row id."""
+        return {row.id: schema.content_hash(row) for row in self.rows}
+
+    def fingerprint(self) -> str:
+        """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
+        return fingerprint(self.hashes())
+
+
+def _without_namesakes(row: Sample) -> Sample:
+    index = row.gold_tool_index
+    if index is None:
+        return row
+    gold = row.tools[index]
+    tools = tuple(tool for tool in row.tools if tool is gold or tool.name != gold.name)
+    return msgspec.structs.replace(row, tools=tools, gold_tool_index=tools.index(gold))
+
+
+def fingerprint(hashes: dict[str, str]) -> str:
+    return hashlib.sha256(schema.dumps(sorted(hashes.items())).encode()).hexdigest()[:32]
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rows of the dataset a run asks. Empty means all."""
+
+    types: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    """Row ids or clean ids."""
+    limit: int | None = None
+    """At most so many rows, spread evenly over the selected types and sources."""
+
+
+def load(dataset: str, *, revision: str | None = None) -> Dataset:
+    """Every row of `dataset`: a release folder, a folder in the paper's layout, or `org/name` on the Hub.
+
+    Raises UserError with one line that names what is wrong and what was looked for.
+    """
+    folder = Path(dataset).expanduser()
+    if folder.exists():
+        if revision is not None:
+            raise UserError(f"--revision {revision}: {dataset} is a local folder, which has no revisions")
+        return _load_folder(folder.resolve())
+    if _HUB_ID.fullmatch(dataset):
+        return _load_hub(dataset, revision)
+    raise UserError(f"no dataset at {dataset}: give a release folder or a Hub id like org/name")
+
+
+def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
+    """The selected rows, in the dataset's order. Raises UserError: an unknown name, or nothing is left."""
+    known = dict.fromkeys(row.type_code for row in dataset.rows)
+    for code in selection.types:
+        if code not in known:
+            raise unknown("type in this dataset", code, known)
+    for source in selection.sources:
+        if source not in schema.SOURCES:
+            raise unknown("source", source, schema.SOURCES)
+    if selection.ids:
+        present = {row.id for row in dataset.rows} | {row.clean_id for row in dataset.rows}
+        for wanted in selection.ids:
+            if wanted not in present:
+                raise unknown("row id", wanted, present)
+    rows = [
+        row
+        for row in dataset.rows
+        if (not selection.types or row.type_code in selection.types)
+        and (not selection.sources or row.source in selection.sources)
+        and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
+    ]
+    if not rows:
+        raise UserError(f"no row of {dataset.name} fits the selection: widen --types, --sources or --ids")
+    if selection.limit is not None and selection.limit < len(rows):
+        if selection.limit < 1:
+            raise UserError(f"--limit {selection.limit}: ask for at least one row")
+        kept = {row.id for row in _spread(rows)[: selection.limit]}
+        rows = [row for row in rows if row.id in kept]
+    return tuple(rows)
+
+
+def _spread(rows: Iterable[Sample]) -> list[Sample]:
+    """The rows in turns, one of each type; each type begins with another source, so a short run sees all."""
+    by_type: dict[str, dict[str, list[Sample]]] = {}
+    for row in rows:
+        by_type.setdefault(row.type_code, {}).setdefault(row.source, []).append(row)
+    turns = []
+    for number, sources in enumerate(by_type.values()):
+        groups = list(sources.values())
+        first = number % len(groups)
+        turns.append(_in_turns(groups[first:] + groups[:first]))
+    return _in_turns(turns)
+
+
+def _in_turns(lists: Sequence[Sequence[Sample]]) -> list[Sample]:
+    return [row for turn in zip_longest(*lists) for row in turn if row is not None]
+
+
+def _load_folder(folder: Path) -> Dataset:
+    if any((folder / taxonomy.CLEAN).glob("test-*.parquet")):
+        return _load_release(folder, str(folder))
+    for paper in (folder, folder / "api_eval"):
+        if paper_layout.is_release(paper):
+            release = paper_layout.read_release(paper)
+            return Dataset(name=str(folder), rows=release.rows, left_out=release.left_out)
+    raise UserError(
+        f"{folder} is no RobustBench-TC dataset: it has neither clean/test-*.parquet nor api_eval/clean.jsonl"
+    )
+
+
+def _load_hub(name: str, revision: str | None) -> Dataset:
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        folder = Path(
+            snapshot_download(
+                name,
+                repo_type="dataset",
+                revision=revision,
+                allow_patterns=["*/test-*.parquet", "README.md", "*.json"],
+            )
+        )
+    except errors.RevisionNotFoundError:
+        raise UserError(f"{name} on the Hub has no revision {revision!r}") from None
+    except errors.GatedRepoError:
+        raise UserError(f"{name} on the Hub is gated: ask for access there, then `hf auth login`") from None
+    except errors.RepositoryNotFoundError:
+        raise UserError(
+            f"no dataset {name}: no such folder here, and none on the Hub that this machine may read"
+        ) from None
+    except (errors.LocalEntryNotFoundError, errors.HfHubHTTPError, OSError) as error:
+        raise UserError(
+            f"{name}: the Hub did not answer ({type(error).__name__}) and no copy is cached"
+        ) from None
+    if not any((folder / taxonomy.CLEAN).glob("test-*.parquet")):
+        raise UserError(f"{name} on the Hub is no RobustBench-TC dataset: it has no clean/test-*.parquet")
+    # The cache keeps each commit in a folder of its name.
+    return _load_release(folder, name, revision=folder.name)
+
+
+def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
+    known = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    rows: list[Sample] = []
+    for code in known:
+        if (folder / code).is_dir():
+            rows += _read_rows(folder / code, code)
+    seen: set[str] = set()
+    for row in rows:
+        if row.id in seen:
+            raise UserError(f"{name}: the row id {row.id!r} occurs twice")
+        seen.add(row.id)
+    anchors = {row.id for row in rows if row.type_code == taxonomy.CLEAN}
+    for row in rows:
+        if f"{row.clean_id}::{taxonomy.CLEAN}" not in anchors:
+            raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
+    return Dataset(name=name, revision=revision, version=_version(folder), rows=tuple(rows))
+
+
+def _read_rows(folder: Path, code: str) -> list[Sample]:
+    """The rows of one config. Raises UserError naming the file's folder and the row."""
+    rows = []
+    for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
+        missing = [name for name in schema.COLUMN_ORDER if name not in plain]
+        if missing:
+            raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
+        try:
+            row = schema.record(plain, Sample)
+        except ValueError as error:
+            raise UserError(f"{folder}, row {index}: {error}") from None
+        if row.type_code != code:
+            raise UserError(f"{folder}, row {index}: type {row.type_code!r} in the config {code!r}")
+        rows.append(row)
+    return rows
+
+
+def _version(folder: Path) -> str | None:
+    """The version that the build wrote into its report, if there is one."""
+    for name in ("build_report.json", "manifest.json"):
+        path = folder / name
+        if path.is_file():
+            try:
+                found = schema.loads(path.read_bytes())
+            except ValueError:
+                continue
+            if isinstance(found, dict) and isinstance(found.get("version"), str):
+                return str(found["version"])
+    return None

@@ -1,0 +1,88 @@
+"""The paper's models: how each is served and asked (`models.toml`)."""
+
+import shlex
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.schema import Json
+
+DEFAULT_DECODING: dict[str, Json] = {"temperature": 0.0, "max_tokens": 1024}
+"""The paper's, for every model that its table does not give others."""
+
+NO_THINKING = {"enable_thinking": False}
+"""Chat template arguments of the Qwen3 family and its descendants."""
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of `models.toml`."""
+
+    name: str
+    group: str
+    mode: Literal["prompt", "fc"]
+    params_b: float | None = None
+    """Billions of parameters."""
+    weights: str | None = None
+    """Hub id."""
+    base_url: str | None = None
+    """Of a closed model."""
+    thinking: Literal["off"] | None = None
+    dtype: str | None = None
+    max_model_len: int | None = None
+    """Tokens."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    def decoding(self) -> dict[str, Json]:
+        """Request parameters; empty where the endpoint decides."""
+        found = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@cache
+def models() -> dict[str, Model]:
+    """Every model by its name, in the order of the paper's table."""
+    text = files(__package__).joinpath("models.toml").read_text("utf-8")
+    entries = tomllib.loads(text)
+    return {name: msgspec.convert({"name": name, **entry}, Model) for name, entry in entries.items()}
+
+
+def find(name: str) -> Model | None:
+    """The model of that name, or of that Hub id, in any case; None when the table has none."""
+    wanted = name.lower()
+    for model in models().values():
+        if wanted in (model.name.lower(), (model.weights or "").lower()):
+            return model
+    return None
+
+
+def serve_command(name: str, *, weights: str | None = None, port: int = 8000) -> str:
+    """The `vllm serve` line for a model of the table. Raises UserError.
+
+    The server answers to the table's name and to its lower-case form, so that `rbtc eval --model` takes both.
+    """
+    model = find(name)
+    if model is None:
+        raise unknown("model", name, models())
+    if model.base_url is not None:
+        raise UserError(
+            f"{model.name} is a closed model: rbtc eval --model {model.name} --base-url {model.base_url}"
+        )
+    source = weights or model.weights
+    if source is None:
+        raise UserError(f"{model.name} has no published weights: name a folder or Hub id with --weights")
+    served = dict.fromkeys([model.name, model.name.lower()])
+    words = ["vllm", "serve", source, "--served-model-name", *served, "--port", str(port)]
+    if model.dtype is not None:
+        words += ["--dtype", model.dtype]
+    if model.max_model_len is not None:
+        words += ["--max-model-len", str(model.max_model_len)]
+    if model.mode == "fc":
+        words += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    if model.thinking == "off":
+        words += ["--default-chat-template-kwargs", msgspec.json.encode(NO_THINKING).decode()]
+    return shlex.join(words)

@@ -1,0 +1,222 @@
+"""The data of the paper's public release: a folder with `clean.jsonl` and `<type code>.jsonl`.
+
+A row, a multi-turn one left out and counted:
+
+    {"id": "apibank__level1_900", "benchmark": "apibank", "category": "level1",
+     "perturbation": {"type": "CD_NT", "mdp_category": "reward"}, "conversation": […], "tools": […],
+     "golden_answers": [{"name": "AddNote", "parameters": {"content": "call Ana"}}],
+     "eval_config": {}, "source": {}}
+
+Several fields may be JSON in a string. Golden answers are flattened there (one value for each parameter) and
+lifted back to lists of accepted values (scoring.md §3.6).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from robustbench_tc import json_schema, schema, taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, OUTPUT_FORMATS, Call, Json, Message, Sample, Tool
+
+THINK = "**Think"
+"""A step of API-Bank's prompt that the release lists among the tools. It is none (benchmark.md §2)."""
+
+_SYSTEM_HOLDS_TOOLS = ("apibank", "rotbench", "tooleyes")
+"""Sources whose upstream system text only repeats the tool list and the output format."""
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Rows in taxonomy order, and what was left out by reason."""
+
+    rows: tuple[Sample, ...]
+    left_out: dict[str, int]
+
+
+class _Perturbation(msgspec.Struct):
+    type: str = taxonomy.CLEAN
+    variant: Json = None
+    metadata: Json = None
+
+
+def is_release(path: Path) -> bool:
+    """Whether `path` is a folder or a file in the paper's layout."""
+    return path.suffix == ".jsonl" if path.is_file() else (path / "clean.jsonl").is_file()
+
+
+def read_release(path: Path) -> Release:
+    """The rows of a folder in the paper's layout, or of one of its files. Raises UserError.
+
+    Rows of that release need not have a clean row (50 of its same-name rows have none).
+    """
+    codes = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    left_out: Counter[str] = Counter()
+    files = [path] if path.is_file() else [path / f"{code}.jsonl" for code in codes]
+    if path.is_dir():
+        for other in sorted(path.glob("*.jsonl")):
+            if other not in files:
+                left_out[f"row of {other.name}, named after no type"] += sum(1 for _ in _lines(other))
+    rows: dict[str, Sample] = {}
+    for file in files:
+        if not file.is_file():
+            continue
+        for number, record in _lines(file):
+            where = f"{file}, line {number}"
+            if "multi_turn" in str(record.get("category")):
+                left_out["multi-turn row"] += 1
+                continue
+            row = _sample(record, file.stem, where, left_out)
+            if row.id in rows:
+                left_out["row id seen before"] += 1
+                continue
+            rows[row.id] = row
+    if not rows:
+        raise UserError(f"{path} holds no single-turn row in the layout of the paper's release")
+    clean = {row.clean_id: row for row in rows.values() if row.type_code == taxonomy.CLEAN}
+    ordered = sorted(rows.values(), key=lambda row: codes.index(row.type_code))
+    return Release(tuple(_completed(row, clean.get(row.clean_id)) for row in ordered), dict(left_out))
+
+
+def _lines(file: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = schema.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise UserError(f"{file}, line {number} is no JSON: {error}") from None
+            if not isinstance(record, dict):
+                raise UserError(f"{file}, line {number} is no JSON object")
+            yield number, record
+
+
+def decoded(value: Json) -> Json:
+    """A field that may be JSON in a string, up to twice."""
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        try:
+            value = schema.loads(value)
+        except (ValueError, RecursionError):
+            break
+    return value
+
+
+def _sample(record: dict[str, Json], stem: str, where: str, left_out: Counter[str]) -> Sample:
+    source, clean_id, code = identity(record, stem, where)
+    try:
+        messages = msgspec.convert(decoded(record.get("conversation")), list[dict[str, Json]])
+        tools = [decoded(tool) for tool in decoded(record.get("tools")) or []]
+        golds = [decoded(gold) for gold in decoded(record.get("golden_answers")) or []]
+        listed = tuple(_tool(tool) for tool in tools if tool.get("name") != THINK)
+        left_out["pseudo-tool **Think"] += len(tools) - len(listed)
+        left_out += Counter()  # drops zeros
+        row = Sample(
+            id=f"{clean_id}::{code}",
+            clean_id=clean_id,
+            type_code=code,
+            component=taxonomy.component_of(code),
+            source=source,
+            category=str(record.get("category") or ""),
+            messages=tuple(_messages(messages, source)),
+            tools=listed,
+            golden_answers=_lifted(golds, source, listed),
+            output_format=OUTPUT_FORMATS[source],
+            generator="paper release",
+            injected_error=taxonomy.INJECTED_ERRORS.get(code),
+        )
+    except (msgspec.ValidationError, AttributeError, TypeError, KeyError) as error:
+        raise UserError(f"{where}: not a row of the paper's layout ({error})") from None
+    if not any(row.golden_answers):
+        raise UserError(f"{where}: no golden answer")
+    return row
+
+
+def identity(record: dict[str, Json], stem: str, where: str) -> tuple[str, str, str]:
+    """Source, clean id and type code of a row of data or predictions."""
+    clean_id = record.get("id")
+    if not isinstance(clean_id, str) or not clean_id:
+        raise UserError(f"{where}: no id, so not a row of the paper's layout")
+    source = str(record.get("benchmark") or clean_id.partition("__")[0])
+    source = {"bfcl": "bfcl_v3"}.get(source, source)
+    if source not in OUTPUT_FORMATS:
+        raise UserError(f"{where}: unknown benchmark {source!r}")
+    try:
+        kind = msgspec.convert(decoded(record.get("perturbation")) or {}, _Perturbation)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{where}: perturbation: {error}") from None
+    known = {taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))}
+    for code in (kind.type, f"{kind.type}_{kind.variant}", stem):
+        if code in known:
+            return source, clean_id, code
+    raise UserError(f"{where}: unknown perturbation type {kind.type!r}")
+
+
+def _messages(found: Iterable[dict[str, Json]], source: str) -> Iterator[Message]:
+    for message in found:
+        role, content = message["role"], message.get("content")
+        if role == "system" and source in _SYSTEM_HOLDS_TOOLS:
+            continue
+        text = content if isinstance(content, str) else "" if content is None else schema.dumps(content)
+        yield msgspec.convert({"role": role, "content": text.removesuffix("\nBegin!\n")}, Message)
+
+
+def _tool(tool: dict[str, Json]) -> Tool:
+    """A tool whose parameters are a whole schema, or a bare map of parameter to its own schema."""
+    found = decoded(tool.get("parameters")) or {}
+    if not isinstance(found, dict):
+        raise TypeError("parameters that are no object")
+    if isinstance(found.get("properties"), dict) or found.get("type") in ("dict", "object"):
+        parameters = json_schema.normalise(found)
+    else:
+        declared = {name: _property(decoded(inner)) for name, inner in found.items()}
+        parameters = {"type": "object", "properties": declared}
+    return Tool(str(tool["name"]), str(tool.get("description") or ""), parameters)
+
+
+def _property(inner: Json) -> Json:
+    return json_schema.normalise(inner) if isinstance(inner, dict) else {"description": str(inner or "")}
+
+
+def _lifted(
+    golds: Sequence[dict[str, Json]], source: str, tools: Sequence[Tool]
+) -> tuple[tuple[Call, ...], ...]:
+    """Flattened golden calls with lists of accepted values.
+
+    RoTBench's are alternatives, the other sources' one answer of several calls.
+    """
+    calls = [
+        _lifted_call(gold["name"], decoded(gold.get("parameters")) or {}, source, tools) for gold in golds
+    ]
+    if source == "rotbench":
+        return tuple((call,) for call in calls)
+    return (tuple(calls),) if calls else ()
+
+
+def _lifted_call(name: str, parameters: dict[str, Json], source: str, tools: Sequence[Tool]) -> Call:
+    accepted: dict[str, list[Json]] = {}
+    named = (tool for tool in tools if tool.name == name)
+    tool = next((tool for tool in named if set(parameters) <= set(tool.properties)), None)
+    for key, value in parameters.items():
+        if source == "rotbench" and (name in CONTROL_TOOLS or value == "None"):
+            accepted[key] = [ANY]
+        elif source == "bfcl_v3" and tool is not None and key not in tool.required:
+            accepted[key] = [value, OMIT]
+        else:
+            accepted[key] = [value]
+    return Call(name, cast(dict[str, Json], accepted))
+
+
+def _completed(row: Sample, clean: Sample | None) -> Sample:
+    """With `gold_tool_index`: of several tools of that name the one that clean has, else one that fits."""
+    call = row.golden_answers[0][0]
+    named = [i for i, tool in enumerate(row.tools) if tool.name == call.name]
+    if not named:
+        return row
+    same = [i for i in named if clean is not None and row.tools[i] in clean.tools]
+    fits = [i for i in named if set(call.parameters) <= set(row.tools[i].properties)]
+    return msgspec.structs.replace(row, gold_tool_index=(same or fits or named)[0])

@@ -1,0 +1,226 @@
+"""A run's folder: what was asked under which settings, every answer as it came, and what was made of it.
+
+    runs/qwen3-8b-fc/
+      run.json              settings, dataset, sessions, totals          (RunRecord)
+      journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
+      predictions.parquet   one row per (row, repeat)                    (Prediction)
+      scores.parquet        the same rows with their verdicts            (`rbtc score`)
+
+The journal is the truth: the parquet files are made from it and can be made again.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.files import atomic_file
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import Json
+
+from .inputs import Dataset, Selection
+
+Status = Literal["ok", "request_error", "rejected", "too_long"]
+Mode = Literal["prompt", "fc"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answers of a run depend on. A run goes on only under equal settings."""
+
+    fingerprint: str
+    """Of the dataset: `inputs.Dataset.fingerprint`."""
+    model: str
+    mode: Mode
+    backend: str
+    decoding: dict[str, Json]
+    """Parameters as asked for; what an endpoint does not take is listed in its session's `left_out`."""
+    prompt_version: str
+    selection: Selection
+    repeat: int
+    """How often every row is asked."""
+
+    def key(self, sample_hash: str, repeat: int, number: int) -> str:
+        """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass."""
+        what = (
+            self.model,
+            self.mode,
+            self.backend,
+            sorted(self.decoding.items()),
+            self.prompt_version if self.mode == "prompt" else None,
+            sample_hash,
+            repeat,
+            number,
+        )
+        return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
+
+
+class Session(msgspec.Struct, kw_only=True):
+    """One start of the command on a run."""
+
+    started: str
+    """UTC, ISO 8601."""
+    seconds: float | None = None
+    """None: it was killed."""
+    endpoint: str
+    package_version: str
+    concurrency: int
+    requests: int = 0
+    """Sent, retries included."""
+    retries: int = 0
+    errors: dict[str, int] = {}
+    """Requests that ended without an answer, by code."""
+    left_out: list[str] = []
+    """Decoding parameters that the endpoint does not take."""
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """`run.json`."""
+
+    format: int = 1
+    dataset: str
+    """Folder or Hub id, as loaded."""
+    dataset_version: str | None
+    dataset_revision: str | None
+    left_out: dict[str, int] = {}
+    """Rows of the dataset's files that cannot be evaluated, by reason."""
+    settings: Settings
+    expected: int
+    """Predictions of a complete run: selected rows times repeats."""
+    sessions: list[Session] = []
+    served_models: list[str] = []
+    """Model ids that the replies named."""
+    totals: dict[str, Json] = {}
+    """Over the predictions that are there: `predictions.totals`."""
+    flagged: dict[str, dict[str, dict[str, int]]] = {}
+    """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One reply, or its absence: a line of the journal."""
+
+    id: str
+    repeat: int
+    number: Literal[1, 2]
+    """The pass: 2 follows an injected error."""
+    status: Status
+    text: str | None = None
+    tool_calls: Json = None
+    has_call: bool | None = None
+    """Pass 1 of a transition row: whether a call was made, so whether the error was injected."""
+    finish_reason: str | None = None
+    error: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_s: float | None = None
+    retries: int = 0
+    logprobs: Json = None
+    reasoning: str | None = None
+    """What a reasoning parser of the server split off; kept for the reader, never scored."""
+    served_model: str | None = None
+
+
+def mode_of(word: str) -> Mode:
+    """`prompt` or `fc`; the paper's `api` is fc against the provider. Raises UserError."""
+    if word == "api":
+        return "fc"
+    if word not in ("prompt", "fc"):
+        raise UserError(f"mode {word!r}: prompt or fc (api is another name of fc)")
+    return cast(Mode, word)
+
+
+class RunFolder:
+    """The files of one run. `create` or `open_run` make one; the journal is open only inside `journal()`."""
+
+    def __init__(self, path: Path, record: RunRecord) -> None:
+        self.path = path
+        self.record = record
+
+    @property
+    def predictions_path(self) -> Path:
+        return self.path / "predictions.parquet"
+
+    @property
+    def scores_path(self) -> Path:
+        return self.path / "scores.parquet"
+
+    @property
+    def journal_path(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    def save(self) -> None:
+        """Writes `run.json`."""
+        with atomic_file(self.path / "run.json") as beside:
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
+
+    def journal(self) -> Store:
+        """The journal, locked for this process; a torn last line is cut off."""
+        return Store(self.journal_path)
+
+
+def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
+    """The folder for a run: a new one, or the one that is there if its settings are equal.
+
+    Raises UserError with every difference for a folder of other settings.
+    """
+    if (path / "run.json").exists():
+        folder = open_run(path)
+        if differences := _differences(folder.record.settings, settings):
+            shown = "; ".join(differences)
+            raise UserError(f"{path} holds a run of other settings: {shown}. Take another --out")
+        folder.record.dataset = dataset.name
+        return folder
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UserError(f"{path} is there and is no run: take another --out")
+    path.mkdir(parents=True, exist_ok=True)
+    folder = RunFolder(
+        path,
+        RunRecord(
+            dataset=dataset.name,
+            dataset_version=dataset.version,
+            dataset_revision=dataset.revision,
+            left_out=dataset.left_out,
+            settings=settings,
+            expected=expected,
+        ),
+    )
+    folder.save()
+    return folder
+
+
+def open_run(path: Path) -> RunFolder:
+    """An existing run folder. Raises UserError."""
+    file = path / "run.json"
+    try:
+        return RunFolder(path, msgspec.json.decode(file.read_bytes(), type=RunRecord))
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{path} is no run folder: it has no run.json (`rbtc eval` makes one)") from None
+    except (msgspec.DecodeError, OSError) as error:
+        raise UserError(f"{file} is damaged: {error}") from None
+
+
+def _differences(there: Settings, here: Settings) -> list[str]:
+    """`temperature: 0.0 there, 0.7 here`, one for each setting that differs."""
+    a, b = _flat(there), _flat(here)
+    return [
+        f"{name}: {_shown(a.get(name))} there, {_shown(b.get(name))} here"
+        for name in [*a, *(n for n in b if n not in a)]
+        if a.get(name) != b.get(name)
+    ]
+
+
+def _flat(settings: Settings) -> dict[str, Json]:
+    flat: dict[str, Json] = {}
+    for name, value in msgspec.to_builtins(settings).items():
+        if isinstance(value, dict):
+            flat |= {inner: part for inner, part in value.items() if part not in (None, ())}
+        else:
+            flat["dataset" if name == "fingerprint" else name] = value
+    return flat
+
+
+def _shown(value: Json) -> str:
+    text = "not set" if value is None else schema.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,136 @@
+"""What goes over the wire for one row: the first request, and the second after an injected error.
+
+fc mode sends the registry as native `tools=`; prompt mode puts it into the system message (`prompts`). The
+protocol of the second pass is benchmark.md §6, letter by letter: nothing else is said.
+"""
+
+import re
+
+import msgspec
+
+from robustbench_tc.schema import Json, Sample, Tool
+
+from . import prompts
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 64
+"""What OpenAI-compatible servers accept as a function name: `[A-Za-z0-9_-]{1,64}`."""
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One request: OpenAI chat messages, and OpenAI tools in fc mode."""
+
+    messages: list[dict[str, Json]]
+    tools: list[dict[str, Json]] | None = None
+
+
+class WireNames:
+    """Tool names as a server accepts them, and back.
+
+    Unsafe characters (BFCL's dots) become `_`. Equal names stay equal: duplicates are sent as they are.
+    Different names stay different, a name that needs no change keeps it. A name that no tool has comes back
+    as it is.
+    """
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        names = dict.fromkeys(tool.name for tool in tools)
+        self._wire = {name: name for name in names if _safe(name) == name}
+        taken = set(self._wire)
+        for name in names:
+            if name in self._wire:
+                continue
+            wire, number = _safe(name), 2
+            while wire in taken:
+                tail = f"_{number}"
+                wire, number = _safe(name)[: _MAX_NAME - len(tail)] + tail, number + 1
+            self._wire[name] = wire
+            taken.add(wire)
+        self._back = {wire: name for name, wire in self._wire.items()}
+
+    def wire(self, name: str) -> str:
+        return self._wire.get(name) or _safe(name)
+
+    def back(self, wire: str) -> str:
+        return self._back.get(wire, wire)
+
+
+def first(row: Sample, mode: str) -> Ask:
+    """The request every row begins with. `mode` is `prompt` or `fc`."""
+    if mode == "prompt":
+        return Ask([dict(m) for m in prompts.messages(row)])
+    names = WireNames(row.tools)
+    return Ask(
+        [{"role": m.role, "content": m.content} for m in row.messages],
+        [_function(tool, names) for tool in row.tools],
+    )
+
+
+def second(row: Sample, mode: str, text: str | None, tool_calls: Json) -> Ask:
+    """The request after the error: the first reply, then the error text as its tool's result.
+
+    `text` and `tool_calls` are the first reply as journaled (names mapped back). One tool message per call
+    id in fc mode; a reply that wrote its call as text, in either mode, gets one user turn.
+    """
+    asked = first(row, mode)
+    error = row.injected_error or ""
+    if mode == "fc" and tool_calls:
+        names = WireNames(row.tools)
+        calls = [{**call, "id": call.get("id") or f"call_{i}"} for i, call in enumerate(tool_calls)]
+        assistant: dict[str, Json] = {
+            "role": "assistant",
+            "content": text or None,
+            "tool_calls": [
+                {
+                    "id": call["id"],
+                    "type": "function",
+                    "function": {"name": names.wire(call["name"]), "arguments": call["arguments"]},
+                }
+                for call in calls
+            ],
+        }
+        results = [
+            {"role": "tool", "tool_call_id": call_id, "content": error}
+            for call_id in dict.fromkeys(call["id"] for call in calls)
+        ]
+        return Ask([*asked.messages, assistant, *results], asked.tools)
+    reply = text if text and text.strip() else _as_text(tool_calls)
+    return Ask(
+        [
+            *asked.messages,
+            {"role": "assistant", "content": reply},
+            {"role": "user", "content": prompts.TOOL_RESULT + error},
+        ],
+        asked.tools,
+    )
+
+
+def names_back(row: Sample, tool_calls: Json) -> Json:
+    """Native calls `[{"id", "name", "arguments"}]` with the registry's own names."""
+    if not tool_calls:
+        return None
+    names = WireNames(row.tools)
+    return [{**call, "name": names.back(call["name"])} for call in tool_calls]
+
+
+def _function(tool: Tool, names: WireNames) -> dict[str, Json]:
+    function: dict[str, Json] = {"name": names.wire(tool.name)}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters or {"type": "object", "properties": {}}
+    return {"type": "function", "function": function}
+
+
+def _as_text(tool_calls: Json) -> str:
+    """Calls that a server cut out of the text although no tools were sent, put back as tagged JSON."""
+    return "\n".join(
+        f'<tool_call>\n{{"name": {_quoted(c["name"])}, "arguments": {c["arguments"]}}}\n</tool_call>'
+        for c in tool_calls or ()
+    )
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _safe(name: str) -> str:
+    return _UNSAFE.sub("_", name)[:_MAX_NAME] or "_"

@@ -1,0 +1,242 @@
+"""The rows to evaluate, from each of the three places, and the selection among them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.schema import ANY, OMIT
+
+from . import small
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    return small.write(tmp_path / "release", small.rows())
+
+
+# --- a release folder -----------------------------------------------------------------------------------
+
+
+def test_a_release_folder_is_read_whole(release: Path) -> None:
+    found = inputs.load(str(release))
+    assert [schema.dumps(row) for row in found.rows] == [schema.dumps(row) for row in small.rows()]
+    assert (found.name, found.version, found.left_out) == (str(release), "9.9.9", {})
+    assert {row.type_code for row in found.anchors().values()} == {"clean"}
+    assert all(anchor.id.startswith(i.split("::")[0]) for i, anchor in found.anchors().items())
+
+
+def test_the_fingerprint_sees_content_and_not_order(release: Path) -> None:
+    rows = small.rows()
+    found = inputs.load(str(release)).fingerprint()
+    assert inputs.Dataset(name="x", rows=tuple(reversed(rows))).fingerprint() == found
+    assert inputs.Dataset(name="x", rows=tuple(rows[:-1])).fingerprint() != found
+
+
+def test_a_limit_spreads_over_types_and_sources(release: Path) -> None:
+    found = inputs.select(inputs.load(str(release)), Selection(limit=30))
+    assert len(found) == 30
+    assert {row.source for row in found} == set(schema.SOURCES)
+    assert {row.type_code for row in found} == {row.type_code for row in small.rows()}
+
+
+def test_selections_narrow_and_keep_the_order(release: Path) -> None:
+    data = inputs.load(str(release))
+    found = inputs.select(data, Selection(types=("clean", "CD"), sources=("apibank", "rotbench")))
+    assert [row.id for row in found] == [
+        row.id
+        for row in data.rows
+        if row.type_code in ("clean", "CD") and row.source in ("apibank", "rotbench")
+    ]
+    assert len(inputs.select(data, Selection(ids=("bfcl_v3__made_1",)))) > 10
+    assert len(inputs.select(data, Selection(ids=("bfcl_v3__made_1::clean",)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(types=("CD_A",)), "unknown type in this dataset 'CD_A': did you mean CD_AB"),
+        (Selection(sources=("bfcl",)), "unknown source 'bfcl': did you mean bfcl_v3"),
+        (Selection(ids=("bfcl_v3__made_2::clean",)), "unknown row id .* did you mean bfcl_v3__made_1"),
+        (Selection(types=("CD",), sources=("tooleyes",)), "no row of .* fits the selection"),
+    ],
+)
+def test_a_wrong_selection_is_one_line(release: Path, selection: Selection, said: str) -> None:
+    with pytest.raises(UserError, match=said) as error:
+        inputs.select(inputs.load(str(release)), selection)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    foreign = tmp_path / "foreign"
+    (foreign / "clean").mkdir(parents=True)
+    pq.write_table(pa.table({"text": ["a"]}), foreign / "clean" / "test-00000-of-00001.parquet")
+    broken = small.write(tmp_path / "broken", small.clean_rows())
+    path = broken / "clean" / "test-00000-of-00001.parquet"
+    path.write_bytes(path.read_bytes()[:200])
+    unanchored = small.write(tmp_path / "unanchored", [*small.clean_rows()[1:], *small.rows("CD_AB")[5:]])
+    for name, revision, said in [
+        (str(tmp_path / "nowhere"), None, "no dataset at"),
+        (str(tmp_path / "empty"), None, "is no RobustBench-TC dataset"),
+        (str(foreign), None, "is not of this benchmark: it has no column id"),
+        (str(broken), None, "is no readable Parquet file"),
+        (str(unanchored), None, "has no clean row to be judged against"),
+        (str(release), "v1", "--revision v1"),
+    ]:
+        with pytest.raises(UserError, match=said) as error:
+            inputs.load(name, revision=revision)
+        assert "\n" not in str(error.value)
+
+
+def test_a_hub_id_that_cannot_be_had_is_one_line() -> None:
+    with pytest.raises(UserError, match="nobody/nothing"):
+        inputs.load("nobody/nothing")
+
+
+# --- the paper's layout ---------------------------------------------------------------------------------
+
+
+def example(**changes: Any) -> dict[str, Any]:
+    row = {
+        "id": "bfcl_v3__BFCL_v3_multiple__multiple_901",
+        "benchmark": "bfcl_v3",
+        "category": "multiple",
+        "perturbation": {"type": "clean", "mdp_category": None},
+        "conversation": [{"role": "user", "content": "How deep is the lake at Cape Example?"}],
+        "tools": [
+            {
+                "name": "lake.depth",
+                "description": "Depth.",
+                "parameters": {
+                    "type": "dict",
+                    "properties": {"name": {"type": "string"}, "unit": {"type": "string"}},
+                    "required": ["name"],
+                },
+            }
+        ],
+        "golden_answers": [{"name": "lake.depth", "parameters": {"name": "Cape Example", "unit": "m"}}],
+        "eval_config": {},
+        "source": {},
+    }
+    return row | changes
+
+
+def write_lines(path: Path, *records: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_the_papers_example_file_is_read(shared: Path) -> None:
+    found = inputs.load(str(shared / "spec" / "paper" / "release_layout_example.jsonl"))
+    clean, cd_nt = found.rows
+    assert found.left_out == {"multi-turn row": 1}
+    assert clean.id == "bfcl_v3__BFCL_v3_multiple__multiple_900::clean"
+    assert clean.tools[0].parameters["type"] == "object"
+    # The schema requires `name` only: flattening has lost that `unit` may be left out.
+    assert clean.golden_answers[0][0].parameters == {
+        "name": ["lighthouse at Cape Example"],
+        "unit": ["metres", OMIT],
+    }
+    assert (cd_nt.id, cd_nt.component) == ("apibank__level1_900::CD_NT", "reward")
+    assert cd_nt.tools[0].parameters["properties"] == {"content": {"type": "string", "description": "Text."}}
+    assert cd_nt.golden_answers[0][0].parameters == {"content": ["call Ana"]}
+    assert found.anchors()[cd_nt.id] == cd_nt
+
+
+def test_a_folder_of_the_papers_layout_is_read_by_type_and_its_losses_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "release" / "api_eval"
+    think = {"name": "**Think", "description": "** Recall.", "parameters": {}}
+    write_lines(
+        folder / "clean.jsonl",
+        example(),
+        example(id="bfcl_v3__x__multi_turn_base_1", category="multi_turn_base"),
+        example(
+            id="apibank__level1_5",
+            benchmark="apibank",
+            conversation=[
+                {"role": "system", "content": "Tools: …"},
+                {"role": "user", "content": "<user>Hi</user>"},
+            ],
+            tools=json.dumps([json.dumps({"name": "Now", "parameters": None}), think]),
+            golden_answers=json.dumps([json.dumps({"name": "Now", "parameters": "{}"})]),
+        ),
+        example(
+            id="rotbench__Turn 1: Where?",
+            benchmark="rotbench",
+            conversation=[{"role": "user", "content": "Where?\nBegin!\n"}],
+            tools=[
+                {"name": "find", "parameters": {"town": "string"}},
+                {"name": "ask_to_user", "parameters": {}},
+            ],
+            golden_answers=[
+                {"name": "find", "parameters": {"town": "None"}},
+                {"name": "ask_to_user", "parameters": {"question": "Which?"}},
+            ],
+        ),
+    )
+    write_lines(
+        folder / "transient_timeout.jsonl",
+        example(perturbation=json.dumps({"type": "transient_timeout", "mdp_category": "transition"})),
+    )
+    wrong = {"name": "lake.depth", "description": "", "parameters": {"pond": {"type": "string"}}}
+    write_lines(
+        folder / "same_name_C.jsonl",
+        example(
+            perturbation={"type": "same_name", "variant": "C"},
+            tools=[wrong, *example()["tools"]],
+        ),
+    )
+    write_lines(folder / "extras.jsonl", example())
+    found = inputs.load(str(tmp_path / "release"))
+    assert found.left_out == {
+        "row of extras.jsonl, named after no type": 1,
+        "multi-turn row": 1,
+        "pseudo-tool **Think": 1,
+    }
+    rows = {row.id: row for row in found.rows}
+    assert [row.type_code for row in found.rows] == ["clean"] * 3 + ["same_name_C", "transient_timeout"]
+    apibank = rows["apibank__level1_5::clean"]
+    assert [m.role for m in apibank.messages] == ["user"]
+    assert [t.name for t in apibank.tools] == ["Now"]
+    rotbench = rows["rotbench__Turn 1: Where?::clean"]
+    assert rotbench.messages[0].content == "Where?"
+    assert [answer[0].parameters for answer in rotbench.golden_answers] == [
+        {"town": [ANY]},
+        {"question": [ANY]},
+    ]
+    same = next(row for row in found.rows if row.type_code == "same_name_C")
+    assert same.gold_tool_index == 1
+    timeout = next(row for row in found.rows if row.type_code == "transient_timeout")
+    assert timeout.injected_error == taxonomy.INJECTED_ERRORS["transient_timeout"]
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"id": None}, "line 1: no id"),
+        ({"benchmark": "other"}, "unknown benchmark 'other'"),
+        ({"perturbation": {"type": "CD_XL"}, "id": "apibank__level1_1"}, None),
+        ({"golden_answers": []}, "no golden answer"),
+        ({"tools": [{"description": "nameless"}]}, "not a row of the paper's layout"),
+        ({"conversation": "not JSON"}, "not a row of the paper's layout"),
+    ],
+)
+def test_a_broken_row_of_the_papers_layout_is_one_line(
+    tmp_path: Path, record: dict[str, Any], said: str | None
+) -> None:
+    path = write_lines(tmp_path / "clean.jsonl", example(**record))
+    if said is None:  # a type that nobody knows is taken from the file's name
+        assert inputs.load(str(tmp_path)).rows[0].type_code == "clean"
+        return
+    with pytest.raises(UserError, match=said) as error:
+        inputs.load(str(path.parent))
+    assert "\n" not in str(error.value)

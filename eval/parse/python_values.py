@@ -1,0 +1,266 @@
+"""Python source to JSON values without evaluating anything: literals, names as text, folded arithmetic.
+
+The syntax tree comes from the interpreter's own parser, called only on texts whose length, nesting and number
+of tokens are bounded. Behaviour: scoring.md sections 1.2 and 9.
+"""
+
+import ast
+import keyword
+import math
+import re
+import unicodedata
+import warnings
+from typing import Any
+
+from robustbench_tc.schema import Json
+
+from .reading import MAX_BITS, MAX_DEPTH, STRING, Reading
+
+_ONLY_AST = 0x400
+_SMALL = 2_048
+"""Up to this many characters the tokens need no counting."""
+
+_UNITS_PER_TOKEN = 15
+_UNITS_PER_TREE = 60
+"""What the interpreter's parser costs for one token, and at least, in units of the allowance."""
+
+_TOKEN = re.compile(r"(?i:\b([fbru]{1,2}))?(?:" + STRING + r")|\w++|[^\s\w]", re.DOTALL)
+_MAY_WARN = re.compile(r"\\|\d[\da-fA-FxXoObB_.]{0,16}(?:and|else|for|i[fns]|not|or)")
+"""Where the parser may warn: an unknown escape, a number that runs into a keyword."""
+
+JSON_LITERALS = {"true": True, "false": False, "null": None}
+
+
+class Refused(Exception):
+    """The source holds something that is not read: see scoring.md section 9."""
+
+
+def tree(source: str, reading: Reading) -> ast.expr | None:
+    """The expression that `source` is, or None: not Python, too long, too deep, or the allowance is spent."""
+    size = len(source)
+    if size <= _SMALL:
+        cost = _UNITS_PER_TREE + size * 4
+    else:
+        tokens = 0
+        for piece in _TOKEN.finditer(source):
+            tokens += 1
+            if (prefix := piece[1]) and "f" in prefix.lower():
+                return None  # the parser's time for format strings grows with the square of their length
+        cost = _UNITS_PER_TREE + tokens * _UNITS_PER_TOKEN
+    reading.left -= cost
+    if reading.left < 0:
+        return None
+    if source.count("(") + source.count("[") + source.count("{") > MAX_DEPTH and _depth(source) > MAX_DEPTH:
+        return None
+    try:
+        if _MAY_WARN.search(source):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return compile(source, "", "eval", _ONLY_AST).body  # type: ignore[no-any-return]
+        return compile(source, "", "eval", _ONLY_AST).body  # type: ignore[no-any-return]
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return None
+
+
+def _depth(source: str) -> int:
+    """An upper bound of the nesting that the parser meets: brackets, strings not looked into."""
+    depth = deepest = 0
+    for piece in _TOKEN.finditer(source):
+        mark = piece[0]
+        if mark in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark in ")]}":
+            depth -= 1
+    return deepest
+
+
+def value(node: ast.expr, depth: int = 0) -> Json:
+    """The JSON value of a syntax node. Raises Refused."""
+    kind = type(node)
+    if kind is ast.Constant:
+        return _constant(node.value)  # type: ignore[attr-defined]
+    if depth > MAX_DEPTH:
+        raise Refused
+    match node:
+        case ast.Name(id=name):
+            return JSON_LITERALS.get(name, name)
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [value(item, depth + 1) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            return {_key(key, depth): value(item, depth + 1) for key, item in zip(keys, values, strict=True)}
+        case ast.UnaryOp(op=op, operand=operand):
+            return _unary(op, operand, depth)
+        case ast.BinOp():
+            return _folded(node, depth)
+        case ast.Call(keywords=[]):
+            return source_of(node)
+        case ast.Call():
+            return {dotted(node.func): keywords(node, depth + 1)}
+        case ast.Subscript(value=base, slice=index):
+            return f"{source_of(base)}[{source_of(index)}]"
+        case ast.Attribute():
+            if type(_root(node)) is ast.Name:
+                return dotted(node)
+    raise Refused
+
+
+def keywords(node: ast.Call, depth: int = 0) -> dict[str, Json]:
+    """The keyword arguments of a call, a repeated one as its last value. Raises Refused."""
+    out: dict[str, Json] = {}
+    for item in node.keywords:
+        if item.arg is None:  # **expansion
+            raise Refused
+        out[item.arg] = value(item.value, depth)
+    return out
+
+
+def dotted(node: ast.expr) -> str:
+    """The name that a call calls; behind a call or a subscript only the attributes.
+
+    Raises Refused if that leaves nothing.
+    """
+    parts: list[str] = []
+    while type(node) is ast.Attribute:
+        parts.append(node.attr)
+        node = node.value
+    if type(node) is ast.Name:
+        parts.append(node.id)
+    if not parts:
+        raise Refused
+    return ".".join(reversed(parts))
+
+
+def source_of(node: ast.expr) -> str:
+    """The node as normalised source text. Raises Refused where it is nested too deep to write."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        raise Refused from None
+
+
+def as_identifier(text: str) -> str | None:
+    """`text` as the interpreter would read it as a keyword, or None if it cannot be one."""
+    if text.isascii():
+        return text if text.isidentifier() and not keyword.iskeyword(text) else None
+    normal = unicodedata.normalize("NFKC", text)
+    return normal if normal.isidentifier() and not keyword.iskeyword(normal) else None
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while type(node) is ast.Attribute:
+        node = node.value
+    return node
+
+
+def _constant(found: Any) -> Json:
+    kind = type(found)
+    if kind is str or kind is bool or found is None:
+        return found
+    if kind is int:
+        if found.bit_length() > MAX_BITS:
+            raise Refused
+        return found
+    if kind is float:
+        if not math.isfinite(found):
+            raise Refused
+        return found
+    if found is ...:
+        return "..."
+    raise Refused  # bytes, complex
+
+
+def _key(node: ast.expr | None, depth: int) -> str:
+    """A dictionary key as JSON spells it: numbers, booleans and null as their text."""
+    if node is None:  # {**expansion}
+        raise Refused
+    key = value(node, depth + 1)
+    if isinstance(key, str):
+        return key
+    if isinstance(key, list | dict):
+        raise Refused
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    return repr(key)
+
+
+def _unary(op: ast.unaryop, operand: ast.expr, depth: int) -> Json:
+    if isinstance(op, ast.Not):
+        if isinstance(operand, ast.Constant) and isinstance(operand.value, bool):
+            return not operand.value
+        raise Refused
+    if isinstance(op, ast.Invert):
+        raise Refused
+    number = _number(operand, depth + 1)
+    return -number if isinstance(op, ast.USub) else number
+
+
+def _number(node: ast.expr, depth: int) -> int | float:
+    """A number literal with its signs, or arithmetic on such. Raises Refused."""
+    if depth > MAX_DEPTH:
+        raise Refused
+    found: Json = None
+    if isinstance(node, ast.Constant):
+        found = _constant(node.value)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        found = _unary(node.op, node.operand, depth)
+    elif isinstance(node, ast.BinOp):
+        found = _folded(node, depth)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise Refused
+    return found
+
+
+def _folded(node: ast.BinOp, depth: int) -> Json:
+    """Arithmetic between number literals, and + between string literals. Raises Refused."""
+    if isinstance(node.op, ast.Add) and (text := _joined(node, depth)) is not None:
+        return text
+    left = _number(node.left, depth + 1)
+    right = _number(node.right, depth + 1)
+    try:
+        result = _apply(node.op, left, right)
+    except ArithmeticError:
+        raise Refused from None
+    if isinstance(result, complex):
+        raise Refused
+    return _constant(result)
+
+
+def _apply(op: ast.operator, left: int | float, right: int | float) -> Any:
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Div():
+            return left / right
+        case ast.FloorDiv():
+            return left // right
+        case ast.Mod():
+            return left % right
+        case ast.Pow():
+            # The size of an integer power is known before it is computed.
+            if isinstance(left, int) and isinstance(right, int) and right > 0:
+                if left.bit_length() * right > MAX_BITS:
+                    raise Refused
+            elif isinstance(left, int) and left.bit_length() > 1_000:
+                raise Refused
+            return left**right
+    raise Refused
+
+
+def _joined(node: ast.BinOp, depth: int) -> str | None:
+    """The text of `'a' + 'b' + …`, or None if an operand is no string literal."""
+    parts: list[str] = []
+    rest: ast.expr = node
+    while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add) and depth <= MAX_DEPTH:
+        if not (isinstance(rest.right, ast.Constant) and isinstance(rest.right.value, str)):
+            return None
+        parts.append(rest.right.value)
+        rest = rest.left
+        depth += 1
+    if not (isinstance(rest, ast.Constant) and isinstance(rest.value, str)):
+        return None
+    return "".join([rest.value, *reversed(parts)])

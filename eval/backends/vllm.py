@@ -1,0 +1,173 @@
+"""vLLM in this process, in batches: the fastest local run. Needs the `vllm` extra.
+
+The harness asks row by row; whatever is waiting when the engine is free becomes the next batch, so
+`--concurrency` is the largest batch. Native calls are cut out of the text here, as the server's hermes parser
+does (`serve_command`): in fc mode a reply's `<tool_call>` blocks become its tool calls.
+"""
+
+import asyncio
+import re
+import time
+from typing import Any, Self
+
+import msgspec
+
+from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.llm import Completion, LLMError
+from robustbench_tc.schema import Json
+
+from ..wire import Ask
+from .endpoint import params
+
+_BLOCK = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_PASSED_ON = ("temperature", "max_tokens", "top_p", "seed")
+
+
+class VLLMBackend:
+    """One engine. Use it as an async context manager; `weights` is a folder or Hub id."""
+
+    def __init__(
+        self,
+        weights: str,
+        decoding: dict[str, Json],
+        *,
+        batch: int,
+        dtype: str | None = None,
+        max_model_len: int | None = None,
+        logprobs: bool = False,
+    ) -> None:
+        try:
+            import vllm
+        except ImportError:
+            raise need_extra("vllm", "vllm") from None
+        options: dict[str, Json] = {"dtype": dtype, "max_model_len": max_model_len}
+        try:
+            self._llm = vllm.LLM(model=weights, **{k: v for k, v in options.items() if v is not None})
+        except (OSError, ValueError) as error:
+            raise UserError(f"vLLM cannot load {weights}: {str(error).splitlines()[0]}") from None
+        self._sampling = vllm.SamplingParams
+        self._tokenizer = self._llm.get_tokenizer()
+        self._limit = max_model_len or getattr(self._llm.llm_engine.model_config, "max_model_len", None)
+        self._weights = weights
+        self._decoding = decoding
+        self._batch = batch
+        self._logprobs = logprobs
+        self._waiting: list[tuple[Ask, int, asyncio.Future[Completion]]] = []
+        self._engine: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._engine is not None:
+            await asyncio.gather(self._engine, return_exceptions=True)
+
+    async def ask(self, ask: Ask, repeat: int) -> Completion:
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append((ask, repeat, done))
+        if self._engine is None or self._engine.done():
+            self._engine = asyncio.create_task(self._run())
+        return await done
+
+    async def _run(self) -> None:
+        """Batches until nobody waits."""
+        await asyncio.sleep(0)  # let everybody who is ready get in line
+        while self._waiting:
+            batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
+            try:
+                results = await asyncio.to_thread(self._generate, [(a, r) for a, r, _ in batch])
+            except Exception as error:  # an engine fails in ways of its own; each is a failed request
+                text = " ".join(str(error).split())[:300]
+                results = [LLMError("server_error", f"vLLM: {type(error).__name__}: {text}") for _ in batch]
+            for (_, _, done), result in zip(batch, results, strict=True):
+                if done.done():
+                    continue
+                if isinstance(result, LLMError):
+                    done.set_exception(result)
+                else:
+                    done.set_result(result)
+
+    def _generate(self, asked: list[tuple[Ask, int]]) -> list[Completion | LLMError]:
+        results: list[Completion | LLMError | None] = []
+        prompts: list[str] = []
+        sampling: list[Any] = []
+        for ask, repeat in asked:
+            wanted = params(self._decoding, repeat)
+            text = self._tokenizer.apply_chat_template(
+                [_for_template(message) for message in ask.messages],
+                tools=ask.tools,
+                add_generation_prompt=True,
+                tokenize=False,
+                **(wanted.get("chat_template_kwargs") or {}),
+            )
+            length = len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+            if self._limit is not None and length >= self._limit:
+                message = f"a prompt of {length} tokens; the model takes {self._limit}"
+                results.append(LLMError("too_long", message))
+                continue
+            results.append(None)
+            prompts.append(text)
+            chosen = {name: wanted[name] for name in _PASSED_ON if wanted.get(name) is not None}
+            sampling.append(self._sampling(**chosen, **({"logprobs": 1} if self._logprobs else {})))
+        started = time.perf_counter()
+        outputs = iter(self._llm.generate(prompts, sampling) if prompts else ())
+        seconds = time.perf_counter() - started
+        fc = [ask.tools is not None for ask, _ in asked]
+        return [
+            self._completion(next(outputs), native, seconds) if result is None else result
+            for result, native in zip(results, fc, strict=True)
+        ]
+
+    def _completion(self, output: Any, native: bool, seconds: float) -> Completion:
+        """`seconds` are those of the batch: within one, nothing shorter was measured."""
+        one = output.outputs[0]
+        text, calls = cut_calls(one.text) if native else (one.text, None)
+        logprobs = None
+        if self._logprobs and one.logprobs:
+            chosen = zip(one.token_ids, one.logprobs, strict=True)
+            logprobs = [{"token": token, "logprob": at[token].logprob} for token, at in chosen]
+        return Completion(
+            text=text,
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls else one.finish_reason,
+            prompt_tokens=len(output.prompt_token_ids or ()),
+            completion_tokens=len(one.token_ids),
+            model=self._weights,
+            latency_s=seconds,
+            logprobs=logprobs,
+        )
+
+
+def cut_calls(text: str) -> tuple[str, list[dict[str, str]] | None]:
+    """Text before the first `<tool_call>` block, and the blocks as native calls.
+
+    As in the server's parser one undecodable block leaves the whole text as it is.
+    """
+    calls = []
+    for number, block in enumerate(_BLOCK.finditer(text)):
+        try:
+            found = msgspec.json.decode(block.group(1))
+            arguments = found.get("arguments", found.get("parameters", {}))
+            name = found["name"]
+        except (ValueError, KeyError, AttributeError, RecursionError):
+            return text, None
+        written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+        calls.append({"id": f"call_{number}", "name": str(name), "arguments": written})
+    if not calls:
+        return text, None
+    return text[: text.index("<tool_call>")], calls
+
+
+def _for_template(message: dict[str, Json]) -> dict[str, Json]:
+    """Templates write `arguments` as JSON themselves: they want the object, not its text."""
+    if not message.get("tool_calls"):
+        return message
+    calls = []
+    for call in message["tool_calls"]:
+        function = call["function"]
+        try:
+            arguments = msgspec.json.decode(function["arguments"])
+        except ValueError:
+            arguments = function["arguments"]
+        calls.append({**call, "function": {**function, "arguments": arguments}})
+    return {**message, "content": message.get("content") or "", "tool_calls": calls}

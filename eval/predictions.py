@@ -1,0 +1,136 @@
+"""From a journal's answers to predictions, and predictions on disk."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import parquet, schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.files import atomic_file
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import Json, Prediction, Sample
+
+from .record import Answer, Settings
+
+
+def combine(
+    row: Sample, sample_hash: str, settings: Settings, first: Answer, second: Answer | None
+) -> Prediction:
+    """One prediction from a row's one or two answers. The second is the scored one where there is one.
+
+    Where an error was injected and the second answer is missing or failed, the status says so: the first
+    reply never stands in for it.
+    """
+    injected = None if row.injected_error is None else bool(first.has_call)
+    scored = second if second is not None else first
+    answers = [first] if second is None else [first, second]
+    return Prediction(
+        id=row.id,
+        clean_id=row.clean_id,
+        type_code=row.type_code,
+        component=row.component,
+        source=row.source,
+        category=row.category,
+        model=settings.model,
+        mode=settings.mode,
+        repeat=first.repeat,
+        sample_hash=sample_hash,
+        status=scored.status,
+        raw_output=scored.text,
+        tool_calls=scored.tool_calls,
+        injected=injected,
+        first_output=first.text if injected else None,
+        first_tool_calls=first.tool_calls if injected else None,
+        finish_reason=scored.finish_reason,
+        error=scored.error,
+        prompt_tokens=_sum(a.prompt_tokens for a in answers),
+        completion_tokens=_sum(a.completion_tokens for a in answers),
+        latency_s=_sum(a.latency_s for a in answers),
+        retries=sum(a.retries for a in answers),
+        logprobs=scored.logprobs,
+    )
+
+
+def _sum(values: Iterable[float | int | None]) -> Json:
+    there = [value for value in values if value is not None]
+    return sum(there) if there else None
+
+
+def of(
+    journal: Store, rows: Sequence[Sample], hashes: dict[str, str], settings: Settings
+) -> Iterator[Prediction]:
+    """Every prediction that the journal has all passes of, repeats of a row together, rows in order."""
+    for row in rows:
+        for repeat in range(settings.repeat):
+            first = answer(journal, settings.key(hashes[row.id], repeat, 1))
+            if first is None:
+                continue
+            second = None
+            if row.injected_error is not None and first.status == "ok" and first.has_call:
+                second = answer(journal, settings.key(hashes[row.id], repeat, 2))
+                if second is None:
+                    continue
+            yield combine(row, hashes[row.id], settings, first, second)
+
+
+def answer(journal: Store, key: str) -> Answer | None:
+    """The journal's latest line under `key`."""
+    found = journal.get(key)
+    return None if found is None else msgspec.convert(found, Answer)
+
+
+def write(path: Path, found: Iterable[Prediction]) -> None:
+    """`predictions.parquet`, or `predictions.jsonl` by the ending of `path`."""
+    if path.suffix == ".jsonl":
+        with atomic_file(path) as beside, beside.open("wb") as file:
+            for one in found:
+                file.write(schema.dumps(one).encode() + b"\n")
+        return
+    import pyarrow.parquet as pq
+
+    table = parquet.table(schema.columns(found, Prediction), schema.prediction_features())
+    with atomic_file(path) as beside:
+        pq.write_table(table, beside, compression="zstd")
+
+
+def read(path: Path) -> list[Prediction]:
+    """Predictions of a parquet file. Raises UserError when it is damaged."""
+    try:
+        return [schema.record(row, Prediction) for row in parquet.read_rows([path])]
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+
+
+def totals(found: Iterable[Prediction]) -> dict[str, Json]:
+    """Counts over predictions: statuses, finish reasons, tokens, retries, and seconds per sample."""
+    status: Counter[str] = Counter()
+    finish: Counter[str] = Counter()
+    prompt = completion = retries = injected = 0
+    latencies = []
+    for one in found:
+        status[one.status] += 1
+        if one.finish_reason is not None:
+            finish[one.finish_reason] += 1
+        prompt += one.prompt_tokens or 0
+        completion += one.completion_tokens or 0
+        retries += one.retries
+        injected += bool(one.injected)
+        if one.latency_s is not None:
+            latencies.append(one.latency_s)
+    latencies.sort()
+    return {
+        "predictions": sum(status.values()),
+        "status": dict(sorted(status.items())),
+        "finish_reason": dict(sorted(finish.items())),
+        "injected": injected,
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "retries": retries,
+        "latency_s": {
+            name: round(latencies[min(len(latencies) - 1, int(share * len(latencies)))], 4)
+            for name, share in (("p50", 0.5), ("p95", 0.95))
+            if latencies
+        },
+    }

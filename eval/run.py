@@ -1,0 +1,173 @@
+"""The two-pass harness: rows and a backend in, a journal of answers out (benchmark.md §6).
+
+Every answer is on disk before its row counts as done, so a run may be killed at any moment: the same command
+goes on where it stopped, and asks nothing twice that was answered. Real failures of the endpoint are recorded
+as `request_error` and asked again by the next session; they are never a model's answer.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.llm import Completion, LLMError, Store
+from robustbench_tc.schema import Sample
+
+from . import wire
+from .parse import parse
+from .predictions import answer
+from .record import Answer, Settings, Status
+
+
+class Backend(Protocol):
+    """Something that answers one request. Raises LLMError when there is no answer."""
+
+    async def ask(self, ask: wire.Ask, repeat: int) -> Completion: ...
+
+
+class Progress(msgspec.Struct):
+    """How far a session is; `done` counts (row, repeat) pairs whose answers are on disk."""
+
+    total: int
+    done: int = 0
+    request_errors: int = 0
+
+
+class Harness:
+    """One session over one journal.
+
+    `workers` pairs are in hand at a time; the backend bounds the requests under way, so that a worker that
+    waits for the disk keeps no request waiting.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        hashes: dict[str, str],
+        journal: Store,
+        backend: Backend,
+        *,
+        workers: int,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        self._settings = settings
+        self._hashes = hashes
+        self._journal = journal
+        self._backend = backend
+        self._workers = workers
+        self._tell = progress
+        self._give_up_after = max(20, 2 * workers)
+        self._failures_in_a_row = 0
+        self.served_models: set[str] = set()
+
+    async def run(self, rows: Sequence[Sample]) -> Progress:
+        """Asks everything that the journal has no answer to. Raises UserError when going on is no use."""
+        state = Progress(len(rows) * self._settings.repeat)
+        todo = ((row, repeat) for repeat in range(self._settings.repeat) for row in rows)
+        self._tell(state)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._workers):
+                    group.create_task(self._work(todo, state))
+        except* UserError as errors:
+            raise _first(errors) from None
+        return state
+
+    async def _work(self, todo: Iterator[tuple[Sample, int]], state: Progress) -> None:
+        for row, repeat in todo:
+            last = await self._row(row, repeat)
+            state.done += 1
+            state.request_errors += last.status == "request_error"
+            self._tell(state)
+
+    async def _row(self, row: Sample, repeat: int) -> Answer:
+        """Both passes of one row; the answer that is scored."""
+        first = self._kept(row, repeat, 1)
+        if first is None:
+            first = await self._ask(row, repeat, 1, wire.first(row, self._settings.mode))
+        if row.injected_error is None or first.status != "ok" or not first.has_call:
+            return first
+        second = self._kept(row, repeat, 2)
+        if second is None:
+            ask = wire.second(row, self._settings.mode, first.text, first.tool_calls)
+            second = await self._ask(row, repeat, 2, ask)
+        return second
+
+    def _key(self, row: Sample, repeat: int, number: int) -> str:
+        return self._settings.key(self._hashes[row.id], repeat, number)
+
+    def _kept(self, row: Sample, repeat: int, number: int) -> Answer | None:
+        """The answer of an earlier session; a recorded failure is none."""
+        found = answer(self._journal, self._key(row, repeat, number))
+        return None if found is None or found.status == "request_error" else found
+
+    async def _ask(self, row: Sample, repeat: int, number: int, ask: wire.Ask) -> Answer:
+        base = Answer(id=row.id, repeat=repeat, number=2 if number == 2 else 1, status="ok")
+        try:
+            done = await self._backend.ask(ask, repeat)
+        except LLMError as error:
+            if error.code == "budget":
+                raise UserError(f"stopped: {error.message}; what was answered is kept") from None
+            made = msgspec.structs.replace(base, status=_status(error, ask), error=str(error))
+        else:
+            self.served_models |= {done.model} if done.model else set()
+            calls = wire.names_back(row, done.tool_calls)
+            has_call = None
+            if number == 1 and row.injected_error is not None:
+                has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+            made = msgspec.structs.replace(
+                base,
+                text=done.text,
+                tool_calls=calls,
+                has_call=has_call,
+                finish_reason=done.finish_reason,
+                prompt_tokens=done.prompt_tokens,
+                completion_tokens=done.completion_tokens,
+                latency_s=round(done.latency_s, 6),
+                retries=done.retries,
+                logprobs=done.logprobs,
+                reasoning=done.reasoning,
+                served_model=done.model,
+            )
+        await self._journal.put(self._key(row, repeat, number), msgspec.to_builtins(made))
+        self._watch(made)
+        return made
+
+    def _watch(self, made: Answer) -> None:
+        """Stops a session whose endpoint has gone: its rows would only be recorded as failures one by one."""
+        if made.status != "request_error":
+            self._failures_in_a_row = 0
+            return
+        self._failures_in_a_row += 1
+        if self._failures_in_a_row >= self._give_up_after:
+            raise UserError(
+                f"the endpoint has stopped answering ({self._failures_in_a_row} failures in a row, the last: "
+                f"{made.error}): what was answered is kept, the same command goes on"
+            )
+
+
+def _status(error: LLMError, ask: wire.Ask) -> Status:
+    """How a request without a completion is recorded."""
+    if error.code == "too_long":
+        return "too_long"
+    if error.code in ("rejected", "duplicate_tools"):
+        return "rejected"
+    # A refusal in unknown words of a registry that servers are known to refuse.
+    if error.code == "bad_request" and _has_duplicates(ask):
+        return "rejected"
+    return "request_error"
+
+
+def _has_duplicates(ask: wire.Ask) -> bool:
+    names = [tool["function"]["name"] for tool in ask.tools or ()]
+    return len(set(names)) < len(names)
+
+
+def _first(errors: BaseExceptionGroup[UserError]) -> UserError:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, UserError)
+    return found

@@ -1,0 +1,122 @@
+"""One start of `rbtc eval` on a run folder: opens the journal and a backend, asks, and leaves the files."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from robustbench_tc import __version__
+from robustbench_tc.llm import Client, Endpoint, Stats
+from robustbench_tc.schema import Json, Sample
+
+from . import predictions
+from .backends.endpoint import EndpointBackend
+from .models import Model
+from .record import RunFolder, Session
+from .run import Backend, Harness, Progress
+
+
+class Opened(NamedTuple):
+    """A backend that is ready to be asked."""
+
+    backend: Backend
+    address: str
+    """For the run record; never holds a key."""
+    stats: Stats
+    """Filled while the backend is asked."""
+
+
+OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
+
+
+def endpoint(
+    spec: Endpoint,
+    decoding: dict[str, Json],
+    *,
+    concurrency: int,
+    timeout_s: float = 300.0,
+    max_retries: int = 6,
+    backoff_s: float = 0.5,
+) -> OpenBackend:
+    """An OpenAI-compatible endpoint."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Opened]:
+        async with Client(
+            spec, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries, backoff_s=backoff_s
+        ) as client:
+            yield Opened(EndpointBackend(client, decoding), str(client.endpoint), client.stats)
+
+    return opened
+
+
+def vllm(model: Model | None, name: str, decoding: dict[str, Json], *, batch: int) -> OpenBackend:
+    """vLLM in this process; `name` is a folder, a Hub id or a name of the models' table."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Opened]:
+        from .backends.vllm import VLLMBackend
+
+        weights = (model.weights if model is not None else None) or name
+        async with VLLMBackend(
+            weights,
+            decoding,
+            batch=batch,
+            dtype=model.dtype if model is not None else None,
+            max_model_len=model.max_model_len if model is not None else None,
+        ) as backend:
+            yield Opened(backend, f"vllm in process: {weights}", Stats())
+
+    return opened
+
+
+def run(
+    folder: RunFolder,
+    rows: Sequence[Sample],
+    hashes: dict[str, str],
+    open_backend: OpenBackend,
+    *,
+    concurrency: int,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Progress:
+    """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
+
+    Raises UserError where going on is no use; the folder is then good for another start.
+    """
+    settings, record = folder.record.settings, folder.record
+    started = time.monotonic()
+    made = Session(
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        endpoint="",
+        package_version=__version__,
+        concurrency=concurrency,
+    )
+    served = set(record.served_models)
+
+    async def ask() -> Progress:
+        async with open_backend() as opened:
+            made.endpoint = opened.address
+            harness = Harness(
+                settings, hashes, journal, opened.backend, workers=2 * concurrency, progress=progress
+            )
+            try:
+                return await harness.run(rows)
+            finally:
+                served.update(harness.served_models)
+                made.requests, made.retries = opened.stats.requests, opened.stats.retries
+                made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
+
+    with folder.journal() as journal:
+        record.sessions.append(made)
+        folder.save()
+        try:
+            return asyncio.run(ask())
+        finally:
+            found = list(predictions.of(journal, rows, hashes, settings))
+            predictions.write(folder.predictions_path, found)
+            made.seconds = round(time.monotonic() - started, 3)
+            record.served_models = sorted(served)
+            record.totals = predictions.totals(found)
+            folder.save()

@@ -1,0 +1,352 @@
+"""The harness: two passes, failures kept apart from answers, and nothing asked twice."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.record import RunFolder, Settings
+from robustbench_tc.eval.run import Progress
+from robustbench_tc.llm import Endpoint
+from robustbench_tc.schema import Prediction, Sample
+
+from ..loopback import (
+    BAD_TOOL_NAME,
+    DUPLICATE_TOOLS,
+    EMPTY_CHOICES,
+    HTML,
+    SERVER_ERROR,
+    TOO_LONG,
+    Fault,
+    LoopbackServer,
+    error_body,
+    rate_limit,
+    reply,
+)
+from . import small
+
+Body = dict[str, Any]
+Handler = Callable[[Body], Any]
+DECODING = {"temperature": 0.0, "max_tokens": 64}
+
+
+def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
+    plain: dict[str, Any] = {
+        "fingerprint": dataset.fingerprint(),
+        "model": "tiny",
+        "mode": "prompt",
+        "backend": "openai",
+        "decoding": DECODING,
+        "prompt_version": prompts.prompt_version(),
+        "selection": inputs.Selection(),
+        "repeat": 1,
+    }
+    return Settings(**(plain | changes))
+
+
+def evaluate(
+    folder: Path, rows: list[Sample], server: LoopbackServer, *, max_retries: int = 1, **changes: Any
+) -> tuple[RunFolder, list[Prediction], Progress]:
+    """One session over the rows; the predictions as they lie on disk."""
+    dataset = inputs.Dataset(name="made", rows=tuple(rows))
+    made = settings(dataset, **changes)
+    run = record.start(folder, dataset, made, len(rows) * made.repeat)
+    opened = session.endpoint(
+        Endpoint("tiny", server.url),
+        made.decoding,
+        concurrency=8,
+        timeout_s=0.5,
+        max_retries=max_retries,
+        backoff_s=0.01,
+    )
+    state = session.run(run, rows, dataset.hashes(), opened, concurrency=8)
+    return run, predictions.read(run.predictions_path), state
+
+
+def called(body: Body) -> Body:
+    """A model that always makes one call."""
+    if body.get("tools"):
+        return reply("", [(body["tools"][0]["function"]["name"], '{"a": 1}')])
+    return reply('<tool_call>{"name": "ping", "parameters": {}}</tool_call>')
+
+
+def is_second(body: Body) -> bool:
+    last = body["messages"][-1]
+    return last["role"] == "tool" or last["content"].startswith(prompts.TOOL_RESULT)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Handler], LoopbackServer]]:
+    running: list[LoopbackServer] = []
+
+    def start(handler: Handler) -> LoopbackServer:
+        running.append(LoopbackServer(handler).__enter__())
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.__exit__()
+
+
+ALL = small.rows()
+TRANSITION = [row for row in ALL if row.injected_error is not None]
+STATIC = [row for row in ALL if row.injected_error is None]
+
+
+@pytest.mark.parametrize("mode", ["prompt", "fc"])
+def test_one_prediction_for_each_row_and_a_second_pass_for_each_call(
+    tmp_path: Path, serve: Any, mode: str
+) -> None:
+    server = serve(called)
+    run, found, state = evaluate(tmp_path / "run", ALL, server, mode=mode)
+    assert [p.id for p in found] == [row.id for row in ALL]
+    assert (state.done, state.request_errors) == (len(ALL), 0)
+    assert server.count == len(ALL) + len(TRANSITION)
+    assert {p.status for p in found} == {"ok"}
+    for one in found:
+        assert one.injected is (True if one.component == "transition" else None)
+        assert (one.first_output is not None) == (one.component == "transition")
+    assert run.record.totals["predictions"] == len(ALL)
+    assert run.record.totals["injected"] == len(TRANSITION)
+    assert run.record.totals["prompt_tokens"] == 10 * server.count
+    assert run.record.served_models == ["tiny"]
+    assert run.record.sessions[0].requests == server.count
+    assert sum(is_second(body) for body in server.bodies) == len(TRANSITION)
+
+
+def test_native_calls_come_back_under_the_registrys_names(tmp_path: Path, serve: Any) -> None:
+    rows = [row for row in STATIC if row.source == "bfcl_v3"]
+    _, found, _ = evaluate(tmp_path / "run", rows, serve(called), mode="fc")
+    for row, one in zip(rows, found, strict=True):
+        assert one.tool_calls == [{"id": "call_0", "name": row.tools[0].name, "arguments": '{"a": 1}'}]
+
+
+def test_nothing_is_injected_where_nothing_was_called(tmp_path: Path, serve: Any) -> None:
+    server = serve(lambda body: "I would rather not.")
+    _, found, _ = evaluate(tmp_path / "run", TRANSITION, server)
+    assert server.count == len(TRANSITION)
+    assert {(p.injected, p.raw_output, p.first_output) for p in found} == {
+        (False, "I would rather not.", None)
+    }
+
+
+def test_the_second_reply_is_the_scored_one(tmp_path: Path, serve: Any) -> None:
+    _, found, _ = evaluate(
+        tmp_path / "run", TRANSITION, serve(lambda b: "Too bad." if is_second(b) else called(b))
+    )
+    assert {p.raw_output for p in found} == {"Too bad."}
+    assert all(p.first_output is not None and "ping" in p.first_output for p in found)
+
+
+def test_a_failed_second_request_keeps_the_first_and_is_asked_again_alone(tmp_path: Path, serve: Any) -> None:
+    broken = True
+
+    def handler(body: Body) -> Any:
+        return SERVER_ERROR if broken and is_second(body) else called(body)
+
+    server = serve(handler)
+    run, found, state = evaluate(tmp_path / "run", TRANSITION[:6], server, max_retries=0)
+    assert state.request_errors == 6
+    for one in found:  # the first reply is kept apart and never stands in for the second
+        assert (one.status, one.raw_output, one.injected) == ("request_error", None, True)
+        assert one.first_output is not None
+    broken = False
+    before = server.count
+    _, found, state = evaluate(tmp_path / "run", TRANSITION[:6], server)
+    assert (server.count - before, state.request_errors) == (6, 0)
+    assert all(is_second(body) for body in server.bodies[before:])
+    assert {p.status for p in found} == {"ok"}
+    assert len(run.path.joinpath("journal.jsonl").read_bytes().splitlines()) == 18
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [rate_limit("0"), SERVER_ERROR, HTML, EMPTY_CHOICES, Fault(200, {"error": "busy"}), Fault(drop=True)],
+    ids=["429", "500", "html", "empty", "error-in-200", "drop"],
+)
+def test_a_passing_failure_is_retried_and_a_lasting_one_is_no_answer(
+    tmp_path: Path, serve: Any, fault: Fault
+) -> None:
+    sick = {STATIC[0].messages[0].content}
+    once: set[str] = set()
+
+    def handler(body: Body) -> Any:
+        said = body["messages"][-1]["content"]
+        if said in sick or said not in once:
+            once.add(said)
+            return fault
+        return called(body)
+
+    rows = [STATIC[0], *STATIC[1:5]]
+    _, found, state = evaluate(tmp_path / "run", rows, serve(handler), max_retries=2)
+    assert state.request_errors == 1
+    assert [(p.status, p.raw_output is None) for p in found] == [("request_error", True)] + [
+        ("ok", False)
+    ] * 4
+    assert [p.retries for p in found[1:]] == [1] * 4
+    assert found[0].error
+
+
+def test_refusals_have_codes_of_their_own(tmp_path: Path, serve: Any) -> None:
+    """The registry, the length, and a refusal in unknown words of a registry with duplicate names."""
+    duplicates = next(row for row in STATIC if row.type_code == "same_name_C")
+
+    def handler(body: Body) -> Any:
+        names = [tool["function"]["name"] for tool in body["tools"]]
+        if len(set(names)) < len(names):
+            return Fault(400, error_body("Invalid request."))
+        if "find_country" in names:
+            return TOO_LONG
+        if "randomPicture" in names:
+            return BAD_TOOL_NAME
+        if "weather_now" in names:
+            return Fault(400, error_body("Invalid request."))
+        return called(body)
+
+    server = serve(handler)
+    rows = [*small.clean_rows(), duplicates]
+    _, found, _ = evaluate(tmp_path / "run", rows, server, mode="fc")
+    assert {p.source if p.type_code == "clean" else "duplicates": p.status for p in found} == {
+        "bfcl_v3": "ok",
+        "apibank": "ok",
+        "rotbench": "too_long",
+        "toolalpaca": "rejected",
+        "tooleyes": "request_error",
+        "duplicates": "rejected",
+    }
+    before = server.count
+    evaluate(tmp_path / "run", rows, server, mode="fc")
+    assert server.count == before + 1  # a refusal is an outcome; only the failure is asked again
+
+
+def test_duplicate_names_are_sent_as_they_are(tmp_path: Path, serve: Any) -> None:
+    rows = [row for row in STATIC if row.type_code.startswith("same_name")]
+    server = serve(
+        lambda body: (
+            DUPLICATE_TOOLS
+            if len({t["function"]["name"] for t in body["tools"]}) < len(body["tools"])
+            else called(body)
+        )
+    )
+    _, found, _ = evaluate(tmp_path / "run", rows, server, mode="fc")
+    assert {p.status for p in found} == {"rejected"}
+    assert all("unique" in (p.error or "") for p in found)
+
+
+def test_a_reply_cut_at_the_limit_is_an_answer(tmp_path: Path, serve: Any) -> None:
+    server = serve(lambda body: reply("[ping(", finish_reason="length"))
+    run, found, _ = evaluate(tmp_path / "run", STATIC[:4], server)
+    assert {(p.status, p.finish_reason) for p in found} == {("ok", "length")}
+    assert run.record.totals["finish_reason"] == {"length": 4}
+
+
+def test_a_finished_run_asks_nothing_again(tmp_path: Path, serve: Any) -> None:
+    server = serve(called)
+    run, first, _ = evaluate(tmp_path / "run", ALL, server)
+    count, bytes_then = server.count, run.predictions_path.read_bytes()
+    run, second, _ = evaluate(tmp_path / "run", ALL, server)
+    assert server.count == count
+    assert run.predictions_path.read_bytes() == bytes_then
+    assert len(run.record.sessions) == 2
+    assert first == second
+
+
+def test_a_torn_journal_loses_its_last_line_only(tmp_path: Path, serve: Any) -> None:
+    server = serve(called)
+    run, first, _ = evaluate(tmp_path / "run", ALL, server)
+    count = server.count
+    data = run.journal_path.read_bytes()
+    run.journal_path.write_bytes(data[:-20])
+    run.predictions_path.write_bytes(b"PAR1")
+    _, second, _ = evaluate(tmp_path / "run", ALL, server)
+    assert server.count == count + 1
+    assert [p.id for p in first] == [p.id for p in second]
+
+
+def test_repeats_are_asked_apart_with_their_own_seeds(tmp_path: Path, serve: Any) -> None:
+    server = serve(called)
+    _, found, _ = evaluate(tmp_path / "run", STATIC[:3], server, repeat=3, decoding=DECODING | {"seed": 7})
+    assert [(p.id, p.repeat) for p in found] == [(row.id, n) for row in STATIC[:3] for n in range(3)]
+    assert sorted(body["seed"] for body in server.bodies) == [7, 7, 7, 8, 8, 8, 9, 9, 9]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"decoding": DECODING | {"temperature": 0.7}}, "temperature: 0.0 there, 0.7 here"),
+        ({"decoding": DECODING | {"seed": 1}}, "seed: not set there, 1 here"),
+        ({"model": "small"}, 'model: "tiny" there, "small" here'),
+        ({"mode": "fc"}, 'mode: "prompt" there, "fc" here'),
+        ({"prompt_version": "0"}, "prompt_version: "),
+        ({"fingerprint": "0"}, "dataset: "),
+        ({"repeat": 2}, "repeat: 1 there, 2 here"),
+        ({"selection": inputs.Selection(limit=3)}, "limit: not set there, 3 here"),
+    ],
+)
+def test_a_folder_of_other_settings_is_refused_with_the_difference(
+    tmp_path: Path, changes: Any, said: str
+) -> None:
+    dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
+    record.start(tmp_path / "run", dataset, settings(dataset), 5)
+    with pytest.raises(UserError, match="other settings: " + said) as error:
+        record.start(tmp_path / "run", dataset, settings(dataset, **changes), 5)
+    assert "\n" not in str(error.value)
+
+
+def test_keys_differ_with_everything_that_an_answer_depends_on() -> None:
+    dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
+    base = settings(dataset)
+    keys = {
+        base.key("a", 0, 1),
+        base.key("b", 0, 1),
+        base.key("a", 1, 1),
+        base.key("a", 0, 2),
+        settings(dataset, model="x").key("a", 0, 1),
+        settings(dataset, mode="fc").key("a", 0, 1),
+        settings(dataset, decoding={}).key("a", 0, 1),
+        settings(dataset, prompt_version="x").key("a", 0, 1),
+    }
+    assert len(keys) == 8
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
+    with pytest.raises(UserError, match="is there and is no run"):
+        record.start(tmp_path / "notes", dataset, settings(dataset), 5)
+    with pytest.raises(UserError, match="is no run folder"):
+        record.open_run(tmp_path / "notes")
+
+
+def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path: Path, serve: Any) -> None:
+    rows = [
+        msgspec.structs.replace(row, id=f"{row.id}-{n}", clean_id=f"{row.clean_id}-{n}")
+        for n in range(60)
+        for row in small.clean_rows()
+    ]
+    server = serve(lambda body: called(body) if server.count <= 40 else SERVER_ERROR)
+    with pytest.raises(UserError, match=r"stopped answering .* the same command goes on"):
+        evaluate(tmp_path / "run", rows, server, max_retries=0)
+    run = record.open_run(tmp_path / "run")
+    assert run.record.totals["status"]["ok"] == 40
+    assert run.record.totals["predictions"] < len(rows)
+    assert run.record.sessions[0].errors["server_error"] > 20
+
+
+def test_nobody_there_is_one_line(tmp_path: Path) -> None:
+    server = LoopbackServer(called)
+    server.port = 9
+    with pytest.raises(UserError, match="nothing answers at http://127") as error:
+        evaluate(tmp_path / "run", STATIC, server)
+    assert "\n" not in str(error.value)
+
+
+def test_two_processes_cannot_write_one_run(tmp_path: Path, serve: Any) -> None:
+    run, _, _ = evaluate(tmp_path / "run", STATIC[:2], serve(called))
+    with run.journal(), pytest.raises(UserError, match="being written by another process"):
+        evaluate(tmp_path / "run", STATIC[:2], serve(called))

@@ -5,10 +5,12 @@ import errno
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robustbench_tc import llm
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import (
     ChatRequest,
@@ -349,6 +352,19 @@ def test_nobody_there_is_said_at_once() -> None:
     assert "nothing answers" in mended(server, ask(), max_retries=50, backoff_s=9.0)
 
 
+def test_nobody_who_accepts_is_said_after_the_last_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llm, "CONNECT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as full:
+        server = LoopbackServer(echo, port=listener.getsockname()[1])
+        for _ in range(4):  # fills the queue of connections that nobody accepts
+            one = full.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        found, stats = run(server, ask(), max_retries=2)
+    assert isinstance(found[0], UserError) and "nothing answers" in str(found[0])
+    assert stats.requests == 3
+
+
 def test_a_refused_key_is_said_at_once() -> None:
     with LoopbackServer(lambda _: "fine", key=KEY) as server:
         assert "OPENAI_API_KEY" in mended(server, ask("a"), ask("b"))
@@ -493,6 +509,20 @@ def put(path: Path, *keys: str) -> None:
 
     with Store(path) as store:
         asyncio.run(all_of_them(store))
+
+
+def test_a_put_that_is_given_up_leaves_a_store_that_works(tmp_path: Path) -> None:
+    async def impatient(store: Store) -> None:
+        asyncio.create_task(store.put("a", {}))  # noqa: RUF006
+        await asyncio.sleep(0)
+
+    with Store(tmp_path / "s.jsonl") as store:
+        for _ in range(3):
+            asyncio.run(impatient(store))
+        asyncio.run(store.put("b", {}))
+        assert "b" in store
+    with Store(tmp_path / "s.jsonl") as store:
+        assert "b" in store
 
 
 @pytest.mark.parametrize("cut", [1, 2, 7, 15])

@@ -9,13 +9,12 @@ Keys appear in no error, log or store: reply bytes and error texts are scrubbed 
 """
 
 import asyncio
-import hashlib
 import os
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,13 +22,24 @@ import msgspec
 
 from .errors import UserError
 from .llm_errors import LLMError, from_status, one_line, takes_no_tools
+from .llm_messages import ChatRequest, Completion, completion, decode, encode
 from .llm_store import Store
 from .schema import Json
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["ChatRequest", "Client", "Completion", "Endpoint", "LLMError", "Stats", "Store", "parse_endpoint"]
+__all__ = [
+    "ChatRequest",
+    "Client",
+    "Completion",
+    "Endpoint",
+    "LLMError",
+    "Stats",
+    "Store",
+    "completion",
+    "parse_endpoint",
+]
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -89,43 +99,6 @@ def parse_endpoint(spec: str) -> Endpoint:
     if url is None and re.search(r"@(?:localhost|[\w.-]+:\d+|[\w.-]+/)", model):
         raise UserError(f"endpoint {spec!r}: a base URL begins with http:// or https://")
     return Endpoint(model, url)
-
-
-class ChatRequest(msgspec.Struct, frozen=True):
-    """What a model is asked, in the shapes of the chat-completions API."""
-
-    messages: Sequence[dict[str, Json]]
-    tools: Sequence[dict[str, Json]] | None = None
-    params: dict[str, Json] = {}
-    """temperature, max_tokens, top_p, seed, logprobs, response_format, …; `extra_body` is merged in."""
-    repeat: int = 0
-    """Tells the same question apart when it is asked anew on purpose."""
-
-    def key(self, model: str) -> str:
-        """sha256 over model, parameters, messages and tools: the address of the answer in a store."""
-        what = (model, _sorted(self.params), self.messages, self.tools, self.repeat)
-        return hashlib.sha256(_encode(what)).hexdigest()
-
-
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's answer, as received."""
-
-    text: str
-    """"" when the model said nothing besides its tool calls."""
-    tool_calls: list[dict[str, str]] | None = None
-    """`{"id", "name", "arguments"}` each, with `arguments` as the raw text; None: no call."""
-    finish_reason: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    model: str | None = None
-    """The model id that the server reports."""
-    latency_s: float = 0.0
-    """Seconds from sending to the whole reply, of the attempt that succeeded."""
-    retries: int = 0
-    logprobs: Json = None
-    reasoning: str | None = None
-    replayed: bool = False
-    """Came from the store; nothing was asked."""
 
 
 class Stats(msgspec.Struct):
@@ -274,10 +247,11 @@ class Client:
                 except LLMError as error:
                     if self._learnt_from(error, body):
                         continue
-                    if mend := await self._what_to_mend(error):
+                    last = not error.retryable or retries >= self._max_retries
+                    if mend := await self._what_to_mend(error, last):
                         self._hopeless = mend
                         raise mend from None
-                    if not error.retryable or retries >= self._max_retries:
+                    if last:
                         raise
                     wait = self._wait_s(error, retries)
                 retries += 1
@@ -324,7 +298,7 @@ class Client:
         import openai
 
         self._within_budget()
-        data = _encode(body)
+        data = encode(body)
         self.stats.requests += 1
         started = time.perf_counter()
         try:
@@ -414,7 +388,7 @@ class Client:
         if self.endpoint.api_key and (key := self.endpoint.api_key.encode()) in content:
             content = content.replace(key, b"***")
         try:
-            return completion(_decode(content), latency_s)
+            return completion(decode(content), latency_s)
         except (ValueError, RecursionError):
             kind = reply.headers.get("content-type", "no content type")
             shown = one_line(content[:200].decode("utf-8", "replace"), 80)
@@ -424,8 +398,11 @@ class Client:
         key = self.endpoint.api_key
         return re.sub(r"(?i)\bbearer \S+", "Bearer ***", text.replace(key, "***") if key else text)
 
-    async def _what_to_mend(self, error: LLMError) -> UserError | None:
-        """What a person has to mend first, when asking on could only repeat the error."""
+    async def _what_to_mend(self, error: LLMError, last: bool) -> UserError | None:
+        """What a person has to mend first, when asking on could only repeat the error.
+
+        `last`: this request is not going to be sent again.
+        """
         if self._reached:
             return None
         if takes_no_tools(error.message):
@@ -433,7 +410,7 @@ class Client:
                 f"{self.endpoint.model} at {self._where} takes no tools ({error.message}): "
                 "use prompt mode, or start vLLM with --enable-auto-tool-choice and --tool-call-parser"
             )
-        if error.unreachable:
+        if error.unreachable and (error.code == "connection" or last):  # a busy server may accept late
             return UserError(
                 f"nothing answers at {self._where} ({error.message}): start it or name another base URL"
             )
@@ -458,6 +435,7 @@ class Client:
 
     async def served_models(self) -> list[str]:
         """The model ids that the endpoint lists, sorted; [] where it lists none."""
+        import aiohttp
         import httpx2
         import openai
 
@@ -466,35 +444,10 @@ class Client:
                 reply = await self._http.get("/models", cast_to=httpx2.Response)
             listed = msgspec.json.decode(reply.content)["data"]
             return sorted(one_line(str(item["id"]), 100) for item in listed)
-        except (TimeoutError, openai.OpenAIError, ValueError, KeyError, TypeError, RecursionError):
+        except (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, OSError):
             return []
-
-
-def completion(reply: Json, latency_s: float = 0.0) -> Completion:
-    """The first choice of a chat-completions reply. Raises LLMError for anything else."""
-    if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
-        said = reply.get("error", reply) if isinstance(reply, dict) else reply
-        raise LLMError("not_a_completion", f"no choices in {one_line(str(said)[:400], 160)}", 200, True)
-    if not reply["choices"]:
-        raise LLMError("empty_choices", "the reply holds no choice", 200, True)
-    choice = reply["choices"][0]
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict):
-        raise LLMError("not_a_completion", "the first choice holds no message", 200, True)
-    usage = reply["usage"] if isinstance(reply.get("usage"), dict) else {}
-    thought = message.get("reasoning_content") or message.get("reasoning")
-    finish = choice.get("finish_reason")
-    return Completion(
-        text=_text(message.get("content")) or _text(message.get("refusal")),
-        tool_calls=_tool_calls(message),
-        finish_reason=finish if isinstance(finish, str) else None,
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-        model=reply["model"] if isinstance(reply.get("model"), str) else None,
-        latency_s=latency_s,
-        logprobs=choice.get("logprobs"),
-        reasoning=thought if isinstance(thought, str) else None,
-    )
+        except (ValueError, KeyError, TypeError, RecursionError):  # a list of something else
+            return []
 
 
 def _replayed(record: dict[str, Json], store: Store) -> Completion:
@@ -502,68 +455,6 @@ def _replayed(record: dict[str, Json], store: Store) -> Completion:
         return msgspec.structs.replace(msgspec.convert(record["completion"], Completion), replayed=True)
     except (KeyError, ValueError):
         raise UserError(f"{store.path} holds other records than completions: name another file") from None
-
-
-def _text(content: Json) -> str:
-    """A message's content: a text, or a list of parts of which the texts count."""
-    if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
-
-
-def _tool_calls(message: dict[str, Json]) -> list[dict[str, str]] | None:
-    found = message.get("tool_calls")
-    if not found and isinstance(message.get("function_call"), dict):  # the API before tools
-        found = [{"function": message["function_call"]}]
-    if not found:
-        return None
-    try:
-        return [
-            {
-                "id": str(call.get("id") or f"call_{number}"),
-                "name": str(call["function"]["name"]),
-                "arguments": _arguments(call["function"].get("arguments")),
-            }
-            for number, call in enumerate(found)
-        ]
-    except (KeyError, TypeError, AttributeError):
-        raise LLMError("not_a_completion", "a tool call without a function", 200, True) from None
-
-
-def _arguments(value: Json) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else _encode(value).decode()
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _encode(value: Json) -> bytes:
-    """JSON bytes, insertion order kept. Raises LLMError for what JSON cannot hold."""
-    try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, TypeError) as error:
-        raise LLMError("bad_request", f"the request is not JSON: {error}") from None
-
-
-def _decode(content: bytes) -> Json:
-    """JSON, also with lone surrogates: a byte-level model can stop in the middle of a character."""
-    try:
-        return msgspec.json.decode(content)
-    except ValueError:
-        import json
-
-        text = json.dumps(json.loads(content), ensure_ascii=False)
-        return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
-def _sorted(value: Json) -> Json:
-    """Objects by key, so that the order of parameters does not matter."""
-    if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return value
 
 
 def _public(url: str) -> str:

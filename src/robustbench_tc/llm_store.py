@@ -90,6 +90,8 @@ class Store:
         await done
 
     async def _flush(self) -> None:
+        """Writes what is pending, batch by batch, and lets those who wait know."""
+        batch: list[tuple[str, bytes, asyncio.Future[None]]] = []
         try:
             while self._pending:
                 batch, self._pending = self._pending, []
@@ -99,11 +101,13 @@ class Store:
                     for *_, done in batch:
                         if not done.done():
                             done.set_exception(UserError(str(error)))
-                else:
-                    for *_, done in batch:
-                        if not done.done():
-                            done.set_result(None)
-        finally:
+                for *_, done in batch:
+                    if not done.done():
+                        done.set_result(None)
+        finally:  # when the loop is shut down, nobody is left waiting
+            for *_, done in batch + self._pending:
+                done.cancel()
+            self._pending.clear()
             self._flusher = None
 
     def _append(self, records: list[tuple[str, bytes]]) -> None:

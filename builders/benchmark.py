@@ -14,6 +14,7 @@ with `load_dataset("robustbench-tc", "CD_AB")` and needs none of this code.
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -22,6 +23,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.schema import Sample
 
 from .plan import Plan, row_dict
+from .sources import Profile
 
 VERSION = "1.0.0"
 """Version of the dataset that this code builds: what `rbtc release` freezes unless told otherwise."""
@@ -106,7 +108,7 @@ def table_rows(config: str, issues: tuple[Any, ...] = ()) -> list[dict[str, Any]
 class RobustBenchTCConfig(datasets.BuilderConfig):
     """What the rows are made from, besides the config's name."""
 
-    profile: str = "bundled"
+    profile: Profile = "bundled"
     """`paper` (the 199 samples), `full` (the whole single-turn pools) or `bundled` (the starter samples)."""
     sources: str | None = None
     """Folder with the upstream files; default as `rbtc build`. Unused by `bundled`."""
@@ -139,9 +141,16 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
         return [datasets.SplitGenerator(name="test", gen_kwargs={})]
 
     def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        from .build import prepare
+        from .build import BuildSpec, prepare  # build writes with this module's features
 
-        plan, issues = prepare(self.config.profile, self.config.sources, self.config.seed, [self.config.name])
+        name = self.config.name
+        spec = BuildSpec(
+            profile=self.config.profile,
+            sources=Path(self.config.sources) if self.config.sources else None,
+            codes=() if name in (taxonomy.CLEAN, *TABLES) else (name,),
+            seed=self.config.seed,
+        )
+        plan, issues, _ = prepare(spec)
         yield from enumerate(examples(self.config.name, plan, issues))
 
 

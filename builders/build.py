@@ -6,6 +6,8 @@ DIR/build_report.json, build_report.md       counts, every skip with its reason,
 """
 
 import asyncio
+import hashlib
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,8 @@ from robustbench_tc import files, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Sample
 
-from .benchmark import CONFIGS, TABLES, VERSION, features, table_rows
-from .generate import Generator, parse_generators
+from .benchmark import TABLES, VERSION, features, table_rows
+from .generate import Generator, Settings, parse_generators
 from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
@@ -39,6 +41,8 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     generators: tuple[str, ...] = ("recorded",)
     """As `parse_generators` takes them."""
+    settings: Settings = Settings()
+    """How endpoints are asked; moves no byte of a build whose texts are there."""
     allow_missing: bool = False
 
 
@@ -77,7 +81,9 @@ def prepare(
     statistics: dict[str, Any] = {}
     if requests:
         if generators is None:
-            generators = parse_generators(spec.generators, bundled=spec.profile == "bundled")
+            generators = parse_generators(
+                spec.generators, bundled=spec.profile == "bundled", settings=spec.settings
+            )
         for kind, wanted in requests.items():
             progress(f"{len(wanted)} texts for {kind}")
             generator = generators[kind]
@@ -114,6 +120,7 @@ def build(
     with files.atomic_dir(out, force=force) as folder:
         plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
         tally = Tally()
+        checksums: dict[str, str] = {}
         context = plan.context()
         clean = {sample.clean_id: sample for sample in plan.samples}
         for code in (taxonomy.CLEAN, *spec.codes):
@@ -123,21 +130,18 @@ def build(
                 parquet.table(schema.columns(batch, Sample), schema.sample_features())
                 for batch in parquet.batches(rows)
             )
-            _write(tables, folder, code)
+            _write(tables, folder, code, checksums)
         for name in TABLES:
             rows = table_rows(name, issues)
             columns = {column: [row[column] for row in rows] for column in features(name)}
-            _write(iter([parquet.table(columns, features(name))]), folder, name)
+            _write(iter([parquet.table(columns, features(name))]), folder, name, checksums)
         report = BuildReport(
             dataset_version=VERSION,
             profile=spec.profile,
             seed=spec.seed,
             types=spec.codes,
-            configs=(
-                *(c for c in CONFIGS if c in (taxonomy.CLEAN, *spec.codes)),
-                *_extensions(spec),
-                *TABLES,
-            ),
+            configs=tuple(checksums),
+            checksums=checksums,
             rows=tally.rows,
             skipped=tuple(tally.skipped),
             flags=tally.flags,
@@ -151,10 +155,6 @@ def build(
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
     return report
-
-
-def _extensions(spec: BuildSpec) -> list[str]:
-    return [code for code in spec.codes if code not in CONFIGS]
 
 
 def _counted(
@@ -172,8 +172,15 @@ def _counted(
         yield row
 
 
-def _write(tables: Iterator[pa.Table], folder: Path, config: str) -> None:
-    parquet.write_shards(tables, folder / config, "test", features(config).arrow_schema)
+def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dict[str, str]) -> None:
+    """Writes a config and notes its checksum; without a row it is left out: `datasets` cannot load it."""
+    if parquet.write_shards(tables, folder / config, "test", features(config).arrow_schema):
+        digest = hashlib.sha256()
+        for shard in parquet.shards(folder / config):
+            digest.update(shard.read_bytes())
+        checksums[config] = digest.hexdigest()
+    else:
+        shutil.rmtree(folder / config)
 
 
 def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:

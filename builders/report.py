@@ -23,7 +23,9 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     types: tuple[str, ...]
     configs: tuple[str, ...]
-    """Folders of the release, in the card's order."""
+    """Folders of the release, in the card's order; a config without a row is left out: it could not load."""
+    checksums: dict[str, str]
+    """Config → sha256 over its files."""
     rows: dict[str, dict[str, int]]
     """Type code (and `clean`) → source → rows."""
     skipped: tuple[Skip, ...]

@@ -1,7 +1,10 @@
 """Shared fixtures: where the mirror, the recorded answers and the oracle vectors lie, if they do."""
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import settings
@@ -11,10 +14,42 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
+
+class Done(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
 # Timings are for `make bench`; CI must see the same examples every time.
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("dev", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture
+def rbtc(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs the command line in this process: `rbtc("build", "--help").code`."""
+
+    def run(*arguments: object) -> Done:
+        from robustbench_tc.cli import main
+
+        before = sys.argv
+        sys.argv = ["rbtc", *map(str, arguments)]
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        finally:
+            sys.argv = before
+        out, err = capfd.readouterr()
+        return Done(code, out, err)
+
+    return run
+
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -70,12 +70,25 @@ def locked(path: Path) -> Iterator[None]:
     import fcntl
 
     lock = path.parent / f".{path.name}.lock"
-    with lock.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{path} is being written by another process: wait for it to finish") from None
-        yield
+    while True:
+        with lock.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UserError(
+                    f"{path} is being written by another process: wait for it to finish"
+                ) from None
+            try:
+                ours = os.path.samestat(os.fstat(file.fileno()), lock.stat())
+            except FileNotFoundError:
+                ours = False
+            if not ours:  # its last holder removed it between our opening and locking it
+                continue
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+            return
 
 
 def _umask() -> int:

@@ -3,8 +3,12 @@
 import errno
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
+
+if TYPE_CHECKING:
+    import typer
 
 
 def main() -> None:
@@ -28,7 +32,7 @@ def main() -> None:
         _fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
 
 
-def _app():  # type: ignore[no-untyped-def]
+def _app() -> "typer.Typer":
     import typer
 
     from . import build, show, sources

@@ -36,6 +36,20 @@ def build(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Skip pairs whose text nobody wrote, instead of ending.")
     ] = False,
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Requests that the whole build may send to endpoints.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="In the currency of --price; the build stops before it.")
+    ] = None,
+    price: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Price per million prompt and completion tokens, for --max-cost."),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 16,
+    store: Annotated[
+        Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
+    ] = Path(".rbtc/generations.jsonl"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
@@ -44,8 +58,11 @@ def build(
     Example: rbtc build --profile paper --sources ../shared/sources --out robustbench-tc
     """
     from ..builders.build import BuildSpec, select_types
+    from ..builders.generate import Settings
     from ..release import build_release
 
+    if max_cost is not None and price is None:
+        raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
     spec = BuildSpec(
@@ -54,6 +71,13 @@ def build(
         codes=select_types([name for item in types or () for name in item.split(",") if name]),
         seed=seed,
         generators=tuple(generator or ("recorded",)),
+        settings=Settings(
+            store=store,
+            concurrency=concurrency,
+            max_requests=max_requests,
+            max_cost=max_cost,
+            price=price,
+        ),
         allow_missing=allow_missing,
     )
     if out.exists() and not out.is_dir():

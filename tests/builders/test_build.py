@@ -1,0 +1,415 @@
+"""`rbtc build` end to end: counts, invariants, bytes, kills, and every kind of bad input."""
+
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from robustbench_tc import parquet, taxonomy
+from robustbench_tc.builders.benchmark import CONFIGS, TABLES, RobustBenchTC
+from robustbench_tc.builders.build import BuildSpec, select_types
+from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.errors import UserError
+from robustbench_tc.release import build_release
+from robustbench_tc.schema import Sample, record
+from robustbench_tc.taxonomy import INJECTED_ERRORS
+
+from ..conftest import Done
+
+Rbtc = Callable[..., Done]
+
+
+@pytest.fixture(scope="session")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build of the bundled profile."""
+    out = tmp_path_factory.mktemp("bundled") / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled"), out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build of the paper profile from the mirror, with the recorded texts."""
+    out = tmp_path_factory.mktemp("paper") / "robustbench-tc"
+    build_release(BuildSpec(profile="paper", sources=shared / "sources"), out)
+    return out
+
+
+def rows(release: Path, config: str) -> Iterator[Sample]:
+    for row in parquet.read_rows(parquet.shards(release / config)):
+        yield record(row, Sample)
+
+
+def checksums(release: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(release)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(release.rglob("*"))
+        if path.is_file()
+    }
+
+
+def counts(release: Path) -> dict[str, int]:
+    report = json.loads((release / "build_report.json").read_text())
+    return {code: sum(by_source.values()) for code, by_source in report["rows"].items()}
+
+
+# --- what is built ------------------------------------------------------------------------------------
+
+
+def test_the_paper_profile_is_the_199_and_reaches_the_papers_counts(paper: Path, shared: Path) -> None:
+    ids = json.loads((shared / "spec" / "clean_ids.json").read_text())
+    assert {r.clean_id for r in rows(paper, "clean")} == {i for group in ids.values() for i in group}
+    floor: dict[str, int] = json.loads((shared / "spec" / "paper" / "facts.json").read_text())["per_type_n"]
+    found = counts(paper)
+    floor |= {"paraphrase_tool_description": 197, "paraphrase_parameter_description": 196}
+    assert {code: n for code, n in floor.items() if found[code] < n} == {}
+    assert {found[c] for c in ("paraphrase_tool_description",)} == {197}
+    assert found["paraphrase_parameter_description"] == 196
+    assert found["CD_AB"] == found["TD_AB"] == 144
+    assert {found[code] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148}
+    assert sum(found.values()) == 3994
+
+
+def test_the_subset_paper_of_the_reward_types_is_102(paper: Path) -> None:
+    for code in ("CD", "TD", "CD_NT", "TD_NT"):
+        kept = [r for r in rows(paper, code) if r.source != "bfcl_v3" and r.category != "level3"]
+        assert len(kept) == 102
+
+
+@pytest.mark.parametrize("profile", ["bundled", "paper"])
+def test_every_row_is_anchored_and_keeps_its_types_invariants(
+    profile: str, request: pytest.FixtureRequest
+) -> None:
+    release: Path = request.getfixturevalue(profile)
+    clean = {row.clean_id: row for row in rows(release, "clean")}
+    seen: Counter[str] = Counter()
+    for code in taxonomy.codes():
+        for row in rows(release, code):
+            seen[row.id] += 1
+            assert row.id == f"{row.clean_id}::{code}"
+            assert REGISTRY[code].check(clean[row.clean_id], row) == []
+            assert row.injected_error == INJECTED_ERRORS.get(code)
+            assert row.gold_tool_index is not None
+            assert row.tools[row.gold_tool_index].name in {c.name for a in row.golden_answers for c in a}
+            assert not any("**Think" in tool.name for tool in row.tools)
+    assert max(seen.values()) == 1
+
+
+@pytest.mark.parametrize("profile", ["bundled", "paper"])
+def test_every_pair_is_a_row_or_a_skip_with_a_reason(profile: str, request: pytest.FixtureRequest) -> None:
+    release: Path = request.getfixturevalue(profile)
+    report = json.loads((release / "build_report.json").read_text())
+    clean = [row.clean_id for row in rows(release, "clean")]
+    for code in taxonomy.codes():
+        made = [row.clean_id for row in rows(release, code)]
+        skipped = [s["clean_id"] for s in report["skipped"] if s["type_code"] == code]
+        assert sorted(made + skipped) == sorted(clean)
+    assert all(skip["reason"] for skip in report["skipped"])
+
+
+def test_the_history_flag_marks_the_eleven_transcripts(paper: Path) -> None:
+    flagged = [r.source for r in rows(paper, "CD_AB") if "history_names_distractor" in r.flags]
+    assert flagged == ["apibank"] * 11
+
+
+def test_recorded_texts_are_labelled_recorded_and_bundled_ones_hand_written(
+    paper: Path, bundled: Path
+) -> None:
+    assert {row.generator for row in rows(paper, "query_paraphrase")} == {"recorded"}
+    assert {row.generator for row in rows(bundled, "query_paraphrase")} == {"hand-written"}
+    assert {row.generator for row in rows(bundled, "CD")} == {"rule"}
+
+
+def test_it_loads_by_name_offline(bundled: Path) -> None:
+    code = (
+        "import datasets, json; datasets.disable_progress_bars(); "
+        'd = datasets.load_dataset("robustbench-tc", "CD_AB", split="test"); '
+        's = datasets.load_dataset("robustbench-tc", streaming=True, split="test"); '
+        'print(json.dumps([len(d), d.column_names[:2], datasets.get_dataset_config_names("robustbench-tc"), '
+        "next(iter(s))['type_code']]))"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(bundled.parent / "hf")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=bundled.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    number, first, configs, default = json.loads(done.stdout.splitlines()[-1])
+    assert number == counts(bundled)["CD_AB"]
+    assert first == ["id", "clean_id"]
+    assert configs == [*CONFIGS, *TABLES]
+    assert default == "clean"
+
+
+def test_the_datasets_builder_makes_the_same_rows(bundled: Path, tmp_path: Path) -> None:
+    datasets.disable_progress_bars()
+    for name in ("same_name_C", "known_issues", "taxonomy"):
+        builder = RobustBenchTC(config_name=name, cache_dir=str(tmp_path))
+        builder.download_and_prepare()
+        made = builder.as_dataset(split="test")
+        files = [str(path) for path in parquet.shards(bundled / name)]
+        published = datasets.Dataset.from_parquet(files, cache_dir=str(tmp_path))
+        assert made.features == published.features
+        assert made.to_list() == published.to_list()
+
+
+def test_another_build_of_the_same_name_is_not_answered_from_the_cache(bundled: Path, tmp_path: Path) -> None:
+    """`datasets` keys its cache of a local folder by the card, so the card has to know the files."""
+    out = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", codes=("CD",), seed=5), out)
+    for release in (bundled, out):
+        loaded = datasets.load_dataset(str(release), "CD", split="test", cache_dir=str(tmp_path / "cache"))
+        assert set(loaded["seed"]) == {5 if release == out else 0}
+
+
+# --- bytes --------------------------------------------------------------------------------------------
+
+
+def test_two_builds_in_two_processes_are_the_same_bytes(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "elsewhere" / "robustbench-tc"
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
+    subprocess.run([*command, "--profile", "bundled", "--out", out], env=environment, check=True)
+    assert checksums(out) == checksums(bundled)
+
+
+def test_another_seed_moves_positions_and_distractors_but_no_clean_row(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", seed=1, codes=("CD", "same_name_C")), out)
+    assert (
+        checksums(out)["clean/test-00000-of-00001.parquet"]
+        == (checksums(bundled)["clean/test-00000-of-00001.parquet"])
+    )
+    for code in ("CD", "same_name_C"):
+        before = {row.id: [t.name for t in row.tools] for row in rows(bundled, code)}
+        after = {row.id: [t.name for t in row.tools] for row in rows(out, code)}
+        assert before.keys() == after.keys()
+        assert before != after
+
+
+def test_a_row_does_not_depend_on_the_other_types_of_its_build(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", codes=("TD_AB",)), out)
+    name = "TD_AB/test-00000-of-00001.parquet"
+    assert checksums(out)[name] == checksums(bundled)[name]
+
+
+def test_the_full_pools_build_with_rule_types(
+    shared: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    out = tmp_path / "robustbench-tc"
+    spec = BuildSpec(profile="full", sources=shared / "sources", generators=("none",))
+    report = build_release(spec, out)
+    found = counts(out)
+    record_property("clean samples", found["clean"])
+    record_property("rows", report.total)
+    assert found["clean"] > 3000
+    assert report.total > 50_000
+    assert found["realistic_typos"] == 0
+    assert {s.reason for s in report.skipped if s.type_code == "realistic_typos"} == {"not_generated"}
+
+
+# --- kills --------------------------------------------------------------------------------------------
+
+
+def test_a_killed_build_leaves_no_partial_release_and_the_next_one_finishes(tmp_path: Path) -> None:
+    out = tmp_path / "robustbench-tc"
+    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
+    command += ["--profile", "bundled", "--force", "--out", str(out)]
+    for delay in (0.4, 0.8, 1.2, 1.6, 2.0, 2.4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if out.exists():
+            assert sum(counts(out).values()) == 1523, "a partial release under the final name"
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert sum(counts(out).values()) == 1523
+    assert [p.name for p in tmp_path.iterdir() if "partial" in p.name or p.name.endswith(".old")] == []
+
+
+# --- bad input ----------------------------------------------------------------------------------------
+
+
+def refused(done: Done, *parts: str) -> None:
+    """One line on standard error that holds every part, a code that is not 0, no traceback."""
+    assert done.code != 0
+    lines = done.err.strip().splitlines()
+    assert len(lines) == 1, done.err
+    for part in parts:
+        assert part in lines[0], lines[0]
+
+
+def test_unknown_names_are_answered_with_near_misses(rbtc: Rbtc, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    refused(rbtc("build", "--profile", "papr", "--out", out), "papr", "paper")
+    refused(rbtc("build", "--profile", "bundled", "--types", "CD_AC", "--out", out), "CD_AC", "CD_AB")
+    refused(rbtc("build", "--profile", "bundled", "--generator", "recordet", "--out", out), "recordet")
+    refused(rbtc("build", "--profile", "bundled", "--generator", "CD=none", "--out", out), "rule")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_sources_say_what_to_do(rbtc: Rbtc, tmp_path: Path) -> None:
+    done = rbtc("build", "--sources", tmp_path / "nowhere", "--out", tmp_path / "o")
+    refused(done, "nowhere", "rbtc sources fetch")
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.fixture
+def mirror(shared: Path, tmp_path: Path) -> Path:
+    """A mirror of links, so that one file of it can be spoiled."""
+    root = tmp_path / "sources"
+    shutil.copytree(shared / "sources", root, copy_function=os.symlink)
+    return root
+
+
+def spoil(path: Path, change: Callable[[str], str]) -> None:
+    text = path.read_text()
+    path.unlink()
+    path.write_text(change(text))
+
+
+BFCL = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data/BFCL_v3_multiple.json"
+
+
+def test_a_corrupt_line_is_named_by_file_and_line(rbtc: Rbtc, mirror: Path, tmp_path: Path) -> None:
+    def cut(text: str) -> str:
+        lines = text.splitlines()
+        lines[4] = lines[4][:50]
+        return "\n".join(lines)
+
+    spoil(mirror / BFCL, cut)
+    refused(rbtc("build", "--sources", mirror, "--out", tmp_path / "o"), "BFCL_v3_multiple.json", "5")
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_file_that_is_not_as_pinned_is_refused(rbtc: Rbtc, mirror: Path, tmp_path: Path) -> None:
+    spoil(mirror / BFCL, lambda text: text.replace("game", "gane", 1))
+    refused(rbtc("build", "--sources", mirror, "--out", tmp_path / "o"), "BFCL_v3_multiple.json", "sha256")
+
+
+def test_a_missing_answer_names_its_key_and_the_count(rbtc: Rbtc, shared: Path, tmp_path: Path) -> None:
+    recorded = tmp_path / "generations.jsonl"
+    lines = (shared / "recorded" / "generations.jsonl").read_text().splitlines()
+    kept = [line for line in lines if '"kind": "query_paraphrase"' not in line]
+    recorded.write_text("\n".join(kept[:-1]))
+    command = ["build", "--sources", shared / "sources", "--generator", f"recorded:{recorded}"]
+    done = rbtc(*command, "--out", tmp_path / "o")
+    refused(done, "query_paraphrase", "191", "first key", "--allow-missing")
+    done = rbtc(*command, "--allow-missing", "--out", tmp_path / "o")
+    assert done.code == 0
+    report = json.loads((tmp_path / "o" / "build_report.json").read_text())
+    assert report["rows"]["query_paraphrase"] == {}
+    assert {s["reason"] for s in report["skipped"] if s["type_code"] == "query_paraphrase"} == {"no_answer"}
+
+
+def test_an_endpoint_that_is_down_is_named(rbtc: Rbtc, tmp_path: Path) -> None:
+    done = rbtc(
+        "build", "--profile", "bundled", "--types", "query_paraphrase",
+        "--generator", "openai:m@http://127.0.0.1:9/v1",
+        "--store", tmp_path / "store.jsonl", "--out", tmp_path / "o",
+    )  # fmt: skip
+    refused(done, "127.0.0.1:9")
+    assert not (tmp_path / "o").exists()
+
+
+def test_an_existing_release_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep me")
+    command = ["build", "--profile", "bundled", "--types", "CD", "--out", out]
+    refused(rbtc(*command), str(out), "--force")
+    assert (out / "mine.txt").exists()
+    assert rbtc(*command, "--force").code == 0
+    assert not (out / "mine.txt").exists()
+
+
+def test_an_output_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file"), "is a file")
+    refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file" / "below"), "file")
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    """A limit on file sizes stands in for the full disk: the write fails in the same place."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
+    done = subprocess.run(
+        [*command, "--profile", "bundled", "--out", tmp_path / "o"],
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_builds_into_one_folder_are_kept_apart(rbtc: Rbtc, tmp_path: Path) -> None:
+    from robustbench_tc.files import locked
+
+    out = tmp_path / "o"
+    code = (
+        "from pathlib import Path; from robustbench_tc.files import locked\n"
+        f"with locked(Path({str(out)!r})): print('held', flush=True); input()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    refused(rbtc("build", "--profile", "bundled", "--out", out), str(out), "another process")
+    holder.communicate("\n")
+    with locked(out):
+        pass
+
+
+def test_types_are_chosen_by_code_and_component() -> None:
+    assert select_types(["reward", "same_name_A"]) == (
+        "same_name_A", "CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB",
+    )  # fmt: skip
+    assert select_types([]) == taxonomy.codes()
+    assert select_types(["CD_AB_pref"]) == ("CD_AB_pref",)
+    with pytest.raises(UserError, match="transition"):
+        select_types(["transitions"])
+
+
+# --- list and show ------------------------------------------------------------------------------------
+
+
+def test_list_types_prints_all_of_them(rbtc: Rbtc) -> None:
+    listed: list[dict[str, Any]] = json.loads(rbtc("list", "types", "--json").out)
+    assert [t["code"] for t in listed][:22] == list(taxonomy.codes())
+    assert "same_name_A" in rbtc("list", "types").out
+
+
+def test_show_takes_an_id_a_clean_id_or_a_unique_prefix(rbtc: Rbtc, bundled: Path) -> None:
+    row = next(rows(bundled, "CD_AB"))
+    for wanted in (row.id, row.clean_id):
+        done = rbtc("show", wanted, "--release", bundled)
+        assert done.code == 0
+        assert "CD_AB" in done.out and "Price per call" in done.out
+    assert "CD_AB" not in rbtc("show", row.clean_id, "--type", "TD", "--release", bundled).out
+    refused(rbtc("show", "bfcl_v3__", "--release", bundled), "fits", "say more")
+    refused(rbtc("show", "bfcl_v4__nothing", "--release", bundled), "did you mean")
+    refused(rbtc("show", row.clean_id, "--release", bundled.parent / "none"), "holds no release")
+    refused(rbtc("show", row.clean_id, "--type", "XX", "--release", bundled), "XX")

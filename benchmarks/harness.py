@@ -1,0 +1,252 @@
+"""Requests per second of the harness against a loopback server whose every answer takes 20 ms.
+
+    .venv/bin/python -m benchmarks.harness RELEASE [--requests 2000] [--peers VENV]
+
+Measured in turns, best of the rounds: a bare loop over the `openai` client on its aiohttp transport that
+keeps nothing, and a session of the harness (prompts, journal with fsync, predictions). Then, as whole
+processes over 2,000 samples: `rbtc eval`, and `inspect_ai` and `lm-eval` where VENV holds them.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.eval import inputs, prompts, record, session, wire
+from robustbench_tc.llm import Endpoint
+from robustbench_tc.schema import Sample
+
+DELAY_S = 0.02
+TEXT = "[no_such_function(value=1)]"
+DECODING = {"temperature": 0.0, "max_tokens": 64}
+
+
+# --- the server, a process of its own -------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Prints its port, answers until its standard input closes."""
+    from aiohttp import web
+
+    body = msgspec.json.encode(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "tiny",
+            "choices": [
+                {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
+            ],
+            "usage": {"prompt_tokens": 500, "completion_tokens": 8, "total_tokens": 508},
+        }
+    )
+
+    async def chat(request: web.Request) -> web.Response:
+        await request.read()
+        await asyncio.sleep(DELAY_S)
+        return web.Response(body=body, content_type="application/json")
+
+    async def models(request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "tiny", "object": "model"}]})
+
+    async def main() -> None:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_post("/v1/chat/completions", chat)
+        app.router.add_get("/v1/models", models)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        print(runner.addresses[0][1], flush=True)  # noqa: T201
+        await asyncio.to_thread(sys.stdin.read)
+
+    asyncio.run(main())
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.harness", "--serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None and server.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        finally:
+            server.stdin.close()
+
+
+# --- in one process -------------------------------------------------------------------------------------
+
+
+async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
+    """Seconds for a plain loop over the openai client on aiohttp."""
+    from openai import AsyncOpenAI, DefaultAioHttpClient
+
+    asks = iter([wire.first(row, "prompt") for row in rows])
+    async with AsyncOpenAI(api_key="none", base_url=url, http_client=DefaultAioHttpClient()) as client:
+
+        async def work() -> None:
+            for ask in asks:
+                messages: Any = ask.messages
+                await client.chat.completions.create(model="tiny", messages=messages, **DECODING)  # type: ignore[arg-type]
+
+        started = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(concurrency)))
+        return time.perf_counter() - started
+
+
+def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
+    """Seconds for a session on a new run folder, its files included."""
+    dataset = inputs.Dataset(name="bench", rows=tuple(rows))
+    hashes = dataset.hashes()
+    settings = record.Settings(
+        fingerprint=inputs.fingerprint(hashes),
+        model="tiny",
+        mode="prompt",
+        backend="openai",
+        decoding=DECODING,
+        prompt_version=prompts.prompt_version(),
+        selection=inputs.Selection(),
+        repeat=1,
+    )
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        started = time.perf_counter()
+        run = record.start(Path(folder) / "run", dataset, settings, len(rows))
+        opened = session.endpoint(Endpoint("tiny", url), DECODING, concurrency=concurrency)
+        state = session.run(run, rows, hashes, opened, concurrency=concurrency)
+        seconds = time.perf_counter() - started
+    assert (state.done, state.request_errors) == (len(rows), 0)
+    return seconds
+
+
+def side_by_side(rows: Sequence[Sample], rounds: int) -> dict[str, Any]:
+    """Best requests per second of each, at two concurrencies."""
+    found: dict[str, Any] = {}
+    with serving() as url:
+        for concurrency in (32, 128):
+            asyncio.run(bare(url, rows[:200], concurrency))  # connections, imports, caches
+            times: dict[str, list[float]] = {"bare": [], "harness": []}
+            for _ in range(rounds):
+                times["bare"].append(asyncio.run(bare(url, rows, concurrency)))
+                times["harness"].append(harness(url, rows, concurrency))
+            best = {name: round(len(rows) / min(seconds)) for name, seconds in times.items()}
+            found[f"concurrency_{concurrency}"] = best | {"ratio": round(best["harness"] / best["bare"], 3)}
+    return found
+
+
+# --- whole processes ------------------------------------------------------------------------------------
+
+INSPECT_TASK = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import json_dataset
+from inspect_ai.scorer import includes
+from inspect_ai.solver import generate
+
+@task
+def bench():
+    return Task(dataset=json_dataset("samples.jsonl"), solver=generate(), scorer=includes())
+"""
+
+LM_EVAL_TASK = """
+task: bench
+dataset_path: json
+dataset_kwargs: {data_files: {test: samples.jsonl}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{input}}"
+doc_to_target: "{{target}}"
+generation_kwargs: {until: ["<end>"], max_gen_toks: 64}
+metric_list: [{metric: exact_match}]
+"""
+
+
+def whole_processes(release: Path, rows: Sequence[Sample], peers: Path | None) -> dict[str, Any]:
+    """Samples per second of a command from start to end, at concurrency 32."""
+    with serving() as url, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        samples = [
+            {"id": n, "input": row.messages[-1].content, "target": "value"} for n, row in enumerate(rows)
+        ]
+        (folder / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+        (folder / "bench.py").write_text(INSPECT_TASK)
+        (folder / "bench.yaml").write_text(LM_EVAL_TASK)
+        ours = [
+            str(Path(sys.executable).with_name("rbtc")), "eval", str(release.resolve()), "--out", "run",
+            "--model", "tiny", "--base-url", url, "--limit", str(len(rows)), "--concurrency", "32",
+            "--types", "observation,action,reward",
+        ]  # fmt: skip
+        commands = {"rbtc_eval": ours}
+        if peers is not None:
+            bin_ = peers.resolve() / "bin"
+            commands["inspect_ai"] = [
+                str(bin_ / "inspect"), "eval", "bench.py", "--model", "openai-api/local/tiny",
+                "--max-connections", "32", "--max-samples", "32", "--display", "none",
+            ]  # fmt: skip
+            commands["lm_eval"] = [
+                str(bin_ / "lm_eval"), "--model", "local-chat-completions", "--include_path", ".",
+                "--tasks", "bench", "--apply_chat_template", "--model_args",
+                f"model=tiny,base_url={url}/chat/completions,num_concurrent=32,max_retries=1",
+            ]  # fmt: skip
+        environment = os.environ | {
+            "LOCAL_API_KEY": "none",
+            "LOCAL_BASE_URL": url,
+            "OPENAI_API_KEY": "none",
+            "HF_HUB_OFFLINE": "1",
+            "HF_HOME": str(folder / "hf"),
+        }
+        found: dict[str, Any] = {}
+        for peer, command in commands.items():
+            if not Path(command[0]).is_file():
+                found[peer] = "not installed"
+                continue
+            started = time.perf_counter()
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+            seconds = time.perf_counter() - started
+            found[peer] = (
+                {"samples_per_s": round(len(rows) / seconds, 1), "seconds": round(seconds, 1)}
+                if done.returncode == 0
+                else f"failed: {done.stderr.strip().splitlines()[-1:]}"
+            )
+        return found
+
+
+def many(rows: Sequence[Sample], count: int) -> list[Sample]:
+    """So many static rows, in turns, with ids of their own."""
+    static = [row for row in rows if row.injected_error is None]
+    return [
+        msgspec.structs.replace(static[n % len(static)], id=f"{static[n % len(static)].id}-{n}")
+        for n in range(count)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("release", nargs="?", type=Path)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--peers", type=Path, help="a virtual environment with inspect_ai, openai and lm-eval"
+    )
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve()
+        return
+    if arguments.release is None:
+        parser.error("name a release folder")
+    rows = many(inputs.load(str(arguments.release)).rows, arguments.requests)
+    found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, arguments.rounds)}
+    found["whole_process"] = whole_processes(arguments.release, rows, arguments.peers)
+    print(json.dumps(found))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -132,8 +132,8 @@ def build(
             )
             _write(tables, folder, code, checksums)
         for name in TABLES:
-            rows = table_rows(name, issues)
-            columns = {column: [row[column] for row in rows] for column in features(name)}
+            table = table_rows(name, issues)
+            columns = {column: [row[column] for row in table] for column in features(name)}
             _write(iter([parquet.table(columns, features(name))]), folder, name, checksums)
         report = BuildReport(
             dataset_version=VERSION,

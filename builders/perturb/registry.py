@@ -3,8 +3,6 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
 from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
 
 from .base import NotApplicable
@@ -87,8 +85,13 @@ def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
 
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
     """Diff entries of tools that were added, at their places in the new registry."""
-    places = sorted((index_of(tools, tool), tool) for tool in new)
-    return tuple(Change(f"/tools/{i}", None, msgspec.to_builtins(tool)) for i, tool in places)
+    ours = {id(tool) for tool in new}
+    return tuple(Change(f"/tools/{i}", None, plain(t)) for i, t in enumerate(tools) if id(t) in ours)
+
+
+def plain(tool: Tool) -> dict[str, Json]:
+    """The tool as it stands in JSON; the schema is shared, not copied."""
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def surplus(clean: Sequence[Tool], row: Sequence[Tool]) -> list[Tool] | None:

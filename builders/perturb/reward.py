@@ -24,7 +24,7 @@ from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation, register
 from .query import called_in_history, query_span, replace_span
-from .registry import gold_tools, index_of
+from .registry import added, gold_tools, index_of
 
 FACTORS = (4, 5, 6, 8, 10)
 """How many times worse the distractor is."""
@@ -112,13 +112,17 @@ class Preference(Perturbation):
             renamed[name] = gold_name
             tools[index] = Tool(gold_name, _annotated(original.description, better), original.parameters)
             new.append(Tool(distractor_name, _annotated(original.description, worse), original.parameters))
-        for index, tool in enumerate(sample.tools):
-            if tool.name in _accepted_names(sample) and tool.name not in gold:
+        others = _accepted_names(sample) - gold.keys()
+        for index, tool in enumerate(sample.tools if others else ()):
+            if tool.name in others:
                 worse = self._annotations(rng)[1]
                 tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
-        answers = _reduced(sample, gold)
-        golden = tuple(tuple(Call(renamed[c.name], c.parameters) for c in answer) for answer in answers)
-        if golden != sample.golden_answers:
+        golden = sample.golden_answers
+        if others or self.suffix is None:
+            golden = tuple(
+                tuple(Call(renamed[c.name], c.parameters) for c in answer)
+                for answer in _reduced(sample, gold)
+            )
             changes.append(
                 Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
             )
@@ -269,12 +273,14 @@ def _tool_changes(
     """Diff entries at the places of the shuffled registry, after one that says how it was reordered."""
     out = [Change("/tools", [t.name for t in clean], [t.name for t in row])]
     for before, after in zip(clean, treated, strict=True):
+        if before is after:
+            continue
         place = index_of(row, after)
         if before.name != after.name:
             out.append(Change(f"/tools/{place}/name", before.name, after.name))
         if before.description != after.description:
             out.append(Change(f"/tools/{place}/description", before.description, after.description))
-    return out + [Change(f"/tools/{index_of(row, t)}", None, msgspec.to_builtins(t)) for t in new]
+    return [*out, *added(row, new)]
 
 
 @register("CD")

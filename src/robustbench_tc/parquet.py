@@ -79,7 +79,9 @@ def read_rows(files: Iterable[Path], columns: Sequence[str] | None = None) -> It
     for path in files:
         try:
             with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                for batch in file.iter_batches(
+                    BATCH_ROWS, columns=None if columns is None else list(columns)
+                ):
                     yield from batch.to_pylist()
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             raise UserError(f"{path} is no readable Parquet file: {error}") from None

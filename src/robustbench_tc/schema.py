@@ -169,6 +169,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 # --- canonical JSON -----------------------------------------------------------------------------------
 
 
@@ -179,7 +182,7 @@ def dumps(value: Json) -> str:
     hold (NaN, infinities, lone surrogates).
     """
     try:
-        text = msgspec.json.encode(value).decode()
+        text = _encode(value).decode()
     except UnicodeEncodeError as error:
         raise ValueError(f"text holds a lone surrogate: {error}") from None
     # msgspec writes a non-finite float as null: look closer only where a null may have come out.
@@ -260,15 +263,16 @@ def prediction_features(scored: bool = False) -> "datasets.Features":
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
     json_columns = JSON_COLUMNS.get(kind, ())
-    out: dict[str, list[Any]] = {name: [] for name in kind.__struct_fields__}
-    for record in records:
-        for name, column in out.items():
-            value = getattr(record, name)
-            if name in json_columns:
-                value = None if value is None else dumps(value)
-            elif isinstance(value, tuple):
-                value = [msgspec.to_builtins(item) for item in value]
-            column.append(value)
+    fields = kind.__struct_fields__
+    rows = [[getattr(record, name) for name in fields] for record in records]
+    out: dict[str, list[Any]] = {}
+    for name, values in zip(fields, zip(*rows, strict=True) if rows else [()] * len(fields), strict=True):
+        if name in json_columns:
+            out[name] = [None if value is None else dumps(value) for value in values]
+        elif any(isinstance(value, tuple) for value in values[:1]):
+            out[name] = msgspec.to_builtins(values)
+        else:
+            out[name] = list(values)
     return out
 
 

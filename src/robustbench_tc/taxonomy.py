@@ -58,10 +58,15 @@ def codes() -> tuple[str, ...]:
 
 def get(code: str) -> PerturbationType:
     """The type of that code. Raises UserError with near misses."""
-    found = {t.code: t for t in types("all")}
+    found = _by_code()
     if code not in found:
         raise unknown("perturbation type", code, found)
     return found[code]
+
+
+@cache
+def _by_code() -> dict[str, PerturbationType]:
+    return {t.code: t for t in types("all")}
 
 
 def component_of(code: str) -> Component | None:

@@ -100,5 +100,5 @@ def test_the_recorded_inputs_are_the_passages_found(shared: Path) -> None:
     recorded = [json.loads(line) for line in lines]
     inputs = {r["clean_id"]: r["input"] for r in recorded if r["kind"] == "query_paraphrase"}
     found = {s.clean_id: query_text(s) for s in read(shared / "sources", "paper").samples}
-    squeeze = lambda text: re.sub(r"\s+", " ", text)  # noqa: E731
-    assert {i: squeeze(t) for i, t in found.items()} == {i: squeeze(t) for i, t in inputs.items()}
+    squeezed = {i: re.sub(r"\s+", " ", t) for i, t in found.items()}
+    assert squeezed == {i: re.sub(r"\s+", " ", t) for i, t in inputs.items()}

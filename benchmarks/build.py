@@ -1,0 +1,122 @@
+"""The build: seconds and peak memory of the paper profile, and perturbed rows per second of the rule types.
+
+    python -m benchmarks.build --sources ../shared/sources
+
+The yardstick is `Dataset.map` of the installed `datasets` doing the edit of same_name_A (decode the registry,
+add a tool, encode it) on the same rows and writing the same Parquet, in the same run.
+"""
+
+import argparse
+import gc
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc.builders.plan import Plan
+from robustbench_tc.builders.sources import read
+from robustbench_tc.schema import Sample
+
+RUNS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sources", type=Path, default=os.environ.get("RBTC_SOURCES", "../shared/sources"))
+    sources = Path(parser.parse_args().sources)
+    datasets.disable_progress_bars()
+    datasets.disable_caching()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        results = {"paper_profile_build": whole_process(sources, out), **rows_per_second(sources, out)}
+    json.dump(results, sys.stdout, indent=1)
+    print()  # noqa: T201
+
+
+def whole_process(sources: Path, out: Path) -> dict[str, float]:
+    """The command as a user runs it: wall seconds (median) and peak resident memory."""
+    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
+    command += ["--sources", str(sources), "--force", "--out", str(out / "robustbench-tc")]
+    seconds = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {"seconds": statistics.median(seconds), "peak_mib": peak}
+
+
+def rows_per_second(sources: Path, out: Path) -> dict[str, Any]:
+    """Rows per CPU second on one core, ours and `Dataset.map`'s, in turn."""
+    pool = read(sources, "full")
+    plan = Plan(samples=pool.samples, seed=0)
+    context = plan.context()
+    rule_types = [t.code for t in taxonomy.types() if t.method == "rule"]
+    clean = out / "clean"
+    _write(iter(plan.samples), clean)
+    source = datasets.Dataset.from_parquet([str(p) for p in parquet.shards(clean)], cache_dir=str(out))
+    gc.collect()
+    gc.freeze()
+
+    def ours(codes: list[str]) -> int:
+        return sum(
+            _write((r for r in plan.rows(code, context) if isinstance(r, Sample)), out / f"ours-{code}")
+            for code in codes
+        )
+
+    def mapped() -> int:
+        made = source.map(_add_a_tool, load_from_cache_file=False)
+        made.to_parquet(str(out / "mapped.parquet"))
+        return int(made.num_rows)
+
+    rates: dict[str, list[float]] = {"all": [], "same_name_A": [], "map": []}
+    for _ in range(RUNS):
+        rates["all"].append(_rate(lambda: ours(rule_types)))
+        rates["same_name_A"].append(_rate(lambda: ours(["same_name_A"])))
+        rates["map"].append(_rate(mapped))
+    median = {name: statistics.median(values) for name, values in rates.items()}
+    return {
+        "rule_types_rows_per_second": median["all"],
+        "same_name_A_rows_per_second": median["same_name_A"],
+        "dataset_map_rows_per_second": median["map"],
+        "ratio_rule_types_to_map": median["all"] / median["map"],
+        "ratio_same_edit_to_map": median["same_name_A"] / median["map"],
+    }
+
+
+def _rate(work: Callable[[], int]) -> float:
+    start = time.process_time()
+    rows = work()
+    return rows / (time.process_time() - start)
+
+
+def _write(rows: Iterator[Sample], folder: Path) -> int:
+    features = schema.sample_features()
+    tables = (parquet.table(schema.columns(batch, Sample), features) for batch in parquet.batches(rows))
+    return parquet.write_shards(tables, folder, "test", features.arrow_schema)
+
+
+def _add_a_tool(row: dict[str, Any]) -> dict[str, Any]:
+    tools = json.loads(row["tools"])
+    name = tools[row["gold_tool_index"] or 0]["name"]
+    tools.insert(1, {"name": name, "description": "", "parameters": {"type": "object", "properties": {}}})
+    return {
+        "id": f"{row['clean_id']}::same_name_A",
+        "type_code": "same_name_A",
+        "component": "action",
+        "tools": json.dumps(tools, ensure_ascii=False, separators=(",", ":")),
+    }
+
+
+if __name__ == "__main__":
+    main()

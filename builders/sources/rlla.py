@@ -15,7 +15,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Message, Sample
 
-from .rlla_prompt import Registry, canned, gold_calls, parse_system
+from .rlla_prompt import Registry, canned, gold_calls, parse_system, system_text
 
 SOURCE = "rlla"
 
@@ -39,7 +39,9 @@ class RllaRow(msgspec.Struct, frozen=True, kw_only=True):
     sample: Sample
     """The clean row: source `rlla`, one user message (the transcript), no golden answer where none calls."""
     split: Split
+    system: str
     registry: Registry
+    """The system text taken apart; put together again it is the same, byte for byte."""
     gold: str
     """The whole gold text."""
 
@@ -182,6 +184,8 @@ def row(clean_id: str, split: Split, system: str, user: str, gold: str) -> RllaR
         registry = parse_system(system)
     except (ValueError, RecursionError):
         return Dropped(clean_id, split, "tools_not_parsed")
+    if system_text(registry, registry.tools) != system:
+        return Dropped(clean_id, split, "tools_not_written_back")
     try:
         calls = gold_calls(gold)
     except (ValueError, RecursionError):
@@ -199,4 +203,4 @@ def row(clean_id: str, split: Split, system: str, user: str, gold: str) -> RllaR
         output_format="tool_call_tags",
         gold_tool_index=names.index(calls[0].name) if calls and calls[0].name in names else None,
     )
-    return RllaRow(sample=sample, split=split, registry=registry, gold=gold)
+    return RllaRow(sample=sample, split=split, system=system, registry=registry, gold=gold)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from robustbench_tc import json_schema
-from robustbench_tc.schema import Call, Json, Tool, dumps
+from robustbench_tc.schema import Call, Json, Tool, dumps, loads
 
 CALL_THOUGHT = (
     "<think> I should use the appropriate tool with proper parameters to respond to the user's need. </think>"
@@ -23,8 +23,10 @@ CALL_THOUGHT = (
 REPLY_THOUGHT = "<think> I should directly respond to the user's need. </think>"
 """The two thoughts that every gold of the RL files begins with."""
 
-Originals: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Upstream's parameter texts by the shape of the schemas made from them (see `_shape`)."""
+Originals: TypeAlias = Mapping[str, str]
+"""Upstream's parameter texts by the schemas made from them (as canonical JSON)."""
+
+NONE_LENT: Originals = {}
 
 _DECODER = json.JSONDecoder()
 _TYPE_WORDS = {"integer": "int", "number": "float", "object": "dict"}
@@ -49,7 +51,7 @@ def parse_system(text: str) -> Registry:
     if listed < 0 or start == 0:
         raise ValueError("no list of tools")
     tools: list[Tool] = []
-    originals: dict[str, tuple[str, ...]] = {}
+    originals: dict[str, str] = {}
     while text.startswith(opening := f"{len(tools) + 1}. Name: ", at):
         name, described_at = _until(text, at + len(opening), "\nDescription: ")
         stop, declared_at = described_at, described_at
@@ -64,9 +66,7 @@ def parse_system(text: str) -> Registry:
             break
         schema = parameter_schema(declared)
         tools.append(Tool(name, text[described_at:stop], schema))
-        shape, original = _shape(schema), text[declared_at:end]
-        if original not in originals.get(shape, ()):
-            originals[shape] = (*originals.get(shape, ()), original)
+        originals.setdefault(dumps(schema), text[declared_at:end])
         at = end + 1
     return Registry(text[:start], tuple(tools), text[end:], originals)
 
@@ -104,46 +104,43 @@ def parameter_schema(declared: Json) -> dict[str, Json]:
     return {"type": "object", "properties": properties}
 
 
-def system_text(registry: Registry, tools: Sequence[Tool], lent: Originals | None = None) -> str:
+def system_text(registry: Registry, tools: Sequence[Tool], lent: Originals = NONE_LENT) -> str:
     """The system text with `tools` as its registry; untouched tools come out byte for byte.
 
     `lent` holds the parameter texts of tools that another row may have given parameters from.
     """
     entries = [
         f"{number}. Name: {tool.name}\nDescription: {tool.description}\n"
-        f"Parameters: {parameter_text(tool.parameters, registry.originals, lent or {})}"
+        f"Parameters: {parameter_text(tool.parameters, registry.originals, lent)}"
         for number, tool in enumerate(tools, start=1)
     ]
     return registry.head + "\n".join(entries) + registry.tail
 
 
-def parameter_text(schema: dict[str, Json], *originals: Originals) -> str:
-    """A schema in upstream's form: the original text where there is one, with the schema's descriptions."""
-    shape = _shape(schema)
-    descriptions = [about.get("description") for about in _objects(schema.get("properties")).values()]
-    for texts in (known[shape] for known in originals if shape in known):
-        for text in texts:
+def parameter_text(schema: dict[str, Json], own: Originals, lent: Originals) -> str:
+    """A schema in upstream's form: the original text where there is one, else that of the same tool with the
+    schema's descriptions, else a new text."""
+    key = dumps(schema)
+    if (original := own.get(key) or lent.get(key)) is not None:
+        return original
+    masked = _masked(schema)
+    for known, text in own.items():
+        if _masked(loads(known)) == masked:
             declared = json.loads(text)
-            parameters = _objects(declared).values()
-            if [about.get("description") for about in parameters] == descriptions:
-                return text
-        for about, description in zip(parameters, descriptions, strict=True):
-            if description is not None:
-                about["description"] = description
-        return json.dumps(declared)
+            for name, about in _objects(schema.get("properties")).items():
+                if "description" in about:
+                    declared[name]["description"] = about["description"]
+            return json.dumps(declared)
     return json.dumps({name: _declared(about) for name, about in _objects(schema.get("properties")).items()})
 
 
-def _shape(schema: dict[str, Json]) -> str:
-    """A schema with its parameters' descriptions masked, as text."""
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        return dumps(schema)
-    masked = {
-        name: about | {"description": ""} if isinstance(about, dict) and "description" in about else about
-        for name, about in properties.items()
+def _masked(schema: dict[str, Json]) -> str:
+    """A schema without its parameters' descriptions, as text."""
+    properties = {
+        name: about | {"description": ""} if "description" in about else about
+        for name, about in _objects(schema.get("properties")).items()
     }
-    return dumps(schema | {"properties": masked})
+    return dumps(schema | {"properties": properties})
 
 
 def _objects(value: Json) -> dict[str, dict[str, Json]]:

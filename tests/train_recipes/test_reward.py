@@ -92,7 +92,8 @@ def test_matching_is_greedy_and_uses_each_call_once() -> None:
     ],
 )
 def test_a_malformed_block_earns_the_minimum(block: str) -> None:
-    for variant in ({}, {"refined": True}, {"intermediate": True}, {"coarse": True}):
+    variants: list[dict[str, Any]] = [{}, {"refined": True}, {"intermediate": True}, {"coarse": True}]
+    for variant in variants:
         parts = score(f"{THOUGHT}\n<tool_call>\n{block}\n</tool_call>", **variant)
         # with `intermediate`, parameters of a call are never looked at; with `refined`, a list is no name
         assert parts["correctness_score"] <= -3 + 6 * 1 / 3
@@ -182,7 +183,7 @@ CALL = st.fixed_dictionaries(
 
 
 @given(st.lists(CALL, min_size=1, max_size=3), st.lists(CALL | JSON, max_size=4), st.data())
-def test_correctness_stays_in_its_range_and_only_an_equal_answer_is_sure_to_earn_it_all(
+def test_no_answer_earns_more_than_the_gold(
     gold: list[Any], predicted: list[Any], data: st.DataObject
 ) -> None:
     flags = {flag: data.draw(st.booleans(), label=flag) for flag in FLAGS}

@@ -107,6 +107,11 @@ def _parts(form: float, correctness: float, length: float) -> dict[str, float]:
     }
 
 
+def earns_maximum(gold: str) -> bool:
+    """Whether a gold, as an answer to itself, earns all there is: 4 with a call, 1 with a response only."""
+    return compute_score("rlla", gold, gold)["score"] == (4.0 if _CALLS in gold else 1.0)
+
+
 def variant_from_env(env: Mapping[str, str]) -> dict[str, Any]:
     """ToolRL's environment variables as keyword arguments of `compute_score`.
 

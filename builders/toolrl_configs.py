@@ -1,0 +1,156 @@
+"""The training configs as choices among the versions of the rows."""
+
+import math
+import random
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from robustbench_tc import parquet, schema, seeding, taxonomy
+from robustbench_tc.schema import Json, Message
+
+from .toolrl_versions import Versions
+from .training_row import FineTuningRow, TrainingRow, fine_tuning_features, training_features
+
+CONFIGS = ("full", "mixed", "retry", "paft")
+
+
+class ConfigWriter:
+    """Writes configs from one set of versions."""
+
+    def __init__(
+        self,
+        versions: Versions,
+        seed: int,
+        ratio: Fraction,
+        alpha: Fraction,
+        retry_probability: float,
+        retry_position: int,
+    ) -> None:
+        self._versions, self._seed = versions, seed
+        self._shares = {"mixed": ratio, "paft": alpha}
+        self._retry_probability, self._retry_position = retry_probability, retry_position
+        self.left_out: dict[str, int] = {}
+        """Config → train rows that are in no version of it, because no type fits them."""
+        self.injected: Counter[str] = Counter()
+        """Transition type → train rows of `retry` that meet it."""
+
+    def write(self, config: str, folder: Path) -> dict[str, int]:
+        """Writes both splits; returns the numbers of train, perturbed train and validation rows."""
+        arrow = (fine_tuning_features() if config == "paft" else training_features()).arrow_schema
+        counts = Counter(train=0, perturbed=0, validation=len(self._versions.validation))
+        parquet.write_shards(self._train(config, counts), folder, "train", arrow)
+        batches = parquet.batches(self._versions.validation)
+        validation = (self._table(config, batch, "validation") for batch in batches)
+        parquet.write_shards(validation, folder, "validation", arrow)
+        return dict(counts)
+
+    def _times(self, config: str) -> bytearray:
+        """How often each version of the scratch file stands in the config."""
+        starts, made = self._versions.starts, self._versions.made
+        if config in self._shares:
+            rng = seeding.rng(self._seed, "mixture", config)
+            times, self.left_out[config] = mixture(made, self._shares[config], rng)
+            return times
+        times = bytearray(self._versions.count)
+        for start, perturbed in zip(starts, made, strict=True):
+            if config == "retry":
+                times[start] = 1
+            else:
+                times[start + 1 : start + 1 + perturbed] = b"\1" * perturbed
+        if config == "full":
+            self.left_out[config] = sum(perturbed == 0 for perturbed in made)
+        return times
+
+    def _train(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
+        """The chosen versions in the order of the scratch file."""
+        times, at = self._times(config), 0
+        with pq.ParquetFile(self._versions.scratch) as file:
+            for batch in file.iter_batches(parquet.BATCH_ROWS):
+                here = times[at : at + batch.num_rows]
+                at += batch.num_rows
+                chosen = pa.Table.from_batches([batch]).take(
+                    [i for i, n in enumerate(here) for _ in range(n)]
+                )
+                counts["train"] += chosen.num_rows
+                counts["perturbed"] += chosen.column("perturbed").to_pylist().count(True)
+                chosen = chosen.drop_columns(["perturbed"])
+                if config in ("full", "mixed"):
+                    yield chosen
+                else:
+                    rows = [schema.record(row, TrainingRow) for row in chosen.to_pylist()]
+                    yield self._table(config, rows, "train")
+
+    def _table(self, config: str, rows: Sequence[TrainingRow], split: str) -> pa.Table:
+        if config == "paft":
+            conversations = [conversation(row) for row in rows]
+            return parquet.table(schema.columns(conversations, FineTuningRow), fine_tuning_features())
+        if config == "retry":
+            rows = [self._with_error(row) for row in rows]
+            if split == "train":
+                met = (row.extra_info["retry"] for row in rows)
+                self.injected.update(error["type_code"] for error in met if error)
+        return parquet.table(schema.columns(rows, TrainingRow), training_features())
+
+    def _with_error(self, row: TrainingRow) -> TrainingRow:
+        """The row with the transition error that its rollout meets, if it has a call and the draw says so."""
+        rng = seeding.rng(self._seed, "retry", row.extra_info["clean_id"])
+        meets, code = rng.random() < self._retry_probability, rng.choice(tuple(taxonomy.INJECTED_ERRORS))
+        error: Json = None
+        if meets and "<tool_call>" in row.reward_model["ground_truth"]:
+            text = taxonomy.INJECTED_ERRORS[code]
+            error = {"type_code": code, "error": text, "position": self._retry_position}
+        return msgspec.structs.replace(row, extra_info=row.extra_info | {"retry": error})
+
+
+def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[bytearray, int]:
+    """How often each version is taken so that floor(share · rows) train rows are perturbed.
+
+    `made` holds per row how many perturbed versions follow its clean one. Every row has as many slots as the
+    most versions of any row (the copies asked for); a slot takes its perturbed version or the clean one.
+    Where fewer slots can be perturbed than the share asks for, slots that cannot are left out until the share
+    holds; their number is returned too.
+    """
+    copies = max(max(made, default=0), 1)
+    slots, able = copies * len(made), sum(made)
+    kept, wanted = slots - able, math.floor(share * slots)
+    if wanted > able:
+        most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
+        kept, wanted = min(slots, most) - able, able
+    perturbed = _ones(able, wanted, rng)
+    clean = _ones(slots - able, kept, rng)
+    times = bytearray(len(made) + able)
+    start = able_seen = unable_seen = 0
+    for versions in made:
+        for copy in range(copies):
+            if copy >= versions:
+                times[start] += clean[unable_seen]
+                unable_seen += 1
+            elif perturbed[able_seen]:
+                times[start + 1 + copy] = 1
+                able_seen += 1
+            else:
+                times[start] += 1
+                able_seen += 1
+        start += 1 + versions
+    return times, slots - able - kept
+
+
+def _ones(size: int, ones: int, rng: random.Random) -> bytearray:
+    """`size` flags of which `ones` are set, at random places."""
+    flags = bytearray(size)
+    for place in rng.sample(range(size), ones):
+        flags[place] = 1
+    return flags
+
+
+def conversation(row: TrainingRow) -> FineTuningRow:
+    """A row with its gold as the assistant's turn."""
+    gold = Message("assistant", row.reward_model["ground_truth"])
+    return FineTuningRow(messages=(*row.prompt, gold), extra_info=row.extra_info)

@@ -1,0 +1,157 @@
+"""`rbtc build toolrl-dr`: rlla rows in, domain-randomized training parquet out.
+
+DIR/full/{train,validation}-*.parquet     every train row perturbed (ToolRL-DR-Full)
+DIR/mixed/…                               a share of the train rows perturbed (ToolRL-DR-Mixed)
+DIR/retry/…                               clean rows; the first call meets a transition error in the rollout
+DIR/paft/…                                conversations for fine-tuning, a share alpha perturbed
+DIR/README.md, build_report.json, build_report.md
+
+Every version of every row is made once, into a scratch file (`toolrl_versions`); a config is a choice of
+versions (`toolrl_configs`). One batch is in memory at a time.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import files, taxonomy
+from robustbench_tc.errors import UserError, unknown
+
+from .build import select_types
+from .generators.base import Generator
+from .sources import rlla
+from .toolrl_configs import CONFIGS, ConfigWriter
+from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
+from .toolrl_versions import Checks, VersionMaker
+
+VERSION = "1.0.0"
+"""Version of the training data that this code builds."""
+
+
+class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a training build is a function of, besides the source files and the written texts."""
+
+    rlla: Path
+    """Folder with ToolRL's files, see `sources.rlla.find_files`."""
+    configs: tuple[str, ...] = CONFIGS
+    types: tuple[str, ...] = ()
+    """Type codes and components to draw from; empty: the 16 static types."""
+    seed: int = 0
+    ratio: Fraction = Fraction(1, 2)
+    """Perturbed share of `mixed`; the paper has 1,994 of 4,000."""
+    alpha: Fraction = Fraction(3, 10)
+    """Perturbed share of `paft`; 0 is plain fine-tuning. 0.3 is the best value reported second-hand."""
+    copies: int = 1
+    """Differently perturbed copies of each train row."""
+    retry_probability: float = 1.0
+    """Share of the rows with a call whose call meets an error (`retry`)."""
+    retry_position: int = 1
+    """Which tool turn of the rollout meets it, from 1."""
+
+    def codes(self) -> tuple[str, ...]:
+        """The types that rows draw from, in the taxonomy's order. Raises UserError for a transition type."""
+        for name in self.types:
+            if name == "transition" or (name not in taxonomy.COMPONENTS and not taxonomy.get(name).static):
+                raise UserError(
+                    f"{name} happens at run time and is never drawn: the config `retry` trains on it"
+                )
+        return select_types(self.types or ("observation", "action", "reward"))
+
+    def check(self) -> None:
+        """Raises UserError for a value out of range."""
+        for config in self.configs:
+            if config not in CONFIGS:
+                raise unknown("config", config, CONFIGS)
+        for name, share in (("--ratio", self.ratio), ("--alpha", self.alpha)):
+            if not 0 <= share <= 1:
+                raise UserError(f"{name} {share} is no share: give a number from 0 to 1")
+        if not 0 <= self.retry_probability <= 1:
+            raise UserError(f"--retry-probability {self.retry_probability}: give a number from 0 to 1")
+        if not 1 <= self.copies <= 16:
+            raise UserError(f"--repeat {self.copies}: give 1 to 16 copies, there are 16 types")
+        if not 1 <= self.retry_position <= 8:
+            raise UserError(f"--retry-position {self.retry_position}: give a turn from 1 to 8")
+
+
+def build(
+    spec: TrainingSpec,
+    out: Path,
+    *,
+    checks: Checks,
+    generators: Mapping[str, Generator] | None = None,
+    leak_note: str = "not done",
+    card: Callable[[TrainingReport], str] | None = None,
+    force: bool = False,
+    progress: Callable[[str], None] = lambda line: None,
+) -> TrainingReport:
+    """Writes the folder `out`, all or nothing, and returns its report.
+
+    `generators` write the texts of the model-written types; a type without one is not drawn, and reported.
+    `leak_note` says in the report what `checks.leaks` compared with.
+    """
+    spec.check()
+    codes = spec.codes()
+    source = rlla.find_files(spec.rlla)
+    used = {code: generator for code, generator in (generators or {}).items() if code in codes}
+    with files.atomic_dir(out, force=force) as folder:
+        scratch = folder / "scratch.parquet"
+        maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
+        progress(f"reading {source.train.name}")
+        versions = maker.make(scratch, progress)
+        writer = ConfigWriter(
+            versions, spec.seed, spec.ratio, spec.alpha, spec.retry_probability, spec.retry_position
+        )
+        rows = {}
+        for config in spec.configs:
+            progress(f"writing {config}")
+            rows[config] = writer.write(config, folder / config)
+        scratch.unlink()
+        tally, drawable = maker.tally, maker.drawable
+        drawn = {code: counts.total() for code, counts in tally.drawn_to_used.items()}
+        report = TrainingReport(
+            dataset_version=VERSION,
+            form=source.form,
+            files=tuple(rlla.provenance(path) for path in (source.train, source.validation) if path),
+            seed=spec.seed,
+            copies=spec.copies,
+            ratio=str(spec.ratio),
+            alpha=str(spec.alpha),
+            types=drawable,
+            not_generated=tuple(code for code in codes if code not in drawable),
+            rows=rows,
+            used=in_order(tally.used),
+            drawn=in_order(drawn),
+            drawn_to_used={code: in_order(tally.drawn_to_used[code]) for code in in_order(drawn)},
+            uniform=uniformity(drawn, drawable),
+            refused={code: dict(tally.refused[code]) for code in in_order(tally.refused)},
+            dropped={split: dict(reasons) for split, reasons in tally.dropped.items() if reasons},
+            dropped_rows=tuple(tally.dropped_rows),
+            left_out=writer.left_out,
+            kept={what: n for what, n in sorted(tally.kept.items()) if n},
+            injected=in_order(writer.injected),
+            prompt_length={
+                "unit": "characters" if checks.tokens is None else "tokens",
+                "limit": None if checks.tokens is None else checks.max_tokens,
+                "quantiles": quantiles(tally.lengths),
+            },
+            leak_check=leak_note,
+            generators={code: generator.statistics() for code, generator in used.items()},
+        )
+        (folder / "build_report.json").write_bytes(report.json())
+        (folder / "build_report.md").write_text(report.markdown())
+        (folder / "README.md").write_text((card or default_card)(report))
+    return report
+
+
+def default_card(report: TrainingReport) -> str:
+    """The README: the YAML that `load_dataset` reads, and the build report."""
+    lines = ["---", "license: apache-2.0", "configs:"]
+    for number, config in enumerate(report.rows):
+        lines += [f"- config_name: {config}"] + ["  default: true"] * (number == 0)
+        lines += ["  data_files:"]
+        lines += [
+            f'  - {{split: {split}, path: "{config}/{split}-*.parquet"}}' for split in ("train", "validation")
+        ]
+    return "\n".join([*lines, "---", "", "# ToolRL-DR", "", report.markdown()])

@@ -1,0 +1,178 @@
+"""What a training build leaves behind about itself. No clock in it: same build, same report."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+BATCH, EPOCHS = 64, 3
+"""The paper's batch and epochs: what the step counts are computed with."""
+
+PAPER_STEPS = {"full": 153, "mixed": 156}
+"""Printed in the paper; they do not follow from its own row counts (183 and 186 would)."""
+
+
+class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`build_report.json` of a training build."""
+
+    report_version: int = 1
+    dataset_version: str
+    form: str
+    """rl_parquet, raw_json, or sft_json (400 rows that stand in for the 4,000)."""
+    files: tuple[dict[str, Any], ...]
+    seed: int
+    copies: int
+    ratio: str
+    """Perturbed share of the train split of `mixed`."""
+    alpha: str
+    """Perturbed share of the train split of `paft`."""
+    types: tuple[str, ...]
+    """Types that rows could draw."""
+    not_generated: tuple[str, ...]
+    """Types asked for whose texts nobody writes in this build."""
+    rows: dict[str, dict[str, int]]
+    """Config → train, perturbed (of train), validation."""
+    used: dict[str, int]
+    """Type → versions made of it (the train split of `full`)."""
+    drawn: dict[str, int]
+    """Type → rows whose first draw it was."""
+    drawn_to_used: dict[str, dict[str, int]]
+    """First draw → type of the first version (or `none`) → rows."""
+    uniform: dict[str, float]
+    """The chi-square test of `drawn` against equal shares: statistic, degrees of freedom, p."""
+    refused: dict[str, dict[str, int]]
+    """Type → reason → draws that did not apply."""
+    dropped: dict[str, dict[str, int]]
+    """Split → reason → rows left out."""
+    dropped_rows: tuple[tuple[str, str], ...]
+    """(clean id, reason), the first 1,000."""
+    left_out: dict[str, int]
+    """Config → train rows that it lacks because no type fits them (`mixed`, `paft`: at the asked share)."""
+    kept: dict[str, int]
+    """Oddities of train rows that stay: undeclared gold parameters, unlisted gold tools, no fitting type."""
+    injected: dict[str, int]
+    """Transition type → train rows of `retry` that meet it."""
+    prompt_length: dict[str, Any]
+    """Unit, limit, and quantiles of every train prompt that was made."""
+    leak_check: str
+    generators: dict[str, Any]
+
+    def json(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+    def steps(self, config: str) -> int:
+        """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""
+        return self.rows[config]["train"] // BATCH * EPOCHS
+
+    @property
+    def components(self) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for code, versions in self.used.items():
+            counts[taxonomy.get(code).component] += versions
+        return dict(counts)
+
+    def markdown(self) -> str:
+        """The readable form: rows per config, types drawn and used, what was left out and why."""
+        lines = [
+            f"# Build report: training data from {self.form}, seed {self.seed}",
+            "",
+            "| config | train | of it perturbed | validation | steps (3 epochs, batch 64) | paper |",
+            "|---|---:|---:|---:|---:|---:|",
+        ]
+        for name, counts in self.rows.items():
+            steps = str(self.steps(name)) if name in PAPER_STEPS else ""
+            lines.append(
+                f"| {name} | {counts['train']} | {counts['perturbed']} | {counts['validation']} "
+                f"| {steps} | {PAPER_STEPS.get(name, '')} |"
+            )
+        lines += ["", "## Types", ""]
+        if self.drawn:
+            lines += ["| type | component | drawn first | used |", "|---|---|---:|---:|"]
+            lines += [
+                f"| {code} | {taxonomy.get(code).component} | {self.drawn.get(code, 0)} "
+                f"| {self.used.get(code, 0)} |"
+                for code in self.types
+            ]
+            test = self.uniform
+            lines += [
+                "",
+                f"First draws against equal shares: chi-square {test['statistic']:.2f} with "
+                f"{test['dof']:.0f} degrees of freedom, p = {test['p']:.3f}.",
+                "Per component: " + ", ".join(f"{c} {n}" for c, n in self.components.items()) + ".",
+            ]
+        if self.not_generated:
+            lines += ["", f"Not generated (no generator): {', '.join(self.not_generated)}."]
+        lines += ["", "## Draws that did not apply", ""]
+        lines += [
+            f"- {code}: " + ", ".join(f"{reason} {n}" for reason, n in reasons.items())
+            for code, reasons in self.refused.items()
+        ] or ["None."]
+        lines += ["", "## Rows left out", ""]
+        lines += [
+            f"- {split}: " + ", ".join(f"{reason} {n}" for reason, n in reasons.items())
+            for split, reasons in self.dropped.items()
+        ]
+        lines += [f"- config {config}: no_type_fits {n}" for config, n in self.left_out.items() if n]
+        lines += ["None."] if lines[-1] == "" else []
+        lines += ["", "## Kept and counted", ""]
+        lines += [f"- {what}: {n}" for what, n in self.kept.items()] or ["Nothing."]
+        length = self.prompt_length
+        lines += [
+            "",
+            "## Lengths and leaks",
+            "",
+            f"- Prompt length in {length['unit']}: "
+            + ", ".join(f"{name} {value}" for name, value in length["quantiles"].items())
+            + f"; limit {length['limit'] or 'not checked (no tokenizer given)'}.",
+            f"- Leak check: {self.leak_check}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, float]:
+    """Pearson's chi-square of draws against equal shares over `codes`."""
+    total, dof = sum(counts.values()), len(codes) - 1
+    if total == 0 or dof < 1:
+        return {"statistic": 0.0, "dof": float(max(dof, 0)), "p": 1.0}
+    expected = total / len(codes)
+    statistic = sum((counts.get(code, 0) - expected) ** 2 for code in codes) / expected
+    return {
+        "statistic": round(statistic, 6),
+        "dof": float(dof),
+        "p": round(chi_square_tail(statistic, dof), 6),
+    }
+
+
+def chi_square_tail(x: float, dof: int) -> float:
+    """P(X > x) of a chi-square variable: the finite sums for whole degrees of freedom."""
+    half = x / 2
+    if dof % 2:
+        tail, term, k = math.erfc(math.sqrt(half)), math.sqrt(2 * x / math.pi) * math.exp(-half), 1
+        while k < dof:
+            tail, k = tail + term, k + 2
+            term *= x / k
+        return tail
+    term, tail, k = math.exp(-half), 0.0, 0
+    while k < dof:
+        tail, k = tail + term, k + 2
+        term *= x / k
+    return tail
+
+
+def quantiles(values: Sequence[int]) -> dict[str, int]:
+    """Minimum, median, 90 %, 99 % and maximum of lengths; {} of none."""
+    ordered = sorted(values)
+    if not ordered:
+        return {}
+    at = {"min": 0.0, "median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+    return {name: ordered[round(share * (len(ordered) - 1))] for name, share in at.items()}
+
+
+def in_order(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys in the taxonomy's order, others last."""
+    order = {t.code: place for place, t in enumerate(taxonomy.types("all"))}
+    return {key: counts[key] for key in sorted(counts, key=lambda key: order.get(key, len(order)))}

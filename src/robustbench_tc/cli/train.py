@@ -1,0 +1,162 @@
+"""`rbtc build toolrl-dr` and `rbtc train`: the training data, and whether all is ready to train on it."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import UserError, need_extra
+from . import _console
+
+if TYPE_CHECKING:
+    from ..builders.leaks import Leaks
+
+Names = Annotated[
+    list[str] | None, typer.Option(help="Type codes to draw from, also comma-separated; default all 16.")
+]
+
+
+def build_toolrl_dr(
+    out: Annotated[
+        Path, typer.Option(help="The folder to write. Named toolrl-dr it loads by that name.")
+    ] = Path("toolrl-dr"),
+    rlla: Annotated[
+        Path | None,
+        typer.Option(help="Folder with ToolRL's rlla files (default: the sources folder's own)."),
+    ] = None,
+    sources: Annotated[
+        Path | None,
+        typer.Option(help="Benchmark sources for the leak check (default: RBTC_SOURCES, else the fetched)."),
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option(help="full, mixed, retry, paft; default all. Repeatable.")
+    ] = None,
+    ratio: Annotated[str, typer.Option(help="Perturbed share of mixed.")] = "0.5",
+    alpha: Annotated[str, typer.Option(help="Perturbed share of paft; 0 is plain fine-tuning.")] = "0.3",
+    repeat: Annotated[int, typer.Option(help="Differently perturbed copies of each row.")] = 1,
+    types: Names = None,
+    components: Annotated[
+        list[str] | None, typer.Option(help="Draw only from these components, to hold the others out.")
+    ] = None,
+    generator: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Who writes texts: openai:MODEL[@BASE_URL], recorded:PATH or none; TYPE=… for one."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Moves draws, positions and mixtures.")] = 0,
+    retry_probability: Annotated[float, typer.Option(help="Share of calling rows that meet an error.")] = 1.0,
+    retry_position: Annotated[int, typer.Option(help="Which tool turn meets it, from 1.")] = 1,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="The model's tokenizer folder: prompts over the limit are dropped.")
+    ] = None,
+    max_prompt_length: Annotated[int, typer.Option(help="The limit in tokens.")] = 2048,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
+) -> None:
+    """Build the domain-randomized training data: full, mixed, retry and paft as Parquet.
+
+    Example: rbtc build toolrl-dr --rlla ../shared/sources --out toolrl-dr
+    """
+    from rich.markdown import Markdown
+
+    from ..builders.generate import parse_generators
+    from ..builders.sources.fetch import resolve_root
+    from ..builders.toolrl_configs import CONFIGS
+    from ..builders.toolrl_dr import TrainingSpec, build
+    from ..builders.toolrl_versions import Checks
+    from ..train_recipes.toolrl_dr.reward import earns_maximum
+
+    spec = TrainingSpec(
+        rlla=rlla or resolve_root(sources) / "toolrl" / "dataset",
+        configs=tuple(_split(config)) or CONFIGS,
+        types=(*_split(types), *_split(components)),
+        seed=seed,
+        ratio=_share("--ratio", ratio),
+        alpha=_share("--alpha", alpha),
+        copies=repeat,
+        retry_probability=retry_probability,
+        retry_position=retry_position,
+    )
+    generators = parse_generators(generator or ["none"])
+    with _console.status("building") as progress:
+        leaks, note = _benchmark_queries(sources, progress)
+        report = build(
+            spec,
+            out,
+            checks=Checks(
+                earns_maximum=earns_maximum,
+                leaks=leaks,
+                tokens=None if tokenizer is None else prompt_tokens(tokenizer),
+                max_tokens=max_prompt_length,
+            ),
+            generators={kind: g for kind, g in generators.items() if g.label != "none"},
+            leak_note=note,
+            force=force,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(report.json().decode(), nl=False)
+        return
+    _console.out.print(Markdown(report.markdown()))
+    _console.out.print(f'load_dataset("{out.name}", "full") in {out.absolute().parent}', markup=False)
+
+
+def _split(values: list[str] | None) -> list[str]:
+    return [name for value in values or () for name in value.split(",") if name]
+
+
+def _share(option: str, text: str) -> Fraction:
+    """An exact share: 0.3 is three tenths, not the nearest binary fraction."""
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise UserError(f"{option} {text!r} is no number: give a share from 0 to 1") from None
+
+
+def _benchmark_queries(sources: Path | None, progress: Callable[[str], None]) -> tuple["Leaks | None", str]:
+    """What training rows must not ask, the queries of the 199 and of the full pools; and a note on it."""
+    from ..builders.leaks import Leaks
+    from ..builders.perturb import NotApplicable, query_text
+    from ..builders.sources import read
+    from ..builders.sources.fetch import default_root
+
+    root = sources or default_root()
+    if not (root / "bfcl").is_dir():
+        if sources is not None:
+            raise UserError(
+                f"no benchmark sources in {sources}: run `rbtc sources fetch`, or leave --sources out"
+            )
+        return None, "not done: no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
+    progress("reading the benchmark's queries")
+    samples = [*read(root, "paper").samples, *read(root, "full").samples]
+    queries = []
+    for sample in samples:
+        try:
+            queries.append(query_text(sample))
+        except NotApplicable:
+            continue
+    leaks = Leaks(queries)
+    return leaks, f"user turns compared with {len(leaks)} benchmark queries (the 199 and the full pools)."
+
+
+def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
+    """Counts a prompt's tokens as the rollout will: chat template, generation prompt included."""
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise need_extra("transformers", "train") from None
+    if not folder.is_dir():
+        raise UserError(f"no tokenizer folder {folder}: --tokenizer takes the model's folder")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder} holds no tokenizer: {str(error).splitlines()[0]}") from None
+
+    def count(turns: list[dict[str, str]]) -> int:
+        ids = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
+        return len(ids)
+
+    return count

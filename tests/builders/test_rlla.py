@@ -1,0 +1,221 @@
+"""ToolRL's rows: read, taken apart, and written back byte for byte."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.builders.sources import rlla
+from robustbench_tc.builders.sources.rlla import Dropped, RllaRow
+from robustbench_tc.builders.sources.rlla_prompt import (
+    canned,
+    gold_text,
+    parse_system,
+    rename_in_history,
+    system_text,
+    user_turns,
+)
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Tool
+
+from . import rlla_rows as made
+
+
+def kept(row: RllaRow | Dropped) -> RllaRow:
+    assert isinstance(row, RllaRow), row
+    return row
+
+
+def test_every_real_prompt_and_gold_is_written_back_byte_for_byte(shared: Path) -> None:
+    files = rlla.find_files(shared / "sources")
+    assert files.validation is not None
+    parquet = pq.read_table(files.validation).to_pylist()
+    sft = json.loads(files.train.read_bytes())
+    texts = [(r["prompt"][0]["content"], r["prompt"][1]["content"]) for r in parquet]
+    texts += [(r["instruction"], r["input"]) for r in sft]
+    rows = [kept(row) for row in rlla.read(files)]
+    assert len(rows) == len(texts) == 480
+    for row, (system, user) in zip(rows, texts, strict=True):
+        assert system_text(row.registry, row.sample.tools) == system
+        assert row.sample.messages[0].content == user
+        names = [call.name for answer in row.sample.golden_answers for call in answer]
+        assert gold_text(row.gold, names) == row.gold
+    assert [row.gold for row in rows[:80]] == [r["reward_model"]["ground_truth"] for r in parquet]
+    assert {row.gold.partition("\n")[0] for row in rows[80:]} == {
+        row.gold.partition("\n")[0] for row in rows[:80]
+    }
+
+
+def test_the_mirrors_files_are_known_as_upstreams(shared: Path) -> None:
+    files = rlla.find_files(shared / "sources")
+    assert files.form == "sft_json"
+    assert rlla.provenance(files.train)["pinned"] is True
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=12)
+PARAMETERS = st.dictionaries(
+    WORDS,
+    st.fixed_dictionaries(
+        {
+            "description": st.text(max_size=20),
+            "type": st.sampled_from(["int", "integer", "str, optional", "List[List[float]]", "any", "Dict"]),
+            "default": st.none() | st.text(max_size=4) | st.integers() | st.floats(allow_nan=False),
+        }
+    ),
+    max_size=3,
+)
+TOOLS = st.lists(
+    st.fixed_dictionaries({"name": WORDS, "description": WORDS, "parameters": PARAMETERS}),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(TOOLS)
+def test_any_registry_of_the_form_survives(tools: list[dict[str, object]]) -> None:
+    text = made.system(*tools)
+    row = rlla.row("rlla__x", "train", text, "hello", made.reply())
+    if isinstance(row, RllaRow):
+        assert system_text(row.registry, row.registry.tools) == text
+        assert [tool.name for tool in row.registry.tools] == [tool["name"] for tool in tools]
+    else:
+        assert row.reason in ("tools_not_parsed", "tools_not_written_back")
+
+
+def test_a_description_may_hold_a_line_that_looks_like_the_parameters() -> None:
+    tool = made.FERRY | {"description": "Reads a log.\nParameters: none are needed.\n2. Name: not a tool"}
+    registry = parse_system(made.system(tool, made.MUSHROOM))
+    assert [t.name for t in registry.tools] == ["findFerryTimes", "identify_mushroom"]
+    assert registry.tools[0].description == tool["description"]
+
+
+def test_type_words_become_json_schema_and_keep_their_own_word() -> None:
+    properties = parse_system(made.system(made.FERRY, made.LIBRARY)).tools[0].properties
+    assert properties["harbour"] == {
+        "description": "Where the ferry leaves.",
+        "type": "string",
+        "x-type": "str",
+        "default": "",
+    }
+    assert properties["after"]["type"] == "integer"
+
+
+def test_a_reworded_parameter_keeps_type_word_and_default() -> None:
+    registry = parse_system(made.system(made.FERRY))
+    tool = registry.tools[0]
+    properties = tool.properties | {
+        "after": tool.properties["after"] | {"description": "Not before, in hours."}
+    }
+    reworded = Tool(tool.name, tool.description, tool.parameters | {"properties": properties})
+    expected = json.loads(json.dumps(made.FERRY))
+    expected["parameters"]["after"]["description"] = "Not before, in hours."
+    assert system_text(registry, [reworded]) == made.system(expected)
+
+
+def test_a_new_tool_is_written_in_the_same_form_and_type_words() -> None:
+    registry = parse_system(made.system(made.MUSHROOM))
+    schema = {
+        "type": "object",
+        "properties": {
+            "ids": {"type": "array", "items": {"type": "integer"}, "description": "Which ones."},
+            "how": {"type": "string", "enum": ["raw", "fried"], "description": "Style."},
+            "at": {"type": "number"},
+        },
+        "required": ["ids"],
+    }
+    text = system_text(registry, [Tool("cook", "Cooks.", schema), *registry.tools])
+    cook = {
+        "name": "cook",
+        "description": "Cooks.",
+        "parameters": {
+            "ids": {"description": "Which ones.", "type": "List[int]", "default": ""},
+            "how": {"description": "Style. One of: raw, fried.", "type": "string", "default": ""},
+            "at": {"description": "", "type": "float", "default": ""},
+        },
+    }
+    assert text == made.system(cook, made.MUSHROOM)
+
+
+def test_a_renamed_gold_differs_in_the_name_only() -> None:
+    gold = made.gold(("find é", {"q": "find é"}), ("ping", {})).replace('{"q"', '{ "q"')
+    renamed = gold_text(gold, ["fnd", "ping"])
+    assert renamed == gold.replace(json.dumps("find é"), '"fnd"', 1)
+    assert gold_text(made.reply(), []) == made.reply()
+
+
+def test_history_follows_a_renamed_tool_in_calls_and_results_only() -> None:
+    _, user, _ = made.dialogue_row()
+    text, edits = rename_in_history(user, {"findFerryTimes": "finFerTim"})
+    assert len(edits) == 2 and all(user[at:].startswith(old) for at, old, _ in edits)
+    assert '{"name": "finFerTim", "parameters"' in text
+    assert '[{"name": "finFerTim", "results": {"name": "findFerryTimes is a line"}}]' in text
+    assert "<response> findFerryTimes said so. </response>" in text
+
+
+def test_the_users_turns_are_found_and_a_bare_text_is_one_turn() -> None:
+    assert user_turns(made.dialogue_row()[1])[1].startswith("And which ones")
+    assert user_turns(" hello ") == ["hello"]
+
+
+def test_a_thought_that_mentions_the_tag_does_not_hide_the_answer() -> None:
+    answer = made.gold(("ping", {})).partition("\n")[2]
+    gold = f"<think> I must open <tool_call> now. </think>\n{answer}"
+    assert canned(gold) == f"{made.THOUGHT}\n{answer}"
+    assert canned("<think> long </think>\n<response> Hi. </response>").startswith("<think> I should directly")
+
+
+@pytest.mark.parametrize(
+    ("system", "user", "gold", "reason"),
+    [
+        (made.system(made.FERRY), " ", made.reply(), "no_user_text"),
+        ("no tools here", "hi", made.reply(), "tools_not_parsed"),
+        (made.system(made.FERRY).replace('"type"', "type"), "hi", made.reply(), "tools_not_parsed"),
+        (made.system(made.FERRY), "hi", "<tool_call>\nnothing\n</tool_call>", "gold_not_decodable"),
+        (made.system(made.FERRY), "hi", '<tool_call>\n{"name": "x"}\n</tool_call>', "gold_not_decodable"),
+    ],
+)
+def test_a_row_that_cannot_be_read_says_why(system: str, user: str, gold: str, reason: str) -> None:
+    row = rlla.row("rlla__x", "train", system, user, gold)
+    assert isinstance(row, Dropped) and row.reason == reason
+
+
+def test_the_rl_parquet_comes_before_raw_before_sft(tmp_path: Path) -> None:
+    rows = [made.ferry_row(n) for n in range(3)]
+    made.write_json(tmp_path / "rlla_4k_raw/rlla_sft.json", rows)
+    made.write_parquet(tmp_path / "rlla_4k/test.parquet", rows[:1])
+    assert rlla.find_files(tmp_path).form == "sft_json"
+    made.write_json(tmp_path / "rlla_rl.json", rows)
+    assert rlla.find_files(tmp_path).form == "raw_json"
+    made.write_parquet(tmp_path / "rlla_4k/train.parquet", rows)
+    files = rlla.find_files(tmp_path)
+    assert files.form == "rl_parquet"
+    ids = [kept(row).sample.clean_id for row in rlla.read(files)]
+    assert ids == ["rlla__test_0", "rlla__train_0", "rlla__train_1", "rlla__train_2"]
+
+
+def test_a_raw_file_alone_is_split_as_upstream_split_it(tmp_path: Path) -> None:
+    assert len(rlla.raw_test(4_000)) == 80
+    made.write_json(tmp_path / "rlla_rl.json", [made.ferry_row(n) for n in range(100)])
+    splits = [kept(row).split for row in rlla.read(rlla.find_files(tmp_path))]
+    assert splits == ["validation"] * 2 + ["train"] * 98
+
+
+def test_missing_and_broken_files_are_one_line_errors(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--rlla takes"):
+        rlla.find_files(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"no train\.parquet"):
+        rlla.find_files(tmp_path)
+    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1)])
+    with pytest.raises(UserError, match=r"no test\.parquet"):
+        rlla.find_files(tmp_path)
+    (tmp_path / "test.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(UserError, match=r"test\.parquet: not a parquet"):
+        list(rlla.read(rlla.find_files(tmp_path)))
+    (tmp_path / "train.parquet").unlink()
+    (tmp_path / "rlla_sft.json").write_text('[{"instruction": 1}]')
+    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
+    with pytest.raises(UserError, match=r"rlla_sft\.json: not a JSON list"):
+        list(rlla.read(rlla.find_files(tmp_path)))

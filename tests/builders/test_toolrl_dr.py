@@ -1,0 +1,469 @@
+"""The training builder: every row's draw, every config's rows, what is dropped and why."""
+
+import hashlib
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc import parquet, taxonomy
+from robustbench_tc.builders.generators.base import Generator, Refuse, check
+from robustbench_tc.builders.leaks import Leaks
+from robustbench_tc.builders.perturb import Text, TextRequest
+from robustbench_tc.builders.sources.rlla_prompt import gold_calls, parse_system
+from robustbench_tc.builders.toolrl_configs import mixture
+from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
+from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.errors import UserError
+from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
+
+from . import rlla_rows as made
+
+CHECKS = Checks(earns_maximum=earns_maximum)
+STATIC = [t.code for t in taxonomy.types() if t.static]
+MODEL_WRITTEN = [code for code in STATIC if taxonomy.get(code).method == "llm"]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 train rows (48 with a call, 6 of them dialogues, 12 responses) and 5 for validation."""
+    folder = tmp_path_factory.mktemp("rlla")
+    train = [made.ferry_row(n) for n in range(42)] + [made.dialogue_row()] * 6
+    question = made.user("What does the library do on a Sunday afternoon?")
+    train += [
+        (made.system(made.LIBRARY, made.FERRY), question, made.reply(f"{n} o'clock.")) for n in range(12)
+    ]
+    made.write_parquet(folder / "train.parquet", train)
+    made.write_parquet(folder / "test.parquet", [made.ferry_row(1_000 + n) for n in range(5)])
+    return folder
+
+
+class ByRule:
+    """A generator that rewrites by rule; counts what it was asked."""
+
+    label = "by-rule"
+
+    def __init__(self, answer: Callable[[TextRequest], Any] | None = None) -> None:
+        self.asked: list[TextRequest] = []
+        self._answer = answer or self._rewrite
+
+    @staticmethod
+    def _rewrite(request: TextRequest) -> Any:
+        if request.kind != "redundant":
+            return f"Put otherwise: {request.input}"
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "description": "A number."}}}
+        return [
+            {
+                "name": f"{request.tool}_archive".replace(" ", "_"),
+                "description": "Old ones.",
+                "parameters": schema,
+            }
+        ]
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        self.asked += requests
+        out: dict[str, Text | str] = {}
+        for request in requests:
+            answer = self._answer(request)
+            out[request.key] = check(request, answer, refuse) or Text(answer, self.label)
+        return out
+
+    def statistics(self) -> dict[str, Any]:
+        return {"asked": len(self.asked)}
+
+
+def rows(folder: Path, config: str, split: str = "train") -> list[dict[str, Any]]:
+    found = list(parquet.read_rows(parquet.shards(folder / config, split)))
+    return [row | {"extra_info": json.loads(row["extra_info"])} for row in found]
+
+
+def made_from(source: Path, out: Path, **changes: Any) -> TrainingReport:
+    options: dict[str, Any] = {"checks": CHECKS}
+    options |= {name: changes.pop(name) for name in ("checks", "generators") if name in changes}
+    return build(TrainingSpec(rlla=source, **changes), out, **options)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+# --- the real rows ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainingReport]:
+    out = tmp_path_factory.mktemp("real") / "toolrl-dr"
+    return out, made_from(shared / "sources", out)
+
+
+def test_the_real_rows_make_all_four_configs(real: tuple[Path, TrainingReport]) -> None:
+    _, report = real
+    assert report.rows["full"] == {"train": 344, "perturbed": 344, "validation": 79}
+    assert report.rows["mixed"] == {"train": 399, "perturbed": 199, "validation": 79}
+    assert report.rows["paft"] == {"train": 399, "perturbed": 119, "validation": 79}
+    assert report.rows["retry"] == {"train": 399, "perturbed": 0, "validation": 79}
+    assert report.dropped == {"train": {"also_in_validation": 1}, "validation": {"gold_tool_not_listed": 1}}
+    assert report.not_generated == tuple(MODEL_WRITTEN) and len(report.types) == 11
+    assert report.uniform["p"] > 0.01
+
+
+def test_every_real_row_earns_the_maximum_with_its_own_gold(real: tuple[Path, TrainingReport]) -> None:
+    for config in ("full", "mixed", "retry"):
+        for split in ("train", "validation"):
+            for row in rows(real[0], config, split):
+                gold = row["reward_model"]["ground_truth"]
+                best = 4.0 if "<tool_call>" in gold else 1.0
+                assert compute_score(row["data_source"], gold, gold, row["extra_info"])["score"] == best
+
+
+def test_full_has_no_clean_train_row_and_only_clean_validation_rows(
+    real: tuple[Path, TrainingReport],
+) -> None:
+    assert all(row["extra_info"]["type_code"] != "clean" for row in rows(real[0], "full"))
+    assert {row["extra_info"]["type_code"] for row in rows(real[0], "full", "validation")} == {"clean"}
+
+
+def test_a_renamed_gold_tool_is_in_gold_registry_and_history(
+    shared: Path, real: tuple[Path, TrainingReport], tmp_path: Path
+) -> None:
+    clean = {row["extra_info"]["clean_id"]: row for row in rows(real[0], "retry")}
+    made_from(shared / "sources", tmp_path / "ab", configs=("full",), types=("CD_AB", "TD_AB"))
+    seen = in_history = 0
+    for row in rows(tmp_path / "ab", "full"):
+        was = gold_calls(clean[row["extra_info"]["clean_id"]]["reward_model"]["ground_truth"])
+        now = gold_calls(row["reward_model"]["ground_truth"])
+        names = {tool.name for tool in parse_system(row["prompt"][0]["content"]).tools}
+        for old, new in zip(was, now, strict=True):
+            assert old.name != new.name and {old.name, new.name} <= names
+            assert old.parameters == new.parameters
+            transcript = row["prompt"][1]["content"]
+            assert f'{{"name": {json.dumps(old.name)}, ' not in transcript
+            in_history += f'{{"name": {json.dumps(new.name)}, ' in transcript
+            seen += 1
+        assert "history_names_distractor" not in row["extra_info"]["flags"]
+    assert seen > 300 and in_history > 0
+
+
+def test_no_benchmark_query_is_in_the_training_data(shared: Path, real: tuple[Path, TrainingReport]) -> None:
+    from robustbench_tc.builders.perturb import query_text
+    from robustbench_tc.builders.sources import read
+    from robustbench_tc.builders.sources.rlla_prompt import user_turns
+
+    pool = read(shared / "sources", "full").samples
+    leaks = Leaks(query_text(sample) for sample in pool)
+    assert len(leaks) > 2_000
+    assert not any(leaks(user_turns(row["prompt"][1]["content"])) for row in rows(real[0], "retry"))
+
+
+# --- laws ---------------------------------------------------------------------------------------------
+
+
+def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -> None:
+    made_from(source, tmp_path / "here")
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from robustbench_tc.builders.toolrl_dr import TrainingSpec, build\n"
+        "from robustbench_tc.builders.toolrl_versions import Checks\n"
+        "from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum\n"
+        "checks = Checks(earns_maximum=earns_maximum)\n"
+        "build(TrainingSpec(rlla=Path(sys.argv[1])), Path(sys.argv[2]), checks=checks)"
+    )
+    command = [sys.executable, "-c", script, str(source), str(tmp_path / "there")]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "7"})
+    assert hashes(tmp_path / "here") == hashes(tmp_path / "there")
+
+
+def test_another_seed_moves_draws_but_no_clean_row(source: Path, tmp_path: Path) -> None:
+    made_from(source, tmp_path / "a", configs=("full", "retry"))
+    made_from(source, tmp_path / "b", configs=("full", "retry"), seed=1)
+    drawn = [[row["extra_info"]["type_code"] for row in rows(tmp_path / x, "full")] for x in "ab"]
+    prompts = [[row["prompt"] for row in rows(tmp_path / x, "retry")] for x in "ab"]
+    assert drawn[0] != drawn[1] and prompts[0] == prompts[1]
+
+
+def test_rows_do_not_influence_each_other(source: Path, tmp_path: Path) -> None:
+    some = tmp_path / "some"
+    made.write_parquet(some / "train.parquet", [made.ferry_row(n) for n in range(5)])
+    made.write_parquet(some / "test.parquet", [made.ferry_row(1_000)])
+    made_from(source, tmp_path / "all", configs=("full",))
+    made_from(some, tmp_path / "few", configs=("full",))
+    few, every = (
+        [(row["prompt"], row["reward_model"]) for row in rows(tmp_path / x, "full")] for x in ("few", "all")
+    )
+    assert few == every[:5]
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=40),
+    st.fractions(0, 1, max_denominator=20),
+    st.integers(0, 5),
+)
+def test_a_mixture_holds_its_share_exactly(versions: list[int], share: Fraction, seed: int) -> None:
+    times, left_out = mixture(array("B", versions), share, random.Random(seed))
+    copies, clean, perturbed, at = max(*versions, 1), 0, 0, 0
+    for count in versions:
+        clean += times[at]
+        perturbed += sum(times[at + 1 : at + 1 + count])
+        assert all(n <= 1 for n in times[at + 1 : at + 1 + count])
+        at += 1 + count
+    assert perturbed == math.floor(share * (clean + perturbed))
+    assert clean + perturbed + left_out == copies * len(versions)
+    # rows are left out only where the share could not hold with one more of them
+    assert left_out == 0 or perturbed < math.floor(share * (clean + perturbed + 1))
+
+
+def test_chi_square_tails_are_the_tabulated_ones() -> None:
+    for x, dof in ((3.841459, 1), (11.070498, 5), (18.307038, 10), (24.995790, 15)):
+        assert chi_square_tail(x, dof) == pytest.approx(0.05, abs=1e-6)
+    assert uniformity({"CD": 5, "TD": 5}, ("CD", "TD"))["p"] == 1.0
+    assert uniformity({"CD": 60, "TD": 40}, ("CD", "TD"))["statistic"] == pytest.approx(4.0)
+
+
+def test_first_draws_of_many_rows_are_uniform_over_all_sixteen_types(tmp_path: Path) -> None:
+    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(n) for n in range(800)])
+    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    generators: dict[str, Generator] = {code: ByRule() for code in MODEL_WRITTEN}
+    report = made_from(tmp_path, tmp_path / "out", configs=("full",), generators=generators)
+    assert sum(report.drawn.values()) == 800 and set(report.drawn) == set(STATIC)
+    assert report.uniform["dof"] == 15 and report.uniform["p"] > 0.001
+    assert report.rows["full"]["train"] == 800
+
+
+# --- types and texts ----------------------------------------------------------------------------------
+
+
+def test_without_a_generator_eleven_types_remain(source: Path, tmp_path: Path) -> None:
+    report = made_from(source, tmp_path / "out")
+    assert set(report.not_generated) == set(MODEL_WRITTEN)
+    assert report.left_out["full"] == 12
+    assert "Not generated (no generator): realistic_typos" in report.markdown()
+
+
+def test_responses_take_the_five_model_written_types_and_no_other(source: Path, tmp_path: Path) -> None:
+    generators: dict[str, Generator] = {code: ByRule() for code in MODEL_WRITTEN}
+    made_from(source, tmp_path / "out", configs=("full",), generators=generators, copies=16)
+    found = [
+        row for row in rows(tmp_path / "out", "full") if "<response>" in row["reward_model"]["ground_truth"]
+    ]
+    assert {row["extra_info"]["type_code"] for row in found} == set(MODEL_WRITTEN)
+    assert len(found) == 12 * 5
+
+
+def test_only_texts_that_were_drawn_are_asked_for(source: Path, tmp_path: Path) -> None:
+    typos = ByRule()
+    report = made_from(source, tmp_path / "out", configs=("full",), generators={"realistic_typos": typos})
+    tried = report.used["realistic_typos"] + sum(report.refused.get("realistic_typos", {}).values())
+    assert 0 < len(typos.asked) <= tried
+
+
+def test_a_refused_text_means_another_draw(source: Path, tmp_path: Path) -> None:
+    echo: dict[str, Generator] = {"query_paraphrase": ByRule(lambda request: request.input)}
+    report = made_from(
+        source,
+        tmp_path / "out",
+        configs=("full",),
+        generators=echo,
+        types=("query_paraphrase", "same_name_A"),
+    )
+    assert report.used == {"same_name_A": 48}
+    assert set(report.refused["query_paraphrase"]) == {"unchanged"}
+
+
+def test_a_component_can_be_held_out(source: Path, tmp_path: Path) -> None:
+    report = made_from(source, tmp_path / "out", types=("action",))
+    assert {taxonomy.component_of(code) for code in report.used} == {"action"}
+
+
+def test_repeated_rows_are_differently_perturbed(source: Path, tmp_path: Path) -> None:
+    made_from(source, tmp_path / "out", configs=("full", "mixed"), copies=3, types=("action",))
+    by_row: dict[str, list[str]] = {}
+    for row in rows(tmp_path / "out", "full"):
+        by_row.setdefault(row["extra_info"]["clean_id"], []).append(row["extra_info"]["type_code"])
+    assert all(len(codes) == len(set(codes)) == 3 for codes in by_row.values())
+    mixed = [row["extra_info"]["component"] for row in rows(tmp_path / "out", "mixed")]
+    assert (len(mixed), mixed.count("action")) == (180, 90)
+
+
+def test_distractors_of_other_rows_bring_their_parameters_in_upstreams_words(tmp_path: Path) -> None:
+    alone = (made.system(made.NO_ARGUMENTS), made.user("Is the service up right now, please?"))
+    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), (*alone, made.gold(("ping", {})))])
+    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    made_from(tmp_path, tmp_path / "out", configs=("full",), types=("same_name_C",))
+    text = rows(tmp_path / "out", "full")[1]["prompt"][0]["content"]
+    lent = [json.dumps(tool["parameters"]) for tool in (made.FERRY, made.MUSHROOM, made.LIBRARY)]
+    assert any(f"Name: ping\nDescription: \nParameters: {parameters}" in text for parameters in lent)
+
+
+def test_history_follows_the_renamed_tool(source: Path, tmp_path: Path) -> None:
+    made_from(source, tmp_path / "out", configs=("full",), types=("CD_AB",))
+    found = [row for row in rows(tmp_path / "out", "full") if "<obs>" in row["prompt"][1]["content"]]
+    assert len(found) == 6
+    for row in found:
+        assert row["prompt"][1]["content"].count('{"name": "findFerTim", ') == 2
+        assert row["extra_info"]["flags"] == ["history_renamed"]
+        edits = [c for c in json.loads(row["extra_info"]["changes"]) if c["path"] == "/messages/0/content"]
+        assert [edit["after"] for edit in edits] == ['"findFerTim"', '"findFerTim"']
+        offers = row["extra_info"]["offers"]
+        assert len(offers) == 1 and 4 * offers[0]["findFerTim"] <= offers[0]["findFerryTimes"]
+
+
+# --- configs ------------------------------------------------------------------------------------------
+
+
+def test_retry_rows_carry_one_of_the_six_errors_where_they_call(source: Path, tmp_path: Path) -> None:
+    report = made_from(source, tmp_path / "out", configs=("retry",), retry_position=2)
+    found = rows(tmp_path / "out", "retry")
+    errors = [
+        row["extra_info"]["retry"] for row in found if "<tool_call>" in row["reward_model"]["ground_truth"]
+    ]
+    assert all(e["error"] == taxonomy.INJECTED_ERRORS[e["type_code"]] and e["position"] == 2 for e in errors)
+    assert {e["type_code"] for e in errors} == set(taxonomy.INJECTED_ERRORS) == set(report.injected)
+    assert sum(report.injected.values()) == 48
+    assert [row["extra_info"]["retry"] for row in found].count(None) == 12
+
+
+def test_retry_errors_can_be_rarer(source: Path, tmp_path: Path) -> None:
+    assert made_from(source, tmp_path / "none", configs=("retry",), retry_probability=0.0).injected == {}
+    half = made_from(source, tmp_path / "half", configs=("retry",), retry_probability=0.5)
+    assert 8 < sum(half.injected.values()) < 40
+
+
+def test_paft_holds_conversations_that_end_with_the_gold(source: Path, tmp_path: Path) -> None:
+    made_from(source, tmp_path / "out", configs=("paft",), alpha=Fraction(0))
+    found = rows(tmp_path / "out", "paft")
+    assert [m["role"] for m in found[0]["messages"]] == ["system", "user", "assistant"]
+    assert set(found[0]) == {"messages", "extra_info"}
+    assert {row["extra_info"]["type_code"] for row in found} == {"clean"} and len(found) == 60
+
+
+def test_it_loads_by_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    made_from(source, tmp_path / "toolrl-dr")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    loaded = datasets.load_dataset("toolrl-dr", "full", cache_dir=str(tmp_path / "cache"))
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 48, "validation": 5}
+    assert loaded["train"][0]["extra_info"]["index"] == 1
+    assert datasets.get_dataset_config_names("toolrl-dr") == ["full", "mixed", "retry", "paft"]
+
+
+# --- what is dropped ----------------------------------------------------------------------------------
+
+
+def one_train_row(folder: Path, row: made.Row, **checks: Any) -> TrainingReport:
+    made.write_parquet(folder / "train.parquet", [made.ferry_row(1), row])
+    made.write_parquet(folder / "test.parquet", [made.ferry_row(9_000)])
+    judge = Checks(**({"earns_maximum": earns_maximum} | checks))
+    return made_from(folder, folder / "out", configs=("full",), checks=judge)
+
+
+def test_a_row_of_both_splits_stays_in_validation(tmp_path: Path) -> None:
+    report = one_train_row(tmp_path, made.ferry_row(9_000))
+    assert report.dropped["train"] == {"also_in_validation": 1}
+    assert report.dropped_rows == (("rlla__train_1", "also_in_validation"),)
+
+
+def test_a_gold_below_the_maximum_is_dropped(tmp_path: Path) -> None:
+    system, user, gold = made.ferry_row(2)
+    report = one_train_row(tmp_path, (system, user, gold + " trailing words"))
+    assert report.dropped["train"] == {"gold_below_maximum": 1}
+
+
+def test_a_benchmark_query_is_dropped_even_when_hidden_in_other_words(tmp_path: Path) -> None:
+    query = "Please tell me when the very next boat leaves harbour two tomorrow morning"
+    system, _, gold = made.ferry_row(2)
+    row = (system, made.user(f"Hello there. {query}, and be quick about it!"), gold)
+    report = one_train_row(tmp_path, row, leaks=Leaks([query]))
+    assert report.dropped["train"] == {"benchmark_query": 1}
+
+
+def test_a_long_prompt_is_dropped_where_a_tokenizer_is_given(tmp_path: Path) -> None:
+    system, user, gold = made.ferry_row(2)
+    row = (system, user.replace("boat", "boat " * 300), gold)
+
+    def words(turns: list[dict[str, str]]) -> int:
+        return sum(len(turn["content"].split()) for turn in turns)
+
+    report = one_train_row(tmp_path, row, tokens=words, max_tokens=250)
+    assert report.dropped["train"] == {"prompt_too_long": 1}
+    assert report.prompt_length["unit"] == "tokens" and report.prompt_length["quantiles"]["max"] <= 250
+
+
+def test_undeclared_gold_parameters_and_unlisted_gold_tools_stay_and_are_counted(tmp_path: Path) -> None:
+    gold = made.gold(("findFerryTimes", {"harbour": "Turku", "class": "first"}), ("sail", {}))
+    report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku in style."), gold))
+    assert report.kept == {"gold_parameter_not_declared": 1, "gold_tool_not_listed": 1, "no_type_fits": 1}
+
+
+def test_leaks_know_short_and_half_shared_queries() -> None:
+    leaks = Leaks(["What day is it?", "one two three four five six seven eight nine ten"])
+    assert leaks(["Thanks.", "what DAY is it"])
+    assert leaks(["so, one two three four five six seven eight nine. Right?"])
+    assert not leaks(["what day is it today", "one two three four five six seven"])
+    assert not Leaks([])(["anything"])
+
+
+# --- errors -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"types": ("transient_timeout",)}, "transient_timeout happens at run time"),
+        ({"types": ("transition",)}, "transition happens at run time"),
+        ({"types": ("CDD",)}, "did you mean CD"),
+        ({"configs": ("fulll",)}, "did you mean full"),
+        ({"ratio": Fraction(3, 2)}, "--ratio 3/2 is no share"),
+        ({"copies": 17}, "--repeat 17"),
+        ({"retry_probability": 2.0}, "--retry-probability"),
+        ({"retry_position": 0}, "--retry-position 0"),
+    ],
+)
+def test_bad_wishes_are_one_line_and_leave_nothing(
+    source: Path, tmp_path: Path, changes: Mapping[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        made_from(source, tmp_path / "out", **changes)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_without_a_usable_row_is_an_error(tmp_path: Path) -> None:
+    made.write_parquet(tmp_path / "train.parquet", [("no tools", "hi", made.reply())])
+    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
+    with pytest.raises(UserError, match=r"no row can serve \(tools_not_parsed 1\)"):
+        made_from(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_verdict_against_a_renamed_gold_ends_the_build(source: Path, tmp_path: Path) -> None:
+    seen: set[str] = set()
+
+    def strict(gold: str) -> bool:
+        seen.add(gold)
+        return "findFerTim" not in gold
+
+    with pytest.raises(UserError, match="renamed gold"):
+        made_from(source, tmp_path / "out", types=("CD_AB",), checks=Checks(earns_maximum=strict))
+    assert any("findFerryTimes" in gold for gold in seen)
+
+
+def test_the_report_says_how_its_steps_differ_from_the_papers() -> None:
+    counts: dict[str, Any] = dict.fromkeys(TrainingReport.__struct_fields__)
+    rows_of: Iterable[tuple[str, int]] = (("full", 3_905), ("mixed", 4_000))
+    counts["rows"] = {c: {"train": n, "perturbed": 0, "validation": 79} for c, n in rows_of}
+    report = TrainingReport(**counts)
+    assert (report.steps("full"), report.steps("mixed")) == (183, 186)

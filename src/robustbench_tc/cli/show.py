@@ -11,7 +11,7 @@ from rich.text import Text
 
 from .. import taxonomy
 from ..errors import UserError, unknown
-from ..schema import SOURCES, Sample
+from ..schema import SOURCES, Json, Sample, Tool, dumps
 from . import _console
 
 app = typer.Typer(no_args_is_help=True, help="List what exists.")
@@ -109,10 +109,9 @@ def _print_clean(row: Sample) -> None:
         echo(Text(f"{message.role}: ", style="cyan") + Text(message.content))
     for index, tool in enumerate(row.tools):
         mark = "*" if index == row.gold_tool_index else " "
-        parameters = ", ".join(name + ("" if name in tool.required else "?") for name in tool.properties)
-        echo(Text(f"{mark} {tool.name}({parameters})", style="green") + Text(f"  {tool.description}"))
+        echo(Text(f"{mark} {_signature(tool)}", style="green") + Text(f"  {tool.description}"))
     for answer in row.golden_answers:
-        calls = "; ".join(f"{c.name} {msgspec.json.encode(c.parameters).decode()}" for c in answer)
+        calls = "; ".join(f"{c.name} {dumps(c.parameters)}" for c in answer)
         echo(Text("gold: ", style="cyan") + Text(calls))
 
 
@@ -130,9 +129,25 @@ def _print_changes(row: Sample) -> None:
             echo(Text(where, style="cyan"))
             for sign, value, style in (("-", change.before, "red"), ("+", change.after, "green")):
                 if value is not None:
-                    echo(Text(f"  {sign} {msgspec.json.encode(value).decode()}", style=style))
+                    echo(Text(f"  {sign} {_readable(value)}", style=style))
     for flag in row.flags:
         echo(Text(f"flag: {flag}", style="yellow"))
+
+
+def _readable(value: Json) -> str:
+    """A tool as its signature and description, names as a list, anything else as JSON."""
+    if isinstance(value, dict) and {"name", "parameters"} <= value.keys():
+        tool = msgspec.convert(value, Tool)
+        return f"{_signature(tool)}  {tool.description}"
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return dumps(value)
+
+
+def _signature(tool: Tool) -> str:
+    """`name(required, optional?)`."""
+    names = (name + ("" if name in tool.required else "?") for name in tool.properties)
+    return f"{tool.name}({', '.join(names)})"
 
 
 def _inline_diff(before: str, after: str) -> Text:

@@ -1,0 +1,54 @@
+-- Δ and Δ matched side by side. Δ sets a type against clean over all samples, as the paper does; Δ matched sets
+-- every perturbed answer against the clean answer to the same sample. Both are positive when worse.
+with matched as (
+    select
+        run,
+        component,
+        type_code,
+        avg(clean_correct::int - perturbed_correct::int) as delta_matched,
+        count(*) as pairs
+    from int_pairs
+    where core
+    group by grouping sets ((run, component, type_code), (run, component), (run))
+),
+
+clean as (
+    select run, accuracy from int_components where component = 'clean'
+),
+
+cells as (
+    select dataset_version, run, model, component, type_code, n, accuracy, type_order
+    from int_cells
+    where core and type_code <> 'clean'
+    union all
+    select dataset_version, run, model, component, null, n, accuracy, null
+    from int_components
+    where component <> 'clean'
+),
+
+final as (
+    select
+        cells.dataset_version,
+        cells.run,
+        cells.model,
+        cells.component,
+        cells.type_code,
+        cells.n,
+        clean.accuracy as clean_accuracy,
+        cells.accuracy,
+        clean.accuracy - cells.accuracy as delta,
+        case when cells.accuracy is not null and clean.accuracy is not null then matched.delta_matched end
+            as delta_matched,
+        matched.pairs,
+        cells.type_order
+    from cells
+    left join clean on cells.run = clean.run
+    left join matched
+        on cells.run = matched.run
+        and nullif(cells.component, 'perturbed') is not distinct from matched.component
+        and cells.type_code is not distinct from matched.type_code
+)
+
+select * exclude (type_order)
+from final
+order by dataset_version, run, type_order nulls first, component;

@@ -1,0 +1,40 @@
+-- The share of a baseline's Δ that a model closes, per component: (Δ baseline - Δ model) / Δ baseline. The
+-- baseline is a model or run of the same dataset version; null where the baseline has no gap to close.
+with deltas as (
+    select
+        parts.dataset_version,
+        parts.run,
+        parts.model,
+        parts.component,
+        clean.accuracy - parts.accuracy as delta
+    from int_components as parts
+    inner join int_components as clean on parts.run = clean.run and clean.component = 'clean'
+    where parts.component not in ('clean', 'perturbed')
+),
+
+baseline as (
+    select *
+    from deltas
+    where coalesce(getvariable('baseline'), 'ToolRL-Qwen2.5-3B') in (model, run)
+),
+
+final as (
+    select
+        deltas.dataset_version,
+        baseline.run as baseline,
+        deltas.run,
+        deltas.model,
+        deltas.component,
+        baseline.delta as baseline_delta,
+        deltas.delta,
+        case when baseline.delta > 0 then (baseline.delta - deltas.delta) / baseline.delta end as closed
+    from deltas
+    inner join baseline
+        on deltas.dataset_version = baseline.dataset_version
+        and deltas.component = baseline.component
+        and deltas.run <> baseline.run
+)
+
+select *
+from final
+order by dataset_version, baseline, run, component;

@@ -1,0 +1,15 @@
+-- Stands in for stg_release while no release is given.
+create or replace view stg_release as
+select
+    cast(null as varchar) as id,
+    cast(null as varchar) as clean_id,
+    cast(null as varchar) as type_code,
+    cast(null as varchar) as source,
+    cast(null as varchar) as category,
+    cast(null as struct(role varchar, content varchar)[]) as messages,
+    cast(null as varchar) as tools,
+    cast(null as varchar) as golden_answers,
+    cast(null as varchar) as changes,
+    cast(null as varchar) as generator,
+    cast(null as varchar[]) as flags
+where false;

@@ -1,0 +1,168 @@
+"""One question, one connection: the staging views over what was given, then a mart or a file of your own."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from robustbench_tc.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+FOLDER = files("robustbench_tc.sql")
+
+
+class Mart(msgspec.Struct, frozen=True):
+    """What `marts.yml` says of one mart."""
+
+    description: str
+    needs: Literal["cells", "runs"]
+    """cells: counts per type are enough, so the paper's serve too. runs: every prediction."""
+    columns: dict[str, str]
+    """Name → meaning, in the order of the result."""
+    parameters: dict[str, str] = {}
+
+
+@cache
+def marts() -> dict[str, Mart]:
+    """The marts by name."""
+    import yaml
+
+    text = FOLDER.joinpath("marts.yml").read_text(encoding="utf-8")
+    return msgspec.convert(yaml.safe_load(text), dict[str, Mart])
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the views are laid over. Folders may be local or `hf://…`."""
+
+    runs: Sequence[str] = ()
+    release: str | None = None
+    paper: Path | None = None
+    """The paper's cells.csv; None leaves the paper out."""
+    subset: Literal["all", "paper"] = "all"
+    allow_missing: bool = False
+    parameters: Mapping[str, str] = {}
+
+
+def query(name: str, inputs: Inputs) -> "pa.Table":
+    """The rows of a mart, or of a .sql file of your own over the same views. Raises UserError."""
+    import duckdb
+
+    sql = _text_of(name, inputs)
+    with connect(inputs) as connection:
+        try:
+            relation = connection.sql(sql)
+            if relation is not None:
+                table: pa.Table = relation.to_arrow_table()
+                return table
+        except duckdb.Error as error:
+            raise UserError(f"{name}: {_first_line(error)}") from None
+    raise UserError(f"{name} gives no rows: its last statement has to be a select")
+
+
+@contextmanager
+def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """A connection of its own with every staging and intermediate view. Raises UserError.
+
+    Never shared: DuckDB refuses a connection that is in use by another request. `check` looks for rows that
+    were answered twice.
+    """
+    import duckdb
+
+    runs = [_folder(run, "scores.parquet", "run `rbtc score` on it first") for run in inputs.runs]
+    release = None
+    if inputs.release is not None:
+        release = _folder(inputs.release, "clean", "name a folder that `rbtc build` made")
+    with duckdb.connect() as connection:
+        variables: dict[str, Any] = {
+            **inputs.parameters,
+            "taxonomy": str(files("robustbench_tc").joinpath("data/taxonomy.json")),
+            "paper": str(inputs.paper),
+            "runs": runs,
+            "release": release,
+            "subset": inputs.subset,
+            "allow_missing": inputs.allow_missing,
+        }
+        for variable, value in variables.items():
+            connection.execute(f"set variable {variable} = ?", [value])
+        try:
+            for view in _views(inputs):
+                connection.execute(FOLDER.joinpath(f"{view}.sql").read_text(encoding="utf-8"))
+            if check:
+                for run in runs:
+                    _refuse_duplicates(connection, run)
+        except duckdb.Error as error:
+            raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
+        yield connection
+
+
+def _views(inputs: Inputs) -> list[str]:
+    return [
+        "stg_types",
+        "no_paper" if inputs.paper is None else "stg_paper_cells",
+        *(["stg_runs", "stg_predictions"] if inputs.runs else ["no_runs"]),
+        "no_release" if inputs.release is None else "stg_release",
+        "int_cells",
+        "int_components",
+        "int_pairs",
+    ]
+
+
+def _text_of(name: str, inputs: Inputs) -> str:
+    if name.endswith(".sql"):
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"no SQL file at {name}")
+        return path.read_text(encoding="utf-8")
+    if name not in marts():
+        raise unknown("mart", name, marts())
+    mart = marts()[name]
+    if mart.needs == "runs" and not inputs.runs:
+        raise UserError(
+            f"{name} looks at single predictions: name a run with --run (the paper printed counts)"
+        )
+    for parameter in inputs.parameters:
+        if parameter not in mart.parameters:
+            if not mart.parameters:
+                raise UserError(f"{name} takes no parameters, so no {parameter!r}")
+            raise unknown(f"parameter of {name}", parameter, mart.parameters)
+    return FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _folder(path: str, inside: str, mend: str) -> str:
+    """The folder without a slash at its end; a local one is looked at, a remote one is not."""
+    folder = path.rstrip("/") or "/"
+    if not re.match(r"[a-z0-9]+://", folder) and not (Path(folder) / inside).exists():
+        raise UserError(f"{path} has no {inside}: {mend}")
+    return folder
+
+
+def _refuse_duplicates(connection: "duckdb.DuckDBPyConnection", run: str) -> None:
+    """A row answered twice would be averaged over. One run at a time, hashes first: bounded memory."""
+    scores = f"{run}/scores.parquet"
+    spare = connection.execute(
+        "select count(*) - count(distinct hash(id, repeat)) from read_parquet(?)", [scores]
+    ).fetchall()
+    if spare == [(0,)]:
+        return
+    found = connection.execute(
+        "select id, repeat, count(*) from read_parquet(?) "
+        "group by id, repeat having count(*) > 1 order by id limit 1",
+        [scores],
+    ).fetchall()
+    for row, repeat, times in found:
+        raise UserError(
+            f"{run} holds predictions more than once, the first {row!r} repeat {repeat} "
+            f"{times} times: score the run again or remove the copies"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,17 @@
+-- For the duckdb shell, from the repository's root:
+--
+--     duckdb -init sql/setup.sql
+--     .read sql/table2.sql                          -- the paper's counts
+--     set variable runs = ['runs/qwen3-8b-fc'];     -- folders that `rbtc score` has finished
+--     .read sql/with_runs.sql
+--     .read sql/flips.sql
+--     set variable release = 'robustbench-tc';
+--     .read sql/stg_release.sql
+--     .read sql/hardest.sql
+.read sql/stg_types.sql
+.read sql/stg_paper_cells.sql
+.read sql/no_runs.sql
+.read sql/no_release.sql
+.read sql/int_cells.sql
+.read sql/int_components.sql
+.read sql/int_pairs.sql

@@ -1,0 +1,53 @@
+-- Every prediction with its verdict, of the run folders in the variable `runs`. A request_error is no answer:
+-- its verdict is null, whatever the file says.
+create or replace view stg_predictions as
+with scored as (
+    select *
+    from read_parquet(
+        list_transform(getvariable('runs'), lambda folder: folder || '/scores.parquet'),
+        filename = true,
+        union_by_name = true
+    )
+),
+
+final as (
+    select
+        left(filename, length(filename) - length('/scores.parquet')) as run,
+        model,
+        mode,
+        id,
+        clean_id,
+        type_code,
+        source,
+        category,
+        repeat,
+        sample_hash,
+        status,
+        raw_output,
+        injected,
+        first_output,
+        first_tool_calls,
+        finish_reason,
+        prompt_tokens,
+        completion_tokens,
+        latency_s,
+        retries,
+        calls,
+        variant,
+        case when status <> 'request_error' then score end as score,
+        case when status <> 'request_error' then correct end as correct,
+        reason,
+        error_mode
+    from scored
+    -- `--subset paper`: the rows whose kind the paper's release has
+    where coalesce(getvariable('subset'), 'all') <> 'paper'
+        or not (
+            (type_code like 'same\_name\_%' escape '\' and source = 'bfcl_v3')
+            or (
+                type_code in ('CD', 'TD', 'CD_NT', 'TD_NT')
+                and (source = 'bfcl_v3' or starts_with(clean_id, 'apibank__level3_'))
+            )
+        )
+)
+
+select * from final;

@@ -1,0 +1,61 @@
+-- Table 2: clean, perturbed and the four Δ (clean minus component, positive is worse), and retention.
+with values_by_component as (
+    select
+        dataset_version,
+        run,
+        model,
+        mode,
+        max(n) filter (where component = 'clean') as n_clean,
+        max(n) filter (where component = 'perturbed') as n_perturbed,
+        max(accuracy) filter (where component = 'clean') as clean,
+        max(accuracy) filter (where component = 'perturbed') as perturbed,
+        max(accuracy) filter (where component = 'observation') as observation,
+        max(accuracy) filter (where component = 'action') as action,
+        max(accuracy) filter (where component = 'reward') as reward,
+        max(accuracy) filter (where component = 'transition') as transition,
+        sum(missing) filter (where component in ('clean', 'perturbed'))::bigint as missing,
+        sum(types_missing) filter (where component in ('clean', 'perturbed'))::bigint as types_missing
+    from int_components
+    group by dataset_version, run, model, mode
+),
+
+promised as (
+    select stg_runs.run, stg_runs.expected - count(*) as unasked
+    from stg_runs
+    inner join stg_predictions on stg_runs.run = stg_predictions.run
+    where coalesce(getvariable('subset'), 'all') <> 'paper'
+    group by stg_runs.run, stg_runs.expected
+),
+
+final as (
+    select
+        found.dataset_version,
+        found.run,
+        found.model,
+        found.mode,
+        found.n_clean,
+        found.n_perturbed,
+        found.clean,
+        found.perturbed,
+        found.clean - found.observation as delta_observation,
+        found.clean - found.action as delta_action,
+        found.clean - found.reward as delta_reward,
+        found.clean - found.transition as delta_transition,
+        -- 1 - mean(Δ observation, Δ action, Δ reward) / clean
+        (found.observation + found.action + found.reward) / 3 / nullif(found.clean, 0) as retention,
+        nullif(
+            concat_ws(
+                '; ',
+                case when found.types_missing > 0 then found.types_missing || ' types have no rows' end,
+                case when found.missing > 0 then found.missing || ' rows have no verdict' end,
+                case when promised.unasked > 0 then promised.unasked || ' predictions were never made' end
+            ),
+            ''
+        ) as gaps
+    from values_by_component as found
+    left join promised on found.run = promised.run
+)
+
+select *
+from final
+order by dataset_version, run;

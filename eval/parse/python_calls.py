@@ -135,7 +135,7 @@ def _in_prose(body: str, reading: Reading, *, colons: bool) -> list[Call]:
                 break
             position = match.end()
             continue
-        if end - match.start() < len(body):  # the whole text has been tried
+        if end - match.start() < len(body) and not _is_a_value(body, match.start(), reading):
             source = body[match.start() : end]
             here = [] if colons else _calls(source, reading, {}, prose=True)
             if not here and (new := _renamed(source, reading, colons=colons)):
@@ -143,6 +143,15 @@ def _in_prose(body: str, reading: Reading, *, colons: bool) -> list[Call]:
             calls += here
         position = end
     return calls
+
+
+def _is_a_value(body: str, start: int, reading: Reading) -> bool:
+    """Whether the list that opens at `start` is an argument or an entry, so that its calls are values."""
+    before = body[max(0, start - 64) : start].rstrip()[-1:]
+    if before == ":":  # in a dictionary, or behind "my call:"
+        reading.spend(50)
+        return body.count("{", 0, start) > body.count("}", 0, start)
+    return before != "" and before in "=(,{"
 
 
 def _calls(source: str, reading: Reading, keys: dict[str, str], *, prose: bool = False) -> list[Call]:

@@ -88,7 +88,9 @@ def value(node: ast.expr, depth: int = 0) -> Json:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [value(item, depth + 1) for item in items]
         case ast.Dict(keys=keys, values=values):
-            return {_key(key, depth): value(item, depth + 1) for key, item in zip(keys, values, strict=True)}
+            # Equal keys (1 and True) are one before they become text.
+            raw = {_key(key, depth): value(item, depth + 1) for key, item in zip(keys, values, strict=True)}
+            return {_key_text(key): item for key, item in raw.items()}
         case ast.UnaryOp(op=op, operand=operand):
             return _unary(op, operand, depth)
         case ast.BinOp():
@@ -170,18 +172,23 @@ def _constant(found: Any) -> Json:
     raise Refused  # bytes, complex
 
 
-def _key(node: ast.expr | None, depth: int) -> str:
-    """A dictionary key as JSON spells it: numbers, booleans and null as their text."""
+def _key(node: ast.expr | None, depth: int) -> Json:
+    """A dictionary key: text, number, boolean or None."""
     if node is None:  # {**expansion}
         raise Refused
     key = value(node, depth + 1)
-    if isinstance(key, str):
-        return key
     if isinstance(key, list | dict):
         raise Refused
-    if key is None or isinstance(key, bool):
-        return {None: "null", True: "true", False: "false"}[key]
-    return repr(key)
+    return key
+
+
+def _key_text(key: Json) -> str:
+    """A key as JSON spells it."""
+    if key is None:
+        return "null"
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
 
 
 def _unary(op: ast.unaryop, operand: ast.expr, depth: int) -> Json:
@@ -191,7 +198,10 @@ def _unary(op: ast.unaryop, operand: ast.expr, depth: int) -> Json:
         raise Refused
     if isinstance(op, ast.Invert):
         raise Refused
-    number = _number(operand, depth + 1)
+    if isinstance(operand, ast.Constant) and isinstance(operand.value, bool):
+        number: int | float = int(operand.value)
+    else:
+        number = _number(operand, depth + 1)
     return -number if isinstance(op, ast.USub) else number
 
 

@@ -1,0 +1,109 @@
+"""API-Bank's vectors: ToolRL's judge, and the original one as background."""
+
+from collections.abc import Sequence
+
+from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.values import decoded, is_number
+from robustbench_tc.json_schema import type_schema
+from robustbench_tc.schema import Call, GoldenAnswer, Json, Tool
+
+from .rows import AGREED, UNLISTED, Row, calls_of
+
+_TOLERANT = {
+    "str_upper",
+    "str_lower",
+    "str_title",
+    "str_leading_space",
+    "str_trailing_space",
+    "numeric_str_to_num",
+}
+
+
+def check_apibank_toolrl(row: Row) -> str:
+    golden = _golden_list(row["ground_truth"])
+    tools = [_apibank_tool(tool) for tool in row["tools"]]
+    ours = score(
+        calls_of(row["prediction"]),
+        source="apibank",
+        category="",
+        golden_answers=(_lifted(golden),),
+        tools=tools,
+    ).correct
+    upstream = row["upstream_valid"]
+    mutation = row["mutation"]
+    if ours == upstream:
+        return AGREED
+    if not ours:
+        if mutation in ("duplicate_call", "right_then_wrong", "wrong_then_right"):
+            return "exact_calls"
+        if mutation in ("parameters_only_object", "json_string_call", "name_only_object"):
+            return "malformed_item"
+        return UNLISTED
+    if any(isinstance(value, str) and isinstance(decoded(value), list) for value in _golden_values(golden)):
+        return "python_list"
+    if mutation in _TOLERANT and not _lost_leading_zeros(row["prediction"], golden):
+        return "tolerant_text"
+    if mutation in ("numeric_str_dot0", "numeric_str_leading_zero"):
+        return "declared_number" if _differs_in_numbers_only(row["prediction"], golden, tools) else UNLISTED
+    return UNLISTED
+
+
+def check_apibank_damo(row: Row) -> str:
+    truth = row["ground_truth"]
+    golden = [{"name": truth["api_name"], "parameters": truth["param_dict"]}]
+    ours = score(
+        calls_of(row["prediction"]),
+        source="apibank",
+        category="",
+        golden_answers=(_lifted(golden),),
+        tools=[_apibank_tool(tool) for tool in row["tools"]],
+    ).correct
+    return AGREED if ours == row["upstream_valid"] else "background"
+
+
+def _golden_list(found: Json) -> list[Row]:
+    return [found] if isinstance(found, dict) else list(found)
+
+
+def _golden_values(golden: Sequence[Row]) -> list[Json]:
+    return [value for call in golden for value in call["parameters"].values()]
+
+
+def _lifted(golden: Sequence[Row]) -> GoldenAnswer:
+    return tuple(
+        Call(call["name"], {key: [value] for key, value in call["parameters"].items()}) for call in golden
+    )
+
+
+def _apibank_tool(found: Json) -> Tool:
+    if isinstance(found, str):
+        return Tool(found, "", {})
+    properties = {
+        key: type_schema(str(spec.get("type", ""))) for key, spec in (found.get("parameters") or {}).items()
+    }
+    return Tool(found["name"], found.get("description") or "", {"type": "object", "properties": properties})
+
+
+def _differs_in_numbers_only(prediction: Json, golden: Sequence[Row], tools: Sequence[Tool]) -> bool:
+    """Whether every parameter whose value is not the golden one is declared as a number."""
+    declared = {(tool.name, key): schema for tool in tools for key, schema in tool.properties.items()}
+    return all(
+        declared.get((call["name"], key), {}).get("type") in ("integer", "number")
+        for item, call in zip(calls_of(prediction), golden, strict=False)
+        for key, value in call["parameters"].items()
+        if item.parameters.get(key) != value
+    )
+
+
+def _lost_leading_zeros(prediction: Json, golden: Sequence[Row]) -> bool:
+    """Whether a golden text with zeros in front became a number."""
+    found = calls_of(prediction)
+    predicted = found[0].parameters if found else {}
+    return any(
+        isinstance(value, str)
+        and is_number(predicted.get(key))
+        and value.strip().lstrip("+-")[:2].startswith("0")
+        and value.strip().lstrip("+-")[1:2].isdigit()
+        for call in golden
+        for key, value in call["parameters"].items()
+    )

@@ -1,0 +1,235 @@
+"""BFCL's vectors: the checker of Python calls, and the decoder of raw text."""
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.parse.python_values import tree
+from robustbench_tc.eval.parse.reading import MAX_BITS, Reading
+from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.values import is_number, json_equal
+from robustbench_tc.json_schema import normalise
+from robustbench_tc.schema import Call, Json, Tool
+
+from .rows import AGREED, UNLISTED, Row, as_pairs, calls_of
+
+
+def check_bfcl(row: Row) -> str:
+    dots = row.get("underscore_to_dot")
+
+    def named(name: str) -> str:
+        return name.replace(".", "_") if dots else name
+
+    tools = [
+        Tool(named(tool["name"]), tool.get("description") or "", normalise(tool["parameters"]))
+        for tool in row["tools"]
+    ]
+    golden = tuple(Call(named(name), values) for item in row["ground_truth"] for name, values in item.items())
+    ours = score(
+        calls_of(row["prediction"]),
+        source="bfcl_v3",
+        category=row["category"],
+        golden_answers=(golden,),
+        tools=tools,
+    ).correct
+    if ours == row["upstream_valid"]:
+        return AGREED
+    return "upstream_crash" if row.get("upstream_exception") else UNLISTED
+
+
+def check_bfcl_decoder(row: Row) -> str:
+    text = row["raw_output"]
+    ours = as_pairs(parse(text, source="bfcl_v3").calls)
+    if row["upstream_error"] is not None:
+        return AGREED if not ours else "tolerant"
+    upstream = row["upstream_decoded"]
+    written = row.get("upstream_decoded_repr") or ""
+    if upstream is None:
+        upstream = _from_repr(written)
+    if upstream == [] or row["upstream_format_ok"] is False:
+        return AGREED if not ours else "tolerant"
+    if upstream is not None and json_equal(ours, upstream):
+        return AGREED
+    node = _as_upstream_reads(text, wrapped=row["entry_point"] == "prompting_wrapper")
+    if node is None:
+        return UNLISTED
+    refused = next(_refusals(node), None)
+    if not ours:
+        return refused or ("arithmetic" if _has_large_power(node) else UNLISTED)
+    if refused:
+        return UNLISTED
+    found: set[str] = set()
+    if _equal_but(ours, upstream, _Allowances.of(node), found) and found:
+        return min(found)
+    return UNLISTED
+
+
+def _as_upstream_reads(text: str, *, wrapped: bool) -> ast.expr | None:
+    """The expression that upstream reads in a text, missing brackets added where its wrapper does that."""
+    body = text
+    if wrapped:
+        body = body.strip("`\n ")
+        body = body if body.startswith("[") else "[" + body
+        body = body if body.endswith("]") else body + "]"
+    return tree(body.strip("'").strip(), Reading("", ()))
+
+
+def _read_nodes(root: ast.expr) -> Iterator[ast.AST]:
+    """The nodes whose values count: no positional arguments, nothing inside what becomes source text."""
+    left: list[ast.AST] = [root]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, ast.Call):
+            left += node.keywords
+        elif not isinstance(node, ast.Subscript):
+            left += ast.iter_child_nodes(node)
+
+
+def _refusals(root: ast.expr) -> Iterator[str]:
+    """The classes that say "no call" and occur in an expression."""
+    for node in _read_nodes(root):
+        match node:
+            case ast.UnaryOp(op=ast.Invert()):
+                yield "unary"
+            case ast.UnaryOp(op=ast.Not(), operand=operand) if not _is_bool(operand):
+                yield "unary"
+            case ast.BinOp() if not _folds(node):
+                yield "arithmetic"
+            case ast.Constant(value=bytes() | complex()):
+                yield "nonliteral"
+            case ast.Constant(value=float(number)) if not math.isfinite(number):
+                yield "nonliteral"
+            case ast.keyword(arg=None):
+                yield "expansion"
+            case ast.Dict(keys=keys) if None in keys:
+                yield "expansion"
+            case ast.Call(func=ast.Call() | ast.Subscript()):
+                yield "empty_name"
+
+
+def _is_bool(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+
+
+def _folds(node: ast.expr) -> bool:
+    """Whether section 9.1 has an expression folded: number literals, or + between string literals."""
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and _is_text(node.left)
+        and _is_text(node.right)
+    ):
+        return True
+    return _is_arithmetic(node)
+
+
+def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add) and _is_text(node.left) and _is_text(node.right)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant(value=int()):
+            return True
+        case ast.Constant(value=float(number)):
+            return math.isfinite(number)
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
+            return _is_arithmetic(operand)
+        case ast.BinOp(
+            op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.FloorDiv() | ast.Mod() | ast.Pow(),
+            left=left,
+            right=right,
+        ):
+            return _is_arithmetic(left) and _is_arithmetic(right)
+    return False
+
+
+def _has_large_power(root: ast.expr) -> bool:
+    """Whether arithmetic occurs that may be too large to fold: the limits are ours to set."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in _read_nodes(root))
+
+
+class _Allowances(msgspec.Struct):
+    """How often an expression holds what upstream reads otherwise than section 9 says."""
+
+    words: Counter[str]
+    """true, false and null as bare words."""
+    pluses: int
+    """Unary plus."""
+    nots: int
+    """`not` on True or False."""
+
+    @classmethod
+    def of(cls, root: ast.expr) -> "_Allowances":
+        words: Counter[str] = Counter()
+        pluses = nots = 0
+        for node in _read_nodes(root):
+            if isinstance(node, ast.Name) and node.id in ("true", "false", "null"):
+                words[node.id] += 1
+            elif isinstance(node, ast.UnaryOp):
+                pluses += isinstance(node.op, ast.UAdd)
+                nots += isinstance(node.op, ast.Not)
+        return cls(words, pluses, nots)
+
+
+def _equal_but(ours: Json, upstream: Json, allowed: _Allowances, found: set[str]) -> bool:
+    """Equality but for the leaves that the allowances explain, whose classes go into `found`."""
+    if isinstance(ours, list) and isinstance(upstream, list):
+        return len(ours) == len(upstream) and all(
+            _equal_but(left, right, allowed, found) for left, right in zip(ours, upstream, strict=True)
+        )
+    if isinstance(ours, dict) and isinstance(upstream, dict):
+        return ours.keys() == upstream.keys() and all(
+            _equal_but(ours[key], upstream[key], allowed, found) for key in ours
+        )
+    if json_equal(ours, upstream):
+        return True
+    if isinstance(upstream, str) and upstream in ("true", "false", "null"):
+        literal = {"true": True, "false": False, "null": None}[upstream]
+        allowed.words[upstream] -= 1
+        found.add("json_literal")
+        return ours is literal and allowed.words[upstream] >= 0
+    if is_number(upstream) and is_number(ours) and ours == -upstream:
+        allowed.pluses -= 1
+        found.add("unary")
+        return allowed.pluses >= 0
+    if is_number(upstream) and isinstance(ours, bool) and upstream == -(not ours):
+        allowed.nots -= 1
+        found.add("unary")
+        return allowed.nots >= 0
+    return False
+
+
+def _from_repr(text: str) -> Json:
+    """A Python `repr` as JSON: tuples as lists, keys as text; None where JSON cannot hold it."""
+    node = tree(text, Reading("", ()))
+    try:
+        return None if node is None else _plain(ast.literal_eval(node))
+    except (ValueError, TypeError):
+        return None
+
+
+def _plain(value: Any) -> Json:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else repr(key): _plain(item) for key, item in value.items()}
+    if (
+        value is None
+        or isinstance(value, str | bool | int)
+        or (isinstance(value, float) and math.isfinite(value))
+    ):
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise ValueError("integer too long")
+        return value
+    raise ValueError("not JSON")

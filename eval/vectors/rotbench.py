@@ -1,0 +1,78 @@
+"""RoTBench's vectors: the raw text is parsed, the call scored."""
+
+from collections.abc import Sequence
+
+from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.values import is_number, json_equal
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, GoldenAnswer, Tool
+
+from .rows import AGREED, UNLISTED, Row, calls_of
+
+_SPACING = {
+    "no_space_after_colon",
+    "name_trailing_space",
+    "space_before_newline",
+    "double_newline",
+    "one_line",
+    "trailing_text",
+}
+
+
+def check_rotbench(row: Row) -> str:
+    golden = tuple(_rotbench_answer(text) for text in row["ground_truth"])
+    tools = [Tool(tool["name"], tool.get("description") or "", tool["parameters"]) for tool in row["tools"]]
+
+    def verdict(calls: Sequence[Call]) -> bool:
+        return score(calls, source="rotbench", category="", golden_answers=golden, tools=tools).correct
+
+    calls = parse(row["raw_output"], source="rotbench", tools=tools).calls
+    ours = verdict(calls)
+    mutation = row["mutation"]
+    if ours == row["upstream_valid"]:
+        return AGREED
+    if mutation == "two_actions":
+        return "several_actions" if not ours else UNLISTED
+    # The row's own reading of the text says what a call in odd spacing deserves.
+    deserved = verdict([Call(call.name.strip(), call.parameters) for call in calls_of(row["prediction"])])
+    if mutation in _SPACING:
+        return "spacing" if ours == deserved else UNLISTED
+    if mutation == "python_dict_input":
+        return "python_dict_input" if ours == deserved else UNLISTED
+    if mutation in ("finish_word", "finish_tool", "ask_to_user_tool"):
+        named = any(calls and answer[0].name == calls[0].name for answer in golden)
+        return "control_tool" if ours <= named else UNLISTED
+    if not ours or len(calls) != 1:
+        return UNLISTED
+    if any(answer[0] == calls[0] and not calls[0].parameters for answer in golden):
+        return "parameterless"
+    if any(_equal_as_text(calls[0], answer[0]) for answer in golden):
+        return "numeric_text"
+    return UNLISTED
+
+
+def _rotbench_answer(text: str) -> GoldenAnswer:
+    """An acceptable ReAct text in the contract's form: "None" and a control tool's values are free."""
+    (call,) = parse(text, source="rotbench").calls
+    free = call.name in CONTROL_TOOLS
+    return (
+        Call(
+            call.name,
+            {key: [ANY if free or value == "None" else value] for key, value in call.parameters.items()},
+        ),
+    )
+
+
+def _equal_as_text(call: Call, golden: Call) -> bool:
+    """Equal when every number is written as its text, and some number was there."""
+    if call.name != golden.name or call.parameters.keys() != golden.parameters.keys():
+        return False
+    numbers = 0
+    for key, value in call.parameters.items():
+        (expected,) = golden.parameters[key]
+        if expected == ANY or json_equal(value, expected):
+            continue
+        if not (is_number(value) and isinstance(expected, str)) or float(expected) != value:
+            return False
+        numbers += 1
+    return numbers > 0

@@ -131,7 +131,7 @@ def summarise(
     anchors = {(row.clean_id, row.repeat): bool(row.correct) for row in clean_rows}
     core = set(taxonomy.codes())
     perturbed = [row for row in kept if row.type_code in core]
-    components = {
+    components: dict[str, Json] = {
         name: _component([row for row in perturbed if row.component == name], clean, anchors)
         for name in taxonomy.COMPONENTS
     }
@@ -191,10 +191,11 @@ def _component(
 
 
 def _retention(clean: Cell, components: dict[str, Json]) -> float | None:
-    deltas = [components[name]["delta"] for name in ("observation", "action", "reward")]
-    if not clean.accuracy or None in deltas:
+    deltas: list[float | None] = [components[name]["delta"] for name in ("observation", "action", "reward")]
+    there = [delta for delta in deltas if delta is not None]
+    if not clean.accuracy or len(there) < 3:
         return None
-    return 1 - sum(deltas) / 3 / clean.accuracy
+    return 1 - sum(there) / 3 / clean.accuracy
 
 
 def _modes(rows: Iterable[ScoredRow]) -> dict[str, int]:

@@ -63,7 +63,7 @@ class VLLMBackend:
             await asyncio.gather(self._engine, return_exceptions=True)
 
     async def ask(self, ask: Ask, repeat: int) -> Completion:
-        done = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         self._waiting.append((ask, repeat, done))
         if self._engine is None or self._engine.done():
             self._engine = asyncio.create_task(self._run())

@@ -76,7 +76,7 @@ def called(body: Body) -> Body:
 
 def is_second(body: Body) -> bool:
     last = body["messages"][-1]
-    return last["role"] == "tool" or last["content"].startswith(prompts.TOOL_RESULT)
+    return bool(last["role"] == "tool" or last["content"].startswith(prompts.TOOL_RESULT))
 
 
 @pytest.fixture
@@ -329,7 +329,8 @@ def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path
         for n in range(60)
         for row in small.clean_rows()
     ]
-    server = serve(lambda body: called(body) if server.count <= 40 else SERVER_ERROR)
+    left = iter(range(40))
+    server = serve(lambda body: SERVER_ERROR if next(left, None) is None else called(body))
     with pytest.raises(UserError, match=r"stopped answering .* the same command goes on"):
         evaluate(tmp_path / "run", rows, server, max_retries=0)
     run = record.open_run(tmp_path / "run")

@@ -212,14 +212,12 @@ def _read_rows(folder: Path, code: str) -> list[Sample]:
 
 
 def _version(folder: Path) -> str | None:
-    """The version that the build wrote into its report, if there is one."""
-    for name in ("build_report.json", "manifest.json"):
-        path = folder / name
-        if path.is_file():
-            try:
-                found = schema.loads(path.read_bytes())
-            except ValueError:
-                continue
-            if isinstance(found, dict) and isinstance(found.get("version"), str):
-                return str(found["version"])
+    """The version that the release's manifest states, or the build's report before there is a release."""
+    for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
+        try:
+            found = schema.loads((folder / name).read_bytes())
+        except (OSError, ValueError):
+            continue
+        if isinstance(found, dict) and isinstance(found.get(field), str):
+            return str(found[field])
     return None

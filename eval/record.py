@@ -163,16 +163,19 @@ class RunFolder:
 def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
     """The folder for a run: a new one, or the one that is there if its settings are equal.
 
-    Raises UserError with every difference for a folder of other settings.
+    Raises UserError with every difference for a folder that has answers under other settings.
     """
     if (path / "run.json").exists():
         folder = open_run(path)
-        if differences := _differences(folder.record.settings, settings):
-            shown = "; ".join(differences)
-            raise UserError(f"{path} holds a run of other settings: {shown}. Take another --out")
-        folder.record.dataset = dataset.name
-        return folder
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        differences = _differences(folder.record.settings, settings)
+        if not differences:
+            folder.record.dataset = dataset.name
+            return folder
+        if _has_answers(folder):
+            raise UserError(
+                f"{path} holds a run of other settings: {'; '.join(differences)}. Take another --out"
+            )
+    elif path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UserError(f"{path} is there and is no run: take another --out")
     path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(
@@ -188,6 +191,14 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
     )
     folder.save()
     return folder
+
+
+def _has_answers(folder: RunFolder) -> bool:
+    """False for a run that never got beyond its start: nobody was there, or the model's name was wrong."""
+    journal = folder.journal_path
+    if journal.is_file():
+        return journal.stat().st_size > 0
+    return folder.predictions_path.is_file()
 
 
 def open_run(path: Path) -> RunFolder:

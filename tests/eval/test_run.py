@@ -291,10 +291,18 @@ def test_a_folder_of_other_settings_is_refused_with_the_difference(
     tmp_path: Path, changes: Any, said: str
 ) -> None:
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
-    record.start(tmp_path / "run", dataset, settings(dataset), 5)
+    run = record.start(tmp_path / "run", dataset, settings(dataset), 5)
+    run.journal_path.write_text("{}\n")
     with pytest.raises(UserError, match="other settings: " + said) as error:
         record.start(tmp_path / "run", dataset, settings(dataset, **changes), 5)
     assert "\n" not in str(error.value)
+
+
+def test_a_run_without_an_answer_may_begin_again_under_other_settings(tmp_path: Path) -> None:
+    dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
+    record.start(tmp_path / "run", dataset, settings(dataset, model="tyni"), 5).journal().close()
+    record.start(tmp_path / "run", dataset, settings(dataset), 5)
+    assert record.open_run(tmp_path / "run").record.settings.model == "tiny"
 
 
 def test_keys_differ_with_everything_that_an_answer_depends_on() -> None:

@@ -68,7 +68,7 @@ def served(serve_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [serve_python.with_name("transformers"), "serve", model, "--device", "cpu"]
+    command = [str(serve_python.with_name("transformers")), "serve", str(model), "--device", "cpu"]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", str(port)], env=environment, stdout=log, stderr=log

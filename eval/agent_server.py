@@ -1,0 +1,165 @@
+"""A reference agent behind an OpenAI-compatible address on loopback, in prompt and fc mode.
+
+    with serving("oracle", rows) as base_url: …
+
+The server knows the rows and finds the one that a request asks about by the content of its messages and
+tools, never by a side channel in the prompt.
+"""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, Sample
+
+from . import prompts, wire
+from .agents import Scene, agent
+from .render import render_calls
+
+
+class Index:
+    """Finds the row that a request asks about, by the request's messages and tools."""
+
+    def __init__(self, rows: Sequence[Sample]) -> None:
+        self._clean = {row.clean_id: row for row in rows if row.type_code == "clean"}
+        self._errors = {row.injected_error for row in rows if row.injected_error is not None}
+        self._rows: dict[tuple[str, bytes], Sample] = {}
+        for row in rows:
+            for mode in ("prompt", "fc"):
+                ask = wire.first(row, mode)
+                # Clean and transition rows ask in the same words; their gold is the same too.
+                self._rows.setdefault((mode, _address(ask.messages, ask.tools)), row)
+
+    def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, Scene] | None:
+        """The mode and the scene of a request, or None for one that no row sends."""
+        mode = "prompt" if tools is None else "fc"
+        row = self._rows.get((mode, _address(messages, tools)))
+        if row is not None:
+            return mode, Scene(row, self._clean[row.clean_id], False)
+        if not self._ends_with_error(messages):
+            return None
+        turns = len(messages) - 1
+        while turns and messages[turns]["role"] != "assistant":
+            turns -= 1
+        row = self._rows.get((mode, _address(messages[:turns], tools)))
+        return None if row is None else (mode, Scene(row, self._clean[row.clean_id], True))
+
+    def _ends_with_error(self, messages: list[dict[str, Json]]) -> bool:
+        last = messages[-1] if messages else {}
+        said = str(last.get("content"))
+        if last.get("role") == "user":
+            said = said.removeprefix(prompts.TOOL_RESULT)
+        return last.get("role") in ("tool", "user") and said in self._errors
+
+
+def _address(messages: Json, tools: Json) -> bytes:
+    canonical = schema.dumps(schema.loads(schema.dumps((messages, tools))))
+    return hashlib.sha256(canonical.encode()).digest()
+
+
+def reply(name: str, found: tuple[str, Scene], model: str) -> dict[str, Json]:
+    """The agent's answer as a chat-completions reply."""
+    mode, scene = found
+    said = agent(name).reply(scene)
+    message: dict[str, Json] = {"role": "assistant", "content": said if isinstance(said, str) else None}
+    if isinstance(said, tuple) and mode == "prompt":
+        message["content"] = render_calls(said, scene.row.output_format)
+    elif isinstance(said, tuple):
+        names = wire.WireNames(scene.row.tools)
+        message["tool_calls"] = [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {"name": names.wire(call.name), "arguments": schema.dumps(call.parameters)},
+            }
+            for number, call in enumerate(said)
+        ]
+    words = len(str(message["content"] or "").split())
+    return {
+        "id": "chatcmpl-agent",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "finish_reason": "tool_calls" if message.get("tool_calls") else "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 0, "completion_tokens": words, "total_tokens": words},
+    }
+
+
+@contextmanager
+def serving(name: str, rows: Sequence[Sample]) -> Iterator[str]:
+    """Serves the agent on a free loopback port while the block runs; yields the base URL."""
+    from aiohttp import web
+
+    agent(name)
+    index = Index(rows)
+
+    async def chat(request: web.Request) -> web.Response:
+        body = msgspec.json.decode(await request.read())
+        found = index.find(body["messages"], body.get("tools"))
+        if found is None:
+            error = {"message": "the agents know only requests about their own rows", "type": "bad_request"}
+            return web.Response(status=400, body=msgspec.json.encode({"error": error}))
+        answer = msgspec.json.encode(reply(name, found, body["model"]))
+        return web.Response(body=answer, content_type="application/json")
+
+    async def models(request: web.Request) -> web.Response:
+        listed = {"object": "list", "data": [{"id": name, "object": "model"}]}
+        return web.Response(body=msgspec.json.encode(listed), content_type="application/json")
+
+    app = web.Application(client_max_size=2**26)
+    app.router.add_post("/v1/chat/completions", chat)
+    app.router.add_get("/v1/models", models)
+    with _in_thread(app) as port:
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+@contextmanager
+def _in_thread(app: Json) -> Iterator[int]:
+    """Runs an aiohttp application in a thread of its own; yields its port."""
+    from aiohttp import web
+
+    loop = asyncio.new_event_loop()
+    started: list[int] = []
+    ready = threading.Event()
+
+    async def start() -> web.AppRunner:
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        started.append(runner.addresses[0][1])
+        return runner
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            runner = loop.run_until_complete(start())
+            ready.set()
+            loop.run_forever()
+            loop.run_until_complete(runner.cleanup())
+        finally:
+            ready.set()
+            loop.close()
+
+    thread = threading.Thread(target=run, name="agent-server", daemon=True)
+    thread.start()
+    ready.wait()
+    if not started:
+        raise UserError("the agent's server could not be started on loopback")
+    try:
+        yield started[0]
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()

@@ -1,0 +1,190 @@
+"""Predictions in and out: our own JSON lines, and those of the paper's public release.
+
+The paper's rows hold the identity fields of its data (`paper_layout`), the golden answers, and
+
+    "prediction": {"raw_output": "…", "tool_calls": [{"name": …, "parameters": {…}}], "error": null,
+                   "transition_injected": true}
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.files import atomic_file
+from robustbench_tc.schema import Call, Json, Prediction, Sample
+
+from .inputs import Dataset
+from .paper_layout import decoded, identity
+from .record import Mode, Status
+from .render import concrete
+
+
+def write_predictions(
+    path: Path,
+    predictions: Iterable[Prediction],
+    rows: dict[str, Sample],
+    calls: Callable[[Prediction, Sample], tuple[Call, ...]],
+) -> int:
+    """Predictions as JSON lines in the paper's layout; how many. `calls` parses a reply."""
+    count = 0
+    with atomic_file(path) as beside, beside.open("wb") as file:
+        for one in predictions:
+            row = rows[one.id]
+            metadata = {} if one.injected is None else {"pass1_had_tool_calls": one.injected}
+            said = None if one.status == "ok" else f"{one.status}: {one.error or ''}"
+            answer: dict[str, Json] = {"raw_output": one.raw_output or "", "error": said}
+            answer["tool_calls"] = [msgspec.to_builtins(call) for call in calls(one, row)]
+            if one.injected is not None:
+                answer["transition_injected"] = one.injected
+            record = {
+                "id": one.clean_id,
+                "benchmark": one.source,
+                "category": one.category,
+                "perturbation": {"type": one.type_code, "mdp_category": one.component, "metadata": metadata},
+                "eval_config": {},
+                "golden_answers": flat_gold(row),
+                "prediction": answer,
+            }
+            file.write(schema.dumps(record).encode() + b"\n")
+            count += 1
+    return count
+
+
+def flat_gold(row: Sample) -> list[dict[str, Json]]:
+    """Golden answers as the paper prints them: one value per parameter; RoTBench's alternatives in a list."""
+    answers = row.golden_answers if row.source == "rotbench" else row.golden_answers[:1]
+    return [msgspec.to_builtins(call) for answer in answers for call in concrete(answer, row.tools)]
+
+
+def read_predictions(
+    path: Path, dataset: Dataset, *, model: str, mode: Mode
+) -> tuple[list[Prediction], dict[str, int]]:
+    """Predictions of a file or a folder of files, ours (`rbtc export`) or in the paper's layout.
+
+    Returns them with what was left out, by reason: rows that the dataset does not have or has with another
+    golden answer (so another text was asked), second answers to a row, a torn last line.
+    """
+    rows = {row.id: row for row in dataset.rows}
+    hashes = dataset.hashes()
+    found: dict[tuple[str, int], Prediction] = {}
+    left_out: Counter[str] = Counter()
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        raise UserError(f"no predictions at {path}: give a .jsonl file, or a folder of them")
+    for file in files:
+        for where, record in _good_lines(file, left_out):
+            if "multi_turn" in str(record.get("category")):
+                left_out["multi-turn row"] += 1
+                continue
+            if "sample_hash" in record:
+                one = _ours(record, where)
+                known = one.sample_hash == hashes.get(one.id)
+            else:
+                one, gold = _theirs(record, file.stem, where, model, mode)
+                row = rows.get(one.id)
+                known = row is not None and _same_gold(gold, row)
+                one = msgspec.structs.replace(one, sample_hash=hashes.get(one.id, ""))
+            if one.id not in rows:
+                left_out["row that the dataset does not have"] += 1
+            elif not known:
+                left_out["answer to another text than the dataset's"] += 1
+            elif (one.id, one.repeat) in found:
+                left_out["second answer to a row"] += 1
+            else:
+                found[one.id, one.repeat] = one
+    if not found:
+        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it is empty"
+        raise UserError(f"no prediction in {path} belongs to {dataset.name}: {reasons}")
+    order = {row.id: index for index, row in enumerate(dataset.rows)}
+    return sorted(found.values(), key=lambda p: (order[p.id], p.repeat)), dict(left_out)
+
+
+def _good_lines(file: Path, left_out: Counter[str]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """The lines of a file; a torn last one is counted, a broken one before it is a UserError."""
+    lines = file.read_bytes().split(b"\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        where = f"{file}, line {number}"
+        try:
+            record = schema.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                left_out["torn last line"] += 1
+                return
+            raise UserError(f"{where} is no JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise UserError(f"{where} is no JSON object")
+        yield where, record
+
+
+def _ours(record: dict[str, Json], where: str) -> Prediction:
+    try:
+        return msgspec.convert(record, Prediction)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
+def _theirs(
+    record: dict[str, Json], stem: str, where: str, model: str, mode: Mode
+) -> tuple[Prediction, Json]:
+    """A prediction in the paper's layout, and the golden answers that came with it."""
+    source, clean_id, code = identity(record, stem, where)
+    answer = decoded(record.get("prediction"))
+    if not isinstance(answer, dict):
+        raise UserError(f"{where}: no prediction in it; is this a file of data?")
+    raw, said = answer.get("raw_output"), answer.get("error")
+    text = raw if isinstance(raw, str) else "" if raw is None else schema.dumps(raw)
+    status: Status = "ok"
+    if said:
+        word = str(said).partition(":")[0]
+        status = cast(Status, word) if word in ("rejected", "too_long") else "request_error"
+    native = None
+    # Calls without a text were native ones; beside a text they are what a parser made of it, except in fc.
+    if mode == "fc" or not text.strip():
+        calls = decoded(answer.get("tool_calls")) or []
+        native = [_native(call, number) for number, call in enumerate(calls)]
+    injected = None
+    if taxonomy.component_of(code) == "transition":
+        metadata = (decoded(record.get("perturbation")) or {}).get("metadata") or {}
+        injected = bool(answer.get("transition_injected", metadata.get("pass1_had_tool_calls", False)))
+    one = Prediction(
+        id=f"{clean_id}::{code}",
+        clean_id=clean_id,
+        type_code=code,
+        component=taxonomy.component_of(code),
+        source=source,
+        category=str(record.get("category") or ""),
+        model=model,
+        mode=mode,
+        sample_hash="",
+        status=status,
+        raw_output=None if status == "request_error" else text,
+        tool_calls=native or None,
+        injected=injected,
+        error=str(said) if said else None,
+    )
+    return one, decoded(record.get("golden_answers"))
+
+
+def _native(call: Json, number: int) -> dict[str, Json]:
+    found = decoded(call)
+    if not isinstance(found, dict):
+        found = {}
+    inner: dict[str, Json] = found["function"] if isinstance(found.get("function"), dict) else found
+    arguments = inner.get("parameters", inner.get("arguments", {}))
+    text = arguments if isinstance(arguments, str) else schema.dumps(arguments)
+    return {"id": str(found.get("id") or f"call_{number}"), "name": str(inner.get("name")), "arguments": text}
+
+
+def _same_gold(golden: Json, row: Sample) -> bool:
+    """Whether the golden answers that came with a prediction call the row's gold tools; none: on trust."""
+    if not golden:
+        return True
+    names = [decoded(gold).get("name") for gold in golden if isinstance(decoded(gold), dict)]
+    return names == [call["name"] for call in flat_gold(row)]

@@ -103,7 +103,7 @@ def simulated(draws: Floats, value: float, n: int, *, difference: bool = False) 
     (low, high), error = at[:, 1].tolist(), float(np.abs(at - at[:, 1:2]).max())
     p = None
     if difference:
-        below, above = np.count_nonzero(draws <= 0), np.count_nonzero(draws >= 0)
+        below, above = int((draws <= 0).sum()), int((draws >= 0).sum())
         p = min(1.0, 2 * (min(below, above) + 1) / (size + 1))  # never 0: a simulation cannot know that
     return Interval(value, low, high, n, "simulated", p, error)
 

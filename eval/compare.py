@@ -1,0 +1,174 @@
+"""Is B better than A, where, and how sure: paired over the rows that both answered."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+
+from . import paper
+from .stats.intervals import Interval, independent_difference
+from .stats.paired import DeltaPair, Pair, compare, compare_deltas
+from .stats.runs import Outcomes, Run, Subset, align
+from .stats.significance import fisher_p, holm
+from .stats.summary import codes_of, gaps
+
+LEVEL = 0.05
+"""Below it we say that there is a difference."""
+
+UNPAIRED = (
+    "unpaired, and over other rows: the paper's counts belong to another version of the dataset, so a "
+    "difference is no ranking and has no mark"
+)
+
+
+class TypePair(msgspec.Struct, frozen=True):
+    """One type of a comparison."""
+
+    type_code: str
+    pair: Pair
+    p_holm: float
+    """Corrected for looking at every type."""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What `rbtc compare A B` says. Every number is over rows that both runs answered."""
+
+    a: str
+    b: str
+    dataset_version: str | None
+    verdict: str
+    overall: dict[str, Pair]
+    """clean, perturbed, and the four components."""
+    deltas: dict[str, DeltaPair]
+    types: tuple[TypePair, ...]
+    notes: tuple[str, ...]
+    """What is missing or left out, one line each."""
+
+
+def compare_runs(
+    a: Run, b: Run, *, subset: Subset = "all", expected: Iterable[tuple[str, str]] | None = None
+) -> Comparison:
+    """Raises UserError where the runs are of different datasets or share no row."""
+    first, second = align([a, b], subset=subset, expected=expected)
+    overall = {}
+    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
+        codes = [taxonomy.CLEAN] if name == taxonomy.CLEAN else codes_of(name)
+        if found := compare(first, second, codes):
+            overall[name] = found
+    if not overall:
+        raise UserError(f"{a.path} and {b.path} have no answered row in common")
+    deltas: dict[str, DeltaPair] = {}
+    for name in taxonomy.COMPONENTS:
+        if found_deltas := compare_deltas(first, second, codes_of(name)):
+            deltas[name] = found_deltas
+    pairs = {code: compare(first, second, [code]) for code in first.types if code != taxonomy.CLEAN}
+    there = {code: pair for code, pair in pairs.items() if pair is not None}
+    corrected = holm({code: pair.p for code, pair in there.items()})
+    types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
+    names = labels(a, b)
+    return Comparison(
+        a=names[0],
+        b=names[1],
+        dataset_version=a.dataset_version,
+        verdict=_verdict(names, overall, types),
+        overall=overall,
+        deltas=deltas,
+        types=types,
+        notes=_notes(names, first, second, overall),
+    )
+
+
+def labels(a: Run, b: Run) -> tuple[str, str]:
+    """Model names, with mode or folder where they alone do not tell the runs apart."""
+    if a.model != b.model:
+        return a.model, b.model
+    if a.mode != b.mode:
+        return f"{a.model} ({a.mode})", f"{b.model} ({b.mode})"
+    return f"{a.model} ({a.path})", f"{b.model} ({b.path})"
+
+
+def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: tuple[TypePair, ...]) -> str:
+    a, b = names
+    name = "perturbed" if "perturbed" in overall else taxonomy.CLEAN
+    pair = overall[name]
+    found = pair.difference
+    numbers = (
+        f"{100 * found.value:+.1f} points [{100 * found.low:+.1f}, {100 * found.high:+.1f}], "
+        f"p = {pair.p:.2g}, {pair.n} pairs"
+    )
+    if pair.p >= LEVEL:
+        head = f"Whether {b} or {a} is better on {name} rows is open: {numbers}."
+    else:
+        better, worse = (b, a) if found.value > 0 else (a, b)
+        head = f"{better} is better than {worse} on {name} rows: {b} has {numbers}."
+    sure = [one for one in types if one.p_holm < LEVEL]
+    for word, side in (
+        (f"{b} ahead", [one for one in sure if one.pair.difference.value > 0]),
+        (f"{a} ahead", [one for one in sure if one.pair.difference.value < 0]),
+    ):
+        if side:
+            where = ", ".join(f"{x.type_code} {100 * x.pair.difference.value:+.1f}" for x in side)
+            head += f" {word} (after Holm over {len(types)} types): {where}."
+    if not sure and types:
+        head += f" No single type differs after Holm over {len(types)} types."
+    return head
+
+
+def _notes(
+    names: tuple[str, str], first: Outcomes, second: Outcomes, overall: dict[str, Pair]
+) -> tuple[str, ...]:
+    notes = [
+        f"{name}: {line}"
+        for name, outcomes in zip(names, (first, second), strict=True)
+        for line in gaps(outcomes)
+    ]
+    left_out = {name: pair.left_out for name, pair in overall.items() if pair.left_out}
+    if left_out:
+        parts = ", ".join(f"{name} {count}" for name, count in left_out.items())
+        notes.append(f"rows left out, because one of the two has no answer: {parts}")
+    return tuple(notes)
+
+
+class PaperLine(msgspec.Struct, frozen=True):
+    """A run beside one of the paper's models in one component or type: each over its own rows."""
+
+    name: str
+    ours: Interval
+    """The difference ours − paper's in the paper's convention (rows independent); n counts both sides."""
+    accuracy: float
+    n: int
+    paper_accuracy: float
+    paper_n: int
+    p: float | None
+    """Fisher's exact test; null for pooled types, whose rows share samples and are not independent."""
+
+
+def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[PaperLine, ...]:
+    """Components, then types, that both have without a gap. Raises UserError for an unknown model."""
+    theirs = paper.counts(model)
+    [outcomes] = align([run], subset=subset)
+    usable = outcomes.usable()
+    ours = outcomes.counts(usable)
+    lines = []
+    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS, *taxonomy.codes()):
+        codes = codes_of(name) or (name,)
+        if not all(code in ours and code in theirs for code in codes):
+            continue
+        left, right = (
+            (sum(side[code][0] for code in codes), sum(side[code][1] for code in codes))
+            for side in (ours, theirs)
+        )
+        lines.append(
+            PaperLine(
+                name,
+                independent_difference(left, right),
+                left[0] / left[1],
+                left[1],
+                right[0] / right[1],
+                right[1],
+                fisher_p(left, right) if codes == (name,) else None,
+            )
+        )
+    return tuple(lines)

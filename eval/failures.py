@@ -1,0 +1,107 @@
+"""Single predictions: which failed, and one of them whole, with what was asked and why it is wrong."""
+
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import parquet
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.schema import Prediction, Verdict, record
+
+from .summary import ERROR_MODES
+
+REASONS = {
+    "no_call": "there is no call to judge",
+    "call_count": "the number of calls is not the golden one",
+    "wrong_name": "another tool is called than the golden one",
+    "missing_parameter": "a golden parameter is missing",
+    "unexpected_parameter": "a parameter is there that the golden call has not",
+    "wrong_type": "a value has the wrong type",
+    "wrong_value": "a value is not an accepted one",
+    "no_match": "one of several golden calls has no partner",
+    "unknown_tool": "the golden tool is not in the registry",
+    "rejected": "the server refused the tool list",
+    "too_long": "the server refused the length",
+}
+"""Reason codes of the scorers as sentences."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One prediction and, if an answer was had, its verdict."""
+
+    prediction: Prediction
+    verdict: Verdict | None
+
+    @property
+    def why(self) -> str:
+        """One sentence."""
+        if self.verdict is None:
+            return f"no verdict: no answer was had ({self.prediction.error or 'unknown error'})"
+        if self.verdict.correct:
+            return "correct"
+        reason = self.verdict.reason or ""
+        return f"{REASONS.get(reason, reason or 'wrong')} ({self.verdict.error_mode})"
+
+
+def read(run: Path) -> list[Judged]:
+    """Every prediction of a scored run. Raises UserError."""
+    path = run / "scores.parquet"
+    if not path.is_file():
+        raise UserError(f"{run} has no scores.parquet: run `rbtc score {run}` first")
+    out = []
+    for row in parquet.read_rows([path]):
+        verdict = None
+        if row["status"] != "request_error" and row["correct"] is not None:
+            verdict = record(row | {"calls": row["calls"] or "[]", "flags": row["flags"] or []}, Verdict)
+        out.append(Judged(record(row, Prediction), verdict))
+    return out
+
+
+def failures(
+    run: Path, *, type_code: str | None = None, mode: str | None = None, source: str | None = None
+) -> list[Judged]:
+    """The wrong answers of a run, filtered. Raises UserError with near misses for names that do not occur."""
+    rows = read(run)
+    found_types = {row.prediction.type_code for row in rows}
+    if type_code is not None and type_code not in found_types:
+        raise unknown("type of this run", type_code, found_types)
+    if mode is not None and mode not in ERROR_MODES:
+        raise unknown("error mode", mode, ERROR_MODES)
+    found_sources = {row.prediction.source for row in rows}
+    if source is not None and source not in found_sources:
+        raise unknown("source of this run", source, found_sources)
+    return [
+        row
+        for row in rows
+        if row.verdict is not None
+        and not row.verdict.correct
+        and (type_code is None or row.prediction.type_code == type_code)
+        and (mode is None or row.verdict.error_mode == mode)
+        and (source is None or row.prediction.source == source)
+    ]
+
+
+def find(run: Path, wanted: str, type_code: str | None = None) -> list[Judged]:
+    """The predictions that `wanted` means: an id, a clean_id, or a unique prefix of one, all repeats.
+
+    Raises UserError where nothing or several samples fit.
+    """
+    rows = read(run)
+    clean_id, _, code = wanted.rpartition("::")
+    if not clean_id:
+        clean_id, code = wanted, type_code or ""
+    ids = list(dict.fromkeys(row.prediction.clean_id for row in rows))
+    fitting = [i for i in ids if i == clean_id] or [i for i in ids if i.startswith(clean_id)]
+    if not fitting:
+        raise unknown(f"sample in {run}", clean_id, ids)
+    if len(fitting) > 1:
+        raise UserError(
+            f"{clean_id!r} fits {len(fitting)} samples, first {fitting[0]!r} and {fitting[1]!r}: say more"
+        )
+    of_sample = [row for row in rows if row.prediction.clean_id == fitting[0]]
+    if not code:
+        return of_sample
+    found = [row for row in of_sample if row.prediction.type_code == code]
+    if not found:
+        raise unknown(f"type of {fitting[0]} in {run}", code, {r.prediction.type_code for r in of_sample})
+    return sorted(found, key=lambda row: row.prediction.repeat)

@@ -1,0 +1,330 @@
+"""`rbtc compare`, `rbtc failures` and the run's side of `rbtc show`: who is better, and what went wrong."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from .. import taxonomy
+from ..errors import UserError
+from . import _console
+from .sql import subset_of
+
+if TYPE_CHECKING:
+    from ..eval.compare import Comparison, PaperLine
+    from ..eval.failures import Judged
+    from ..eval.inputs import Dataset
+    from ..eval.stats.intervals import Interval
+    from ..eval.stats.paired import Pair
+    from ..schema import Prediction
+
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="Scored run folder: the baseline.")],
+    b: Annotated[
+        Path | None, typer.Argument(metavar="[B]", help="Scored run folder to set against it.")
+    ] = None,
+    vs: Annotated[
+        str | None, typer.Option("--vs", help="paper:MODEL: A beside one of the paper's models, unpaired.")
+    ] = None,
+    subset: Annotated[
+        str, typer.Option(help="all, or paper: rows whose kind the paper's release has.")
+    ] = "all",
+    as_json: Json = False,
+) -> None:
+    """Say whether B is better than A, where, and how sure: paired over the rows that both answered.
+
+    Example: rbtc compare runs/base runs/tuned
+    """
+    import msgspec
+
+    from ..eval.compare import UNPAIRED, beside_paper, compare_runs
+    from ..eval.stats.runs import read
+
+    if b is None and vs is None:
+        raise UserError("nothing to compare with: name a second run, or --vs paper:MODEL")
+    wanted = subset_of(subset)
+    run = read(a)
+    paired = compare_runs(run, read(b), subset=wanted) if b is not None else None
+    beside = beside_paper(run, _paper_model(vs), subset=wanted) if vs is not None else None
+    if as_json:
+        found = {"paired": paired, "paper": beside, "paper_note": UNPAIRED if beside else None}
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        return
+    if paired is not None:
+        _print_comparison(paired)
+    if beside is not None:
+        _print_beside(run.model, vs or "", beside, UNPAIRED)
+
+
+def _paper_model(vs: str) -> str:
+    head, colon, model = vs.partition(":")
+    if head != "paper" or not colon or not model:
+        raise UserError(f"--vs {vs!r}: write it as paper:MODEL, for example paper:o4-mini")
+    return model
+
+
+def _print_comparison(found: "Comparison") -> None:
+    echo = _console.out.print
+    version = f", dataset {found.dataset_version}" if found.dataset_version else ""
+    echo(Text(f"A = {found.a}, B = {found.b}{version}", style="bold"))
+    echo(Text(found.verdict))
+    echo()
+    table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p")
+    for name, pair in found.overall.items():
+        table.add_row(name, *_pair_cells(pair), _p(pair.p))
+    echo(table)
+    if found.deltas:
+        table = _table("Δ (a loss)", "A", "B", "A − B", "95 %", "closed by B", "95 %")
+        for name, delta in found.deltas.items():
+            closed = delta.closed
+            table.add_row(
+                name,
+                f"{delta.a:.3f}",
+                f"{delta.b:.3f}",
+                f"{delta.difference.value:+.3f}",
+                _span(delta.difference),
+                "A has no sure gap" if closed is None else f"{closed.value:.1%}",
+                "" if closed is None else _span(closed),
+            )
+        echo(table)
+    table = _table("type", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
+    for one in sorted(found.types, key=lambda one: (one.p_holm, one.pair.p)):
+        table.add_row(one.type_code, *_pair_cells(one.pair), _p(one.pair.p), _p(one.p_holm))
+    echo(table)
+    intervals = [pair.difference for pair in found.overall.values()]
+    intervals += [one.pair.difference for one in found.types] + [d.difference for d in found.deltas.values()]
+    error = max(interval.error for interval in intervals)
+    echo(
+        Text(
+            "Intervals resample whole clean_ids, both runs together. p is exact and paired. "
+            + (f"Simulated ends (the Δ's) are good to {error:.4f}." if error else "Every interval is exact."),
+            style="dim",
+        )
+    )
+    for note in found.notes:
+        echo(Text(f"gap: {note}", style="yellow"))
+
+
+def _table(*names: str) -> Table:
+    table = Table()
+    table.add_column(names[0], no_wrap=True)
+    for name in names[1:]:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _pair_cells(pair: "Pair") -> Iterable[str]:
+    found = pair.difference
+    return (
+        f"{pair.a:.3f}",
+        f"{pair.b:.3f}",
+        f"{found.value:+.3f}",
+        _span(found),
+        str(pair.n),
+        str(pair.only_a),
+        str(pair.only_b),
+    )
+
+
+def _span(found: "Interval") -> str:
+    return f"{found.low:+.3f} {found.high:+.3f}"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return ""
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
+
+
+def _print_beside(model: str, vs: str, lines: "Iterable[PaperLine]", note: str) -> None:
+    echo = _console.out.print
+    echo(Text(f"{model} beside {vs}", style="bold"))
+    echo(Text(note, style="yellow"))
+    table = _table("", "ours", "n", "paper", "n", "difference", "95 %", "p (Fisher)")
+    for line in lines:
+        table.add_row(
+            line.name,
+            f"{line.accuracy:.3f}",
+            str(line.n),
+            f"{line.paper_accuracy:.3f}",
+            str(line.paper_n),
+            f"{line.ours.value:+.3f}",
+            _span(line.ours),
+            _p(line.p),
+        )
+    echo(table)
+
+
+# --- single predictions -------------------------------------------------------------------------------
+
+
+def failures(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Scored run folder.")],
+    type_code: Annotated[str | None, typer.Option("--type", help="Only this type, or clean.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="empty, omitted, wrong_name, wrong_parameters, name_bias or other."),
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List a run's wrong answers: id, error mode, why, and the reply's beginning.
+
+    Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --mode omitted
+    """
+    from ..eval import failures as room
+
+    found = room.failures(run, type_code=type_code, mode=mode, source=source)
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(found[:limit]), indent=1).decode())
+        return
+    table = Table()
+    for name in ("id", "error mode", "why", "reply"):
+        table.add_column(name, overflow="fold", no_wrap=name == "error mode")
+    for row in found[:limit]:
+        verdict = row.verdict
+        table.add_row(
+            Text(row.prediction.id),
+            (verdict.error_mode or "") if verdict else "",
+            Text(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
+            Text(_beginning(row.prediction)),
+        )
+    _console.out.print(table)
+    shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
+    _console.out.print(
+        f"{len(found)} wrong answers{shown}; rbtc show ID --run {run} shows one whole", markup=False
+    )
+
+
+def _beginning(one: "Prediction", length: int = 90) -> str:
+    from ..schema import dumps
+
+    text = one.raw_output or (dumps(one.tool_calls) if one.tool_calls else "")
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def show_prediction(
+    wanted: str, *, run: Path, release: Path | None = None, type_code: str | None = None
+) -> None:
+    """What a run made of a sample: prompt, both replies, parsed call, gold, verdict and why.
+
+    A clean_id without a type lists the sample's verdicts. The prompt and the gold come from the dataset the
+    run names, or from `release` where that exists.
+    """
+    from ..eval.failures import find
+
+    found = find(run, wanted, type_code)
+    if len({row.prediction.type_code for row in found}) > 1:
+        _print_sample(found)
+        return
+    dataset, problem = _dataset_of(run, release)
+    for row in found:
+        _print_prediction(row, dataset, problem)
+
+
+def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]":
+    from ..eval import record, verdicts
+
+    try:
+        folder = record.open_run(run)
+    except UserError as error:
+        return None, str(error)
+    try:
+        return verdicts.dataset_of(folder), ""
+    except UserError as error:
+        if release is None or not release.is_dir():
+            return None, str(error)
+    try:
+        return verdicts.dataset_of(folder, str(release)), ""
+    except UserError as error:
+        return None, str(error)
+
+
+def _print_sample(found: "list[Judged]") -> None:
+    first = found[0].prediction
+    _console.out.print(Text(f"{first.clean_id}, {first.model}", style="bold"))
+    table = Table()
+    for name in ("type", "repeat", "verdict", "why", "reply"):
+        table.add_column(name, overflow="fold")
+    order = {code: i for i, code in enumerate((taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))))}
+    for row in sorted(
+        found, key=lambda row: (order.get(row.prediction.type_code, 99), row.prediction.repeat)
+    ):
+        one = row.prediction
+        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, Text(_beginning(one)))
+    _console.out.print(table)
+    _console.out.print("add --type CODE to see one whole", markup=False)
+
+
+def _word(row: "Judged") -> Text:
+    if row.verdict is None:
+        return Text("none", style="yellow")
+    return Text("right", style="green") if row.verdict.correct else Text("wrong", style="red")
+
+
+def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) -> None:
+    from ..schema import dumps
+
+    one = row.prediction
+    _section(f"{one.id}, repeat {one.repeat}, {one.model}, {one.mode}")
+    sample = next((s for s in dataset.rows if s.id == one.id), None) if dataset is not None else None
+    if sample is None:
+        _field("prompt", f"not shown: {problem or 'the dataset has no such row'}")
+    else:
+        from ..eval import wire
+
+        asked = wire.first(sample, one.mode)
+        for message in asked.messages:
+            _field(f"asked ({message['role']})", str(message["content"]))
+        for tool in asked.tools or ():
+            _field("tool", dumps(tool))
+    if one.injected:
+        _reply("first reply", one.first_output, one.first_tool_calls)
+        if sample is not None:
+            _field("answered with", sample.injected_error or "")
+    _reply("second reply" if one.injected else "reply", one.raw_output, one.tool_calls)
+    if one.finish_reason == "length":
+        _field("note", "the reply was cut at the token limit")
+    if row.verdict is not None:
+        calls = "; ".join(f"{call.name} {dumps(call.parameters)}" for call in row.verdict.calls)
+        _field(f"parsed ({row.verdict.variant or 'no variant fired'})", calls or "no call")
+    if sample is not None:
+        for answer in sample.golden_answers:
+            _field("gold", "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer))
+    score = "" if row.verdict is None else f", score {row.verdict.score:g}"
+    _console.out.print(Text("verdict: ", style="cyan") + _word(row) + Text(f"{score}: {row.why}"))
+    if row.verdict is not None and row.verdict.flags:
+        _field("flags", ", ".join(row.verdict.flags))
+
+
+def _reply(name: str, text: str | None, calls: object) -> None:
+    from ..schema import dumps
+
+    _field(name, text if text else "(no text)")
+    if calls:
+        _field(f"{name}, native calls", dumps(calls))
+
+
+def _section(text: str) -> None:
+    _console.out.print(Text(text, style="bold"))
+
+
+def _field(name: str, text: str) -> None:
+    # Text, never markup: what a model wrote is shown and not interpreted.
+    _console.out.print(Text(f"{name}: ", style="cyan") + Text(_printable(text)))
+
+
+def _printable(text: str, limit: int = 20_000) -> str:
+    """Control characters made visible, so that no reply can steer the terminal; bounded."""
+    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text[:limit])
+    return shown if len(text) <= limit else f"{shown}… ({len(text)} characters)"

@@ -1,0 +1,201 @@
+"""Is B better than A: paired over common rows, never with the paper, and nothing left out in silence."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import failures
+from robustbench_tc.eval.compare import Comparison, beside_paper, compare_runs
+from robustbench_tc.eval.stats import paired, runs
+from robustbench_tc.eval.stats.significance import mcnemar_p
+
+from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compare")
+
+
+@pytest.fixture(scope="module")
+def weak(folder: Path) -> runs.Run:
+    return runs.read(write_run(folder / "weak", coin(1, 0.55, 0.7), model="weak"))
+
+
+@pytest.fixture(scope="module")
+def strong(folder: Path) -> runs.Run:
+    return runs.read(write_run(folder / "strong", coin(2, 0.8, 0.9), model="strong"))
+
+
+def test_a_better_model_is_said_to_be_better_and_where(weak: runs.Run, strong: runs.Run) -> None:
+    found = compare_runs(weak, strong)
+    assert found.verdict.startswith("strong is better than weak on perturbed rows: strong has +")
+    assert "3817 pairs" in found.verdict and "strong ahead (after Holm over 22 types)" in found.verdict
+    assert set(found.overall) == {"clean", "perturbed", *taxonomy.COMPONENTS}
+    assert found.notes == ()
+    for one in found.types:
+        assert one.pair.p == mcnemar_p(one.pair.only_a, one.pair.only_b)
+        assert one.pair.p <= one.p_holm
+        assert one.pair.difference.value == pytest.approx(one.pair.b - one.pair.a)
+        assert one.pair.difference.value == pytest.approx((one.pair.only_b - one.pair.only_a) / one.pair.n)
+
+
+def test_turning_the_comparison_round_turns_every_sign(weak: runs.Run, strong: runs.Run) -> None:
+    there, back = compare_runs(weak, strong), compare_runs(strong, weak)
+    assert back.verdict.startswith("strong is better than weak")
+    for name, pair in there.overall.items():
+        other = back.overall[name]
+        assert other.p == pair.p
+        assert (other.only_a, other.only_b) == (pair.only_b, pair.only_a)
+        assert other.difference.value == pytest.approx(-pair.difference.value)
+        assert other.difference.low == pytest.approx(-pair.difference.high, abs=0.002)
+
+
+def test_a_run_against_itself_differs_nowhere(weak: runs.Run) -> None:
+    found = compare_runs(weak, weak)
+    assert found.verdict.startswith("Whether ") and "is open" in found.verdict
+    assert all(p.p == 1.0 and p.difference.half_width == 0 for p in found.overall.values())
+    assert found.a != found.b or weak.path in found.a
+
+
+def test_rows_of_one_sample_are_not_taken_as_independent(folder: Path) -> None:
+    """Two models that differ by whole samples: the clusters' interval is wider than the rows'."""
+    first: Verdict = lambda c, t: int(c.rsplit("_", 1)[1]) % 2 == 0  # noqa: E731
+    second: Verdict = lambda c, t: int(c.rsplit("_", 1)[1]) % 3 == 0  # noqa: E731
+    a, b = runs.align(
+        [runs.read(write_run(folder / f"whole{i}", v, model=f"m{i}")) for i, v in enumerate((first, second))]
+    )
+    codes = taxonomy.codes()
+    clustered, by_row = paired.compare(a, b, codes), paired.compare(a, b, codes, "paper")
+    assert clustered and by_row
+    assert clustered.difference.value == pytest.approx(by_row.difference.value)
+    assert clustered.difference.half_width > 3 * by_row.difference.half_width
+    assert clustered.p > by_row.p
+
+
+def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.Run) -> None:
+    found = compare_runs(weak, strong).deltas["reward"]
+    a, b = runs.align([weak, strong])
+    codes = [t.code for t in taxonomy.types() if t.component == "reward"]
+
+    def delta(outcomes: runs.Outcomes) -> float:
+        clean, n = outcomes.counts(["clean"])["clean"]
+        counts = np.array(list(outcomes.counts(codes).values()))
+        return clean / n - float(counts[:, 0].sum() / counts[:, 1].sum())
+
+    assert (found.a, found.b) == pytest.approx((delta(a), delta(b)))
+    assert found.difference.value == pytest.approx(delta(a) - delta(b))
+    assert found.difference.method == "simulated" and 0 < found.difference.error < 0.005
+    if found.closed is not None:
+        assert found.closed.value == pytest.approx((delta(a) - delta(b)) / delta(a))
+
+
+def test_a_share_of_no_gap_is_not_shown(folder: Path, strong: runs.Run) -> None:
+    even = runs.read(write_run(folder / "even", lambda c, t: c[-1] in "02468", model="even"))
+    assert all(delta.closed is None for delta in compare_runs(even, strong).deltas.values())
+
+
+def test_rows_that_one_run_lacks_are_left_out_and_counted(folder: Path, weak: runs.Run) -> None:
+    made = coin(2, 0.8, 0.9)
+    holes = {("apibank__level1_20", "TD"), ("bfcl_v3__level1_3", "clean")}
+    wanted = [pair for pair in pairs(clean_ids()) if pair[1] != "CD"]
+    partial = runs.read(
+        write_run(
+            folder / "partial",
+            lambda c, t: None if (c, t) in holes else made(c, t),
+            wanted,
+            model="partial",
+        )
+    )
+    found = compare_runs(weak, partial)
+    by_type = {one.type_code: one.pair for one in found.types}
+    assert (by_type["TD"].n, by_type["TD"].left_out) == (147, 1)
+    assert (found.overall["clean"].n, found.overall["clean"].left_out) == (198, 1)
+    assert "CD" not in by_type
+    assert "partial: no rows of CD" in found.notes
+    assert "partial: TD: 1 of 148 rows have no verdict" in found.notes
+    assert any(note.startswith("rows left out") and "perturbed 149" in note for note in found.notes)
+
+
+def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 20}))
+    a = runs.read(write_run(folder / "r1", lambda c, t: t < "b", rows, model="a"))
+    b = runs.read(write_run(folder / "r3", lambda c, t: t >= "b", rows, model="b", repeats=3))
+    found = compare_runs(a, b)
+    pair = found.overall["reward"]
+    assert (pair.a, pair.b, pair.n) == (1.0, 0.0, 120)
+    assert pair.difference.value == -1.0
+    assert (pair.only_a, pair.only_b) == (120, 0)
+
+
+def test_other_datasets_and_strangers_are_refused(folder: Path, weak: runs.Run) -> None:
+    other = runs.read(write_run(folder / "other", coin(3), version="2.0.0"))
+    with pytest.raises(UserError, match="different datasets"):
+        compare_runs(weak, other)
+    half = [pair for pair in pairs(clean_ids()) if pair[1] == "CD"]
+    cd_only = runs.read(write_run(folder / "cd", coin(3), half))
+    td_only = runs.read(write_run(folder / "td", coin(3), [(c, "TD") for c, _ in half]))
+    with pytest.raises(UserError, match="no answered row in common"):
+        compare_runs(cd_only, td_only)
+
+
+def test_the_paper_stands_beside_and_gets_no_mark(weak: runs.Run) -> None:
+    lines = {line.name: line for line in beside_paper(weak, "o4-mini")}
+    assert (lines["CD"].paper_n, lines["CD"].n) == (102, 148)
+    assert f"{lines['perturbed'].paper_accuracy:.3f}" == "0.502"
+    assert lines["perturbed"].p is None and lines["CD"].p is not None
+    assert lines["CD"].ours.value == pytest.approx(lines["CD"].accuracy - lines["CD"].paper_accuracy)
+    assert not any("star" in field for field in Comparison.__struct_fields__)
+    restricted = {line.name: line for line in beside_paper(weak, "o4-mini", subset="paper")}
+    assert restricted["CD"].n == 102
+    with pytest.raises(UserError, match="did you mean o4-mini"):
+        beside_paper(weak, "o4mini")
+
+
+# --- single predictions -------------------------------------------------------------------------------
+
+
+def test_failures_are_the_wrong_answers_filtered(folder: Path, weak: runs.Run) -> None:
+    run = Path(weak.path)
+    found = failures.failures(run, type_code="CD", mode="wrong_parameters", source="apibank")
+    wrong = [
+        row
+        for row, code, source, right in zip(
+            *(weak.rows[name].tolist() for name in ("id", "type_code", "source", "correct")), strict=True
+        )
+        if code == "CD" and source == "apibank" and right == 0
+    ]
+    assert [row.prediction.id for row in found] == wrong
+    assert failures.failures(run, mode="omitted") == []
+    assert found[0].why == "value (wrong_parameters)"
+    with pytest.raises(UserError, match="did you mean wrong_name"):
+        failures.failures(run, mode="wrong_nam")
+    with pytest.raises(UserError, match="unknown type of this run"):
+        failures.failures(run, type_code="XX")
+
+
+def test_a_prediction_is_found_by_id_sample_and_prefix(folder: Path, weak: runs.Run) -> None:
+    run = Path(weak.path)
+    [one] = failures.find(run, "bfcl_v3__level1_3::CD_AB")
+    assert one.prediction.type_code == "CD_AB"
+    assert failures.find(run, "bfcl_v3__level1_3", "CD_AB") == [one]
+    assert len(failures.find(run, "bfcl_v3__level1_31")) == 23
+    with pytest.raises(UserError, match="fits 74 samples"):
+        failures.find(run, "apibank__")
+    with pytest.raises(UserError, match="unknown sample"):
+        failures.find(run, "nobody")
+    with pytest.raises(UserError, match="unknown type of bfcl_v3__level1_3"):
+        failures.find(run, "bfcl_v3__level1_3", "CDX")
+
+
+def test_a_row_without_an_answer_says_so(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 2}))
+    run = write_run(
+        tmp_path / "a", lambda c, t: None if t == "CD" else True, rows, error=lambda c, t: "HTTP 500"
+    )
+    [row] = failures.find(run, "bfcl_v3__level1_1::CD")
+    assert row.verdict is None and row.why == "no verdict: no answer was had (HTTP 500)"
+    assert failures.failures(run) == []

@@ -1,0 +1,178 @@
+"""`rbtc compare`, `failures` and `show --run` as a user meets them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from robustbench_tc import schema
+from robustbench_tc.cli import compare as verbs
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, predictions, record, verdicts
+
+from .synthetic_runs import coin, write_run
+
+runner = CliRunner(env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    made = typer.Typer(pretty_exceptions_enable=False)
+    made.command("compare")(verbs.compare)
+    made.command("failures")(verbs.failures)
+    return made
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("runs")
+    return (
+        str(write_run(folder / "a", coin(1, 0.5, 0.7), model="weak")),
+        str(write_run(folder / "b", coin(2, 0.8, 0.9), model="strong")),
+    )
+
+
+def test_compare_prints_a_verdict_and_json_holds_the_same(app: typer.Typer, two: tuple[str, str]) -> None:
+    shown = runner.invoke(app, ["compare", *two, "--vs", "paper:o4-mini"], catch_exceptions=False)
+    assert shown.exit_code == 0
+    assert "strong is better than weak on perturbed rows" in shown.output
+    assert "unpaired, and over other rows" in shown.output
+    found = json.loads(runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False).output)
+    assert found["paired"]["overall"]["perturbed"]["n"] == 3817
+    assert found["paper"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["compare", "A"], "nothing to compare with"),
+        (["compare", "A", "--vs", "o4-mini"], "write it as paper:MODEL"),
+        (["compare", "A", "--vs", "paper:o5-mini"], "did you mean o4-mini"),
+        (["compare", "A", "nowhere"], "no run folder at nowhere"),
+        (["compare", "A", "A", "--subset", "papers"], "did you mean paper"),
+        (["failures", "A", "--type", "CDD"], "did you mean CD"),
+    ],
+)
+def test_bad_input_is_one_line(
+    app: typer.Typer, two: tuple[str, str], arguments: list[str], line: str
+) -> None:
+    given = [two[0] if word == "A" else word for word in arguments]
+    caught = runner.invoke(app, given).exception
+    assert isinstance(caught, UserError)
+    assert line in str(caught) and "\n" not in str(caught)
+
+
+def test_failures_list_ids_and_reasons(app: typer.Typer, two: tuple[str, str]) -> None:
+    found = runner.invoke(app, ["failures", two[0], "--type", "CD", "--limit", "3"], catch_exceptions=False)
+    assert "wrong_parameters" in found.output and "the first 3 shown" in found.output
+    rows = json.loads(
+        runner.invoke(app, ["failures", two[0], "--limit", "2", "--json"], catch_exceptions=False).output
+    )
+    assert [row["verdict"]["correct"] for row in rows] == [False, False]
+
+
+@pytest.fixture
+def real_run(tmp_path: Path) -> Path:
+    """A release of one sample under two types, and a run over it made with the harness's own files."""
+    tool = schema.Tool(
+        "book", "Books a table.", {"type": "object", "properties": {"day": {"type": "string"}}}
+    )
+    gold = ((schema.Call("book", {"day": ["monday"]}),),)
+
+    def sample(code: str, error: str | None = None) -> schema.Sample:
+        return schema.Sample(
+            id=f"bfcl_v3__simple_1::{code}",
+            clean_id="bfcl_v3__simple_1",
+            type_code=code,
+            component=None if error is None else "transition",
+            source="bfcl_v3",
+            category="simple",
+            messages=(schema.Message("user", "Book a table for monday."),),
+            tools=(tool,),
+            golden_answers=gold,
+            gold_tool_index=0,
+            output_format="python_calls",
+            injected_error=error,
+        )
+
+    import pyarrow.parquet as pq
+
+    rows = (sample("clean"), sample("transient_timeout", "Tool execution timed out."))
+    release = tmp_path / "robustbench-tc"
+    for row in rows:
+        (release / row.type_code).mkdir(parents=True)
+        pq.write_table(schema.arrow_table([row]), release / row.type_code / "test-00000-of-00001.parquet")
+    data = inputs.load(str(release))
+    settings = record.Settings(
+        fingerprint=data.fingerprint(),
+        model="tiny",
+        mode="prompt",
+        backend="import",
+        decoding={},
+        prompt_version="1",
+        selection=inputs.Selection(),
+        repeat=1,
+    )
+    folder = record.start(tmp_path / "run", data, settings, len(rows))
+    hashes = data.hashes()
+    found = [
+        schema.Prediction(
+            id=row.id,
+            clean_id=row.clean_id,
+            type_code=row.type_code,
+            component=row.component,
+            source=row.source,
+            category=row.category,
+            model="tiny",
+            mode="prompt",
+            sample_hash=hashes[row.id],
+            status="ok",
+            raw_output="[book(day='tuesday')]\x1b[2J" if row.injected_error else "[book(day='monday')]",
+            injected=True if row.injected_error else None,
+            first_output="[book(day='monday')]" if row.injected_error else None,
+        )
+        for row in rows
+    ]
+    predictions.write(folder.predictions_path, found)
+    verdicts.score_run(folder, data, found)
+    return folder.path
+
+
+def test_show_tells_what_was_asked_answered_wanted_and_why(
+    real_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verbs.show_prediction("bfcl_v3__simple_1::transient_timeout", run=real_run)
+    shown = capsys.readouterr().out
+    for part in (
+        "asked (user): Book a table for monday.",
+        "first reply: [book(day='monday')]",
+        "answered with: Tool execution timed out.",
+        "second reply: [book(day='tuesday')]",
+        'gold: book {"day":["monday"]}',
+        "verdict: wrong, score 0: ",
+        "(wrong_parameters)",
+    ):
+        assert part in shown, part
+    assert "\x1b[2J" not in shown and "\\x1b[2J" in shown
+
+
+def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verbs.show_prediction("bfcl_v3__simple", run=real_run, release=Path("robustbench-tc"))
+    shown = capsys.readouterr().out
+    assert "clean" in shown and "right" in shown and "wrong" in shown and "add --type CODE" in shown
+
+
+def test_show_without_the_dataset_says_what_it_cannot_show(
+    real_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = real_run.parent / "robustbench-tc"
+    release.rename(real_run.parent / "moved")
+    verbs.show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean")
+    shown = capsys.readouterr().out
+    assert "prompt: not shown: " in shown and "verdict: right" in shown
+    verbs.show_prediction(
+        "bfcl_v3__simple_1", run=real_run, type_code="clean", release=real_run.parent / "moved"
+    )
+    assert "Book a table for monday." in capsys.readouterr().out

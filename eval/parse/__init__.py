@@ -100,8 +100,6 @@ def parse(text: str | None, *, source: str, tools: Sequence[Tool] = (), tool_cal
         return Parsed(tuple(calls), "fc", tuple(reading.flags))
     if not text:
         return Parsed((), None, ("empty_text",))
-    if not text.isascii():
-        text = clean_text(text)
     marker = text.rfind(_THOUGHT_ENDS)
     if marker >= 0 and (parsed := _read(text[marker + len(_THOUGHT_ENDS) :], source, reading)).calls:
         return parsed
@@ -121,6 +119,8 @@ def _read(text: str, source: str, reading: Reading) -> Parsed:
     if len(body) > MAX_CHARS:
         body = body[:MAX_CHARS]
         flags = ("truncated",)
+    if not body.isascii():
+        body = clean_text(body)
     steps = _JSON_STEPS[source] if _JSON_FIRST.match(body) else _STEPS[source]
     for variant, need, find in steps:
         if need not in body:

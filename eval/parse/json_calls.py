@@ -17,10 +17,14 @@ NAME_KEYS = ("name", "function", "tool", "func_name", "tool_name", "action")
 PARAMETER_KEYS = ("parameters", "arguments", "params", "args", "action_input")
 
 _WRAPPERS = ("tool_calls", "tool_call", "function_call", "calls")
-_UNITS_PER_SPAN = 10
+_LENIENT = re.compile(r"[\x00-\x1f]|\\u")
+"""What a text must hold for the standard library's decoder to read what msgspec refuses."""
+
+_UNITS_PER_SPAN = 12
 """What decoding a short text costs at least, in units of the allowance."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _MAX_DIGITS = 3_900
 _DICTIONARY = re.compile(r"\{\s*+(?:['\"]|\})")
 
@@ -31,6 +35,8 @@ def decode(text: str) -> Json:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
+    if _LENIENT.search(text) is None:
+        raise ValueError("not JSON")
     try:
         found = json.loads(
             text, strict=False, parse_constant=_not_json, parse_float=_finite, parse_int=_integer
@@ -82,7 +88,12 @@ def clean_text(text: str) -> str:
     """Surrogate pairs joined, lone ones replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _SURROGATE.sub("\ufffd", _PAIR.sub(_joined, text))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    high, low = map(ord, pair[0])
+    return chr(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))
 
 
 def from_object(found: Json, reading: Reading, *, tagged: bool = False) -> Call | None:

@@ -15,6 +15,7 @@ _LABELLED = re.compile(
     r"\s{0,8}\*{0,2}\s{0,8}(?=\{)"
 )
 _QUERY = re.compile(r"(?<![\w./:?&=%-])([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^\s`]*+)")
+_MAX_PAIRS = 256
 _IN_TICKS = re.compile(r"`([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^`\n]*+)`")
 
 
@@ -41,7 +42,7 @@ def query_string(text: str, reading: Reading) -> list[Call]:
         position = match.end()
         query = match[2] if pattern is _IN_TICKS else match[2].rstrip(".,;!?")
         parameters = {}
-        for pair in query.split("&"):
+        for pair in query.split("&")[:_MAX_PAIRS]:
             key, _, value = pair.partition("=")
             if key:
                 parameters[unquote(key)] = unquote(value)

@@ -38,6 +38,7 @@ _WORDS: dict[str, Json] = {
 }
 _KEYWORDS = frozenset(keyword.kwlist)
 _MAX_DEPTH = 8
+_MAX_CHARS = 16_384
 
 
 class _NotSimple(Exception):
@@ -45,8 +46,10 @@ class _NotSimple(Exception):
 
 
 def calls(body: str) -> list[Call] | None:
-    """The calls of a text that is nothing but simple calls, brackets around them or not; else None."""
+    """The calls of a short text that is nothing but simple calls, brackets around them or not; else None."""
     size = len(body)
+    if size > _MAX_CHARS:
+        return None
     in_brackets = body.startswith("[")
     position = 1 if in_brackets else 0
     found: list[Call] = []

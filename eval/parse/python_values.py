@@ -10,6 +10,7 @@ import math
 import re
 import unicodedata
 import warnings
+from itertools import islice
 from typing import Any
 
 from robustbench_tc.schema import Json
@@ -20,12 +21,12 @@ _ONLY_AST = 0x400
 _SMALL = 2_048
 """Up to this many characters the tokens need no counting."""
 
-_UNITS_PER_TOKEN = 15
+_UNITS_PER_TOKEN = 10
 _UNITS_PER_TREE = 60
 """What the interpreter's parser costs for one token, and at least, in units of the allowance."""
 
 _TOKEN = re.compile(r"(?i:\b([fbru]{1,2}))?(?:" + STRING + r")|\w++|[^\s\w]", re.DOTALL)
-_MAY_WARN = re.compile(r"\\|\d[\da-fA-FxXoObB_.]{0,16}(?:and|else|for|i[fns]|not|or)")
+_MAY_WARN = re.compile(r"\\|(?<![\w.])\d[\da-fA-FxXoObB_.]{0,16}(?:and|else|for|i[fns]|not|or)")
 """Where the parser may warn: an unknown escape, a number that runs into a keyword."""
 
 JSON_LITERALS = {"true": True, "false": False, "null": None}
@@ -42,11 +43,11 @@ def tree(source: str, reading: Reading) -> ast.expr | None:
         cost = _UNITS_PER_TREE + size * 4
     else:
         tokens = 0
-        for piece in _TOKEN.finditer(source):
+        for piece in islice(_TOKEN.finditer(source), max(0, reading.left) // _UNITS_PER_TOKEN):
             tokens += 1
             if (prefix := piece[1]) and "f" in prefix.lower():
                 return None  # the parser's time for format strings grows with the square of their length
-        cost = _UNITS_PER_TREE + tokens * _UNITS_PER_TOKEN
+        cost = _UNITS_PER_TREE + tokens * _UNITS_PER_TOKEN  # more than is left if there are more tokens
     reading.left -= cost
     if reading.left < 0:
         return None

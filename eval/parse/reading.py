@@ -18,8 +18,8 @@ MAX_DEPTH = 64
 MAX_BITS = 13_000
 """Longer integers are refused: the interpreter writes no more than 4,300 decimal digits."""
 
-ALLOWANCE = 100_000
-"""Units of work for one text; one unit is about one bracket or string looked at (0.2 microseconds)."""
+ALLOWANCE = 20_000
+"""Units of work for one text; one unit is about one bracket or string looked at (a microsecond)."""
 
 NAME = r"(?:[^\W\d]\w*+\.)*+[^\W\d]\w*+"
 """A dotted identifier, as a regular expression without backtracking."""
@@ -27,7 +27,9 @@ NAME = r"(?:[^\W\d]\w*+\.)*+[^\W\d]\w*+"
 STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
 """A closed quoted string."""
 
-_PIECE = re.compile(STRING + r"""|[\[\](){}"']""", re.DOTALL)
+_MARK = re.compile(r"""[\[\](){}"']""")
+_STRING = re.compile(STRING, re.DOTALL)
+_UNITS_PER_SCAN = 4
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -68,24 +70,33 @@ class Reading:
         if text[start : start + 1] not in _CLOSING:
             return None
         expected: list[str] = []
-        for piece in _PIECE.finditer(text, start):
-            self.left -= 1
-            if self.left < 0:
-                return None
-            mark = piece[0]
-            closing = _CLOSING.get(mark)
-            if closing is not None:
-                expected.append(closing)
+        position = start
+        end = None
+        left = self.left - _UNITS_PER_SCAN
+        while left > 0:
+            left -= 1
+            found = _MARK.search(text, position)
+            if found is None:
+                break
+            position = found.end()
+            mark = text[position - 1]
+            if mark in _CLOSING:
+                expected.append(_CLOSING[mark])
                 if len(expected) > MAX_DEPTH:
-                    return None
+                    break
             elif mark in ")]}":
                 if expected.pop() != mark:
-                    return None
+                    break
                 if not expected:
-                    return piece.end()
-            elif len(mark) == 1:  # a quote that nothing closes
-                return None
-        return None
+                    end = position
+                    break
+            else:
+                string = _STRING.match(text, position - 1)
+                if string is None:  # a quote that nothing closes
+                    break
+                position = string.end()
+        self.left = left
+        return end
 
     def braces(self, text: str, start: int = 0) -> Generator[tuple[int, int], bool, None]:
         """The outermost balanced `{…}` spans from `start` on.

@@ -8,10 +8,10 @@ from robustbench_tc.schema import Call, Json
 from .json_calls import NAME_KEYS, PARAMETER_KEYS, block, decode_object
 from .reading import Reading, bare_name
 
-_TAGS = r"(tool_calls?|toolcall|function_call|functioncall|function|tool|call)"
-_OPEN = re.compile(rf"(?i)<{_TAGS}>")
-_NAMED = re.compile(r"(?i)<tool>\s{0,64}([^<>{}\n]{1,200})</tool>\s{0,64}")
-_WITH_ATTRIBUTES = re.compile(rf"(?i)<{_TAGS}\s{{1,64}}([^<>{{}}]{{1,500}})")
+_TAG = r"<(?=[tfcTFC])(?i:(tool_calls?|toolcall|function_call|functioncall|function|tool|call))"
+_OPEN = re.compile(_TAG + r">")
+_NAMED = re.compile(r"<(?=[tT])(?i:tool>\s{0,64}([^<>{}\n]{1,200})</tool>)\s{0,64}")
+_WITH_ATTRIBUTES = re.compile(_TAG + r"\s{1,64}+([^<>{}]{1,500}+)")
 _ATTRIBUTE = re.compile(r"""([A-Za-z_]\w{0,63})\s{0,16}=\s{0,16}(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""")
 _PARAMETERS_NEXT = re.compile(rf"\b(?:{'|'.join(PARAMETER_KEYS)})\s{{0,16}}=\s{{0,16}}[\"']?\Z")
 _GAP = re.compile(r"\s*+(?:```[a-z]{0,10}\s*+)?")

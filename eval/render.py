@@ -1,0 +1,125 @@
+"""Golden answers as a model would write them: one value for each parameter, in the source's output format."""
+
+import keyword
+from collections.abc import Callable, Sequence
+
+from robustbench_tc.errors import unknown
+from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
+
+_SAMPLES: dict[str, Json] = {
+    "string": "anything",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
+"""A value for a parameter whose golden value is free, by declared type."""
+
+
+def concrete(golden: GoldenAnswer, tools: Sequence[Tool], *, source: str | None = None) -> tuple[Call, ...]:
+    """The calls of a golden answer with one accepted value each: the first, or the parameter left out if that
+    is the mark of omission; a free value is made up by the declared type.
+
+    `source` says whether the keys of an object have accepted values of their own (BFCL); without it that is
+    taken from the object's shape.
+    """
+    return tuple(_call(call, tools, source) for call in golden)
+
+
+def _call(golden: Call, tools: Sequence[Tool], source: str | None) -> Call:
+    tool = next((tool for tool in tools if tool.name == golden.name), None)
+    properties = tool.properties if tool else {}
+    required = tool.required if tool else ()
+    parameters: dict[str, Json] = {}
+    for key, accepted in golden.parameters.items():
+        schema = properties.get(key)
+        if OMIT in accepted and len(accepted) > 1:
+            if tool is not None and schema is None:
+                continue  # a golden parameter that its tool does not know can only be left out
+            if accepted[0] == OMIT and key not in required:
+                continue
+        elif accepted == [OMIT] and source != "apibank" and key not in required:
+            continue
+        value = (
+            next((item for item in accepted if item != OMIT), OMIT) if accepted[0] == OMIT else accepted[0]
+        )
+        parameters[key] = _value(value, schema if isinstance(schema, dict) else {}, source)
+    return Call(golden.name, parameters)
+
+
+def _value(accepted: Json, schema: dict[str, Json], source: str | None) -> Json:
+    if accepted == ANY:
+        enum = schema.get("enum")
+        if isinstance(enum, list) and enum:
+            return enum[0]
+        word = schema.get("type")
+        return _SAMPLES.get(word if isinstance(word, str) else "string", "anything")
+    if source in (None, "bfcl_v3"):
+        if _has_choices(accepted, source):
+            return _chosen(accepted)
+        if isinstance(accepted, list) and accepted and all(_has_choices(item, source) for item in accepted):
+            return [_chosen(item) for item in accepted]
+    return accepted
+
+
+def _has_choices(value: Json, source: str | None) -> bool:
+    """Whether an object gives a list of accepted values for each key."""
+    if not isinstance(value, dict):
+        return False
+    lists = [isinstance(options, list) for options in value.values()]
+    return any(lists) if source == "bfcl_v3" else bool(lists) and all(lists)
+
+
+def _chosen(value: dict[str, Json]) -> Json:
+    out: dict[str, Json] = {}
+    for key, options in value.items():
+        if not isinstance(options, list):
+            out[key] = options
+        elif options and options[0] != OMIT:
+            out[key] = options[0]
+    return out
+
+
+def render_calls(calls: Sequence[Call], output_format: str) -> str:
+    """Concrete calls as text in an output format of `schema.OUTPUT_FORMATS`. Raises UserError for another."""
+    if output_format not in FORMATS:
+        raise unknown("output format", output_format, FORMATS)
+    return FORMATS[output_format](calls)
+
+
+def python_calls(calls: Sequence[Call]) -> str:
+    """`[f(a=1), g()]`."""
+    return "[" + ", ".join(map(_python_call, calls)) + "]"
+
+
+def tool_call_tags(calls: Sequence[Call]) -> str:
+    """One JSON object per line between call tags."""
+    lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in calls]
+    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
+
+
+def react(calls: Sequence[Call]) -> str:
+    """Thought, action and action input, once for each call."""
+    return "\n".join(
+        f"Thought: I use {call.name}.\nAction: {call.name}\nAction Input: {dumps(call.parameters)}"
+        for call in calls
+    )
+
+
+FORMATS: dict[str, Callable[[Sequence[Call]], str]] = {
+    "python_calls": python_calls,
+    "tool_call_tags": tool_call_tags,
+    "react": react,
+}
+
+
+def _python_call(call: Call) -> str:
+    arguments = [f"{_python_key(key)}{value!r}" for key, value in call.parameters.items()]
+    return f"{call.name}({', '.join(arguments)})"
+
+
+def _python_key(key: str) -> str:
+    """A keyword, or the key in quotes and a colon where Python has no such keyword."""
+    return f"{key}=" if key.isidentifier() and not keyword.iskeyword(key) else f"{key!r}: "

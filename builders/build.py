@@ -7,6 +7,7 @@ DIR/build_report.json, build_report.md       counts, every skip with its reason,
 
 import asyncio
 import hashlib
+import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import files, parquet, schema, taxonomy
+from robustbench_tc import files, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Sample
 
@@ -27,6 +28,9 @@ from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Profile, read
 from .sources.fetch import resolve_root
 from .sources.pins import pins
+
+PART_SAMPLES = 500
+"""Clean samples that one process perturbs at a time."""
 
 Progress = Callable[[str], None]
 """Told what is being worked on, one short line at a time."""
@@ -44,6 +48,8 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     """How endpoints are asked; moves no byte of a build whose texts are there."""
     allow_missing: bool = False
+    num_proc: int = 1
+    """Processes; moves no byte."""
 
 
 def select_types(names: Sequence[str]) -> tuple[str, ...]:
@@ -121,15 +127,8 @@ def build(
         plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
         tally = Tally()
         checksums: dict[str, str] = {}
-        context = plan.context()
-        clean = {sample.clean_id: sample for sample in plan.samples}
-        for code in (taxonomy.CLEAN, *spec.codes):
+        for code, tables in _configs(plan, spec, check, tally):
             progress(f"writing {code}")
-            rows = _counted(plan.rows(code, context), tally, clean if check else None)
-            tables = (
-                parquet.table(schema.columns(batch, Sample), schema.sample_features())
-                for batch in parquet.batches(rows)
-            )
             _write(tables, folder, code, checksums)
         for name in TABLES:
             table = table_rows(name, issues)
@@ -157,23 +156,45 @@ def build(
     return report
 
 
-def _counted(
-    rows: Iterator[Sample | Skip], tally: "Tally", clean: Mapping[str, Sample] | None
-) -> Iterator[Sample]:
-    """The rows, counted on their way; a skip is counted and dropped."""
-    for row in rows:
+def _configs(
+    plan: Plan, spec: BuildSpec, check: bool, tally: Tally
+) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+    """Every sample config with its rows as tables, in order; rows and skips are counted on their way."""
+    context = plan.context()
+    parts = [
+        (code, start)
+        for code in (taxonomy.CLEAN, *spec.codes)
+        for start in range(0, len(plan.samples), PART_SAMPLES)
+    ]
+
+    def work(part: tuple[str, int]) -> tuple[pa.Table, Tally]:
+        code, start = part
+        samples = slice(start, start + PART_SAMPLES)
+        return _part(code, plan.samples[samples], plan.rows(code, context, samples), check)
+
+    done = zip(parts, parallel.ordered(work, parts, spec.num_proc), strict=True)
+    for code, group in itertools.groupby(done, key=lambda item: item[0][0]):
+        yield code, (tally.merged(table, counted) for _, (table, counted) in group)
+
+
+def _part(
+    code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], check: bool
+) -> tuple[pa.Table, Tally]:
+    """The rows of one type for some samples as a table, every row past its type's check, and their tally."""
+    tally = Tally()
+    made: list[Sample] = []
+    for sample, row in zip(clean, rows, strict=True):
         tally.add(row)
         if isinstance(row, Skip):
             continue
-        if clean is not None and row.type_code != taxonomy.CLEAN:
-            wrong = REGISTRY[row.type_code].check(clean[row.clean_id], row)
-            if wrong:
-                raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
-        yield row
+        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].check(sample, row)):
+            raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
+        made.append(row)
+    return parquet.table(schema.columns(made, Sample), schema.sample_features()), tally
 
 
 def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dict[str, str]) -> None:
-    """Writes a config and notes its checksum; without a row it is left out: `datasets` cannot load it."""
+    """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
     if parquet.write_shards(tables, folder / config, "test", features(config).arrow_schema):
         digest = hashlib.sha256()
         for shard in parquet.shards(folder / config):

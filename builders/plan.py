@@ -33,14 +33,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def context(self) -> Context:
         return Context(self.texts, donor_pools(self.samples))
 
-    def rows(self, code: str, context: Context | None = None) -> Iterator[Sample | Skip]:
-        """The type's rows and skips in the order of the clean samples; the samples themselves for `clean`."""
+    def rows(
+        self, code: str, context: Context | None = None, part: slice = slice(None)
+    ) -> Iterator[Sample | Skip]:
+        """The type's rows and skips in the order of the clean samples; the samples themselves for `clean`.
+
+        A row depends on its own sample and the whole plan only: any `part` of the samples gives its rows.
+        """
         if code == CLEAN:
-            yield from self.samples
+            yield from self.samples[part]
             return
         unit = REGISTRY[code]
         context = context or self.context()
-        for sample in self.samples:
+        for sample in self.samples[part]:
             generator = seeding.rng(self.seed, code, sample.clean_id)
             try:
                 row = unit.perturb(sample, generator, context)

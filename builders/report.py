@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+from pyarrow import Table
 
 from robustbench_tc.schema import SOURCES, Sample
 
@@ -118,6 +119,22 @@ class Tally:
                 self._ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
             if row.type_code == "realistic_typos":
                 self._typing_errors[changed_words(row.changes[0].before, row.changes[0].after)] += 1
+
+    def merged(self, table: Table, other: "Tally") -> Table:
+        """Takes another tally's counts in and hands its table on."""
+        for code, by_source in other.rows.items():
+            mine = self.rows.setdefault(code, {})
+            for source, rows in by_source.items():
+                mine[source] = mine.get(source, 0) + rows
+        for flag, by_type in other.flags.items():
+            flagged = self.flags.setdefault(flag, {})
+            for code, rows in by_type.items():
+                flagged[code] = flagged.get(code, 0) + rows
+        self.skipped += other.skipped
+        self._typing_errors.update(other._typing_errors)
+        for code, ratios in other._ratios.items():
+            self._ratios.setdefault(code, []).extend(ratios)
+        return table
 
     @property
     def typing_errors(self) -> dict[str, int]:

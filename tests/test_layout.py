@@ -21,6 +21,7 @@ CONTRACT = {
     "seeding",
     "json_schema",
     "parquet",
+    "parallel",
     "__version__",
 }
 

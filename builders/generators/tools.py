@@ -123,7 +123,9 @@ def read_tools(text: str) -> Json:
 def _tidy(tool: dict[str, Json]) -> dict[str, Json]:
     if isinstance(tool.get("function"), dict):  # the wire format of the tools parameter
         tool = tool["function"]
-    found = {name: tool[name] for name in ("name", "description", "parameters") if name in tool}
+    found: dict[str, Json] = {
+        name: tool[name] for name in ("name", "description", "parameters") if name in tool
+    }
     parameters = found.get("parameters")
     if isinstance(parameters, dict):
         found["parameters"] = {"type": "object", "properties": {}, "required": [], **parameters}

@@ -184,7 +184,8 @@ def test_two_builds_in_two_processes_are_the_same_bytes(bundled: Path, tmp_path:
     out = tmp_path / "elsewhere" / "robustbench-tc"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
-    subprocess.run([*command, "--profile", "bundled", "--out", out], env=environment, check=True)
+    command += ["--profile", "bundled", "--num-proc", "2", "--out", str(out)]
+    subprocess.run(command, env=environment, check=True)
     assert checksums(out) == checksums(bundled)
 
 

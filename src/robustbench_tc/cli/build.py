@@ -50,6 +50,7 @@ def build(
     store: Annotated[
         Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
     ] = Path(".rbtc/generations.jsonl"),
+    num_proc: Annotated[int, typer.Option(min=1, help="Processes; the bytes are the same for any.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
@@ -79,6 +80,7 @@ def build(
             price=price,
         ),
         allow_missing=allow_missing,
+        num_proc=num_proc,
     )
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")

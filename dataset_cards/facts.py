@@ -1,0 +1,208 @@
+"""What a release says about itself, read from its own files: nothing in a card comes from anywhere else."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+
+from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc.schema import Sample
+
+from .croissant import configs
+from .examples import Example, example_of
+
+SUPPORTING = ("direct", "close")
+"""How well a reported case must fit a type to count as its support, its claim being confirmed."""
+
+
+class Size(msgspec.Struct, frozen=True):
+    """One split of a config."""
+
+    rows: int
+    bytes: int
+    """In memory, as `datasets` counts."""
+    download: int
+    """Of the Parquet files."""
+
+
+class TypeEvidence(msgspec.Struct, frozen=True):
+    """The reported cases behind one type."""
+
+    code: str
+    verdicts: dict[str, int]
+    supporting: int
+    urls: tuple[str, ...]
+    """Of the supporting cases."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """What a card tells of an audit's check."""
+
+    id: str
+    status: str
+    reason: str = ""
+    expires: str | None = None
+
+
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's scores of the text pairs of one type."""
+
+    type_code: str
+    judge: str
+    scope: str
+    n: int
+    mean: float | None = None
+    median: float | None = None
+    std: float | None = None
+    share_low: float | None = None
+    upper: float | None = None
+    paper: dict[str, float] | None = None
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    type_code: str
+    judges: tuple[str, str]
+    n: int
+    exact: float
+    kappa: float | None
+
+
+class Redundant(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers to the question whether a new tool could answer the query."""
+
+    judge: str | None
+    asked: int = 0
+    could_answer: int = 0
+
+
+class Identifiable(msgspec.Struct, frozen=True, kw_only=True):
+    type_code: str
+    rows: int
+    unique_best: int
+    preference_stated: int
+    note: str = ""
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of `audit_report.json` that a card shows."""
+
+    passed: bool
+    checks: tuple[Check, ...]
+    paraphrase: tuple[Pairs, ...] = ()
+    agreement: tuple[Agreement, ...] = ()
+    redundant: Redundant | None = None
+    identifiability: tuple[Identifiable, ...] = ()
+
+    def having(self, status: str) -> list[Check]:
+        return [check for check in self.checks if check.status == status]
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """What the card of a release says beyond that of a build."""
+
+    version: str
+    sizes: dict[str, dict[str, Size]]
+    """Config → split."""
+    checksums: dict[str, str]
+    """Config → sha256 over its files' hashes."""
+    audit: Audit
+    citations: dict[str, str] = {}
+    """Upstream source → what to cite."""
+    examples: dict[str, Example] = {}
+    """Type code → one row of the release."""
+    evidence: tuple[TypeEvidence, ...] = ()
+    issues: dict[str, dict[str, int]] = {}
+    """Source → reason → records left out."""
+    characters: int = 0
+    """Of all messages and tools: what a model reads in one evaluation, before its prompt's own words."""
+
+    @property
+    def plain_version(self) -> str:
+        """The version without a pre-release suffix, which `datasets` cannot read."""
+        return self.version.split("-")[0]
+
+    @property
+    def constructed(self) -> list[str]:
+        """Types without a supporting case."""
+        return [found.code for found in self.evidence if not found.supporting]
+
+
+def release_facts(
+    folder: Path,
+    *,
+    version: str,
+    sha256: Mapping[str, str],
+    audit: Mapping[str, Any],
+    citations: Mapping[str, str],
+) -> Release:
+    """Reads a release folder; `sha256` maps the relative paths of its Parquet files to their hashes."""
+    sizes: dict[str, dict[str, Size]] = {}
+    checksums = {}
+    for config in configs(sha256):
+        sizes[config.name] = {split: _size(folder, paths) for split, paths in config.files.items()}
+        hashes = [sha256[path] for paths in config.files.values() for path in paths]
+        checksums[config.name] = hashes[0] if len(hashes) == 1 else _joined(hashes)
+    codes = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    examples, characters = {}, 0
+    for code in codes:
+        if code in sizes:
+            rows = [schema.record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / code))]
+            characters += sum(_characters(row) for row in rows)
+            examples[code] = example_of(rows)
+    return Release(
+        version=version,
+        sizes=sizes,
+        checksums=checksums,
+        audit=msgspec.convert(audit, Audit),
+        citations=dict(citations),
+        examples=examples,
+        evidence=_evidence(folder) if "evidence" in sizes else (),
+        issues=_issues(folder) if "known_issues" in sizes else {},
+        characters=characters,
+    )
+
+
+def _size(folder: Path, paths: list[str]) -> Size:
+    rows = total = download = 0
+    for path in paths:
+        with pq.ParquetFile(folder / path) as file:
+            for batch in file.iter_batches():
+                rows, total = rows + batch.num_rows, total + batch.nbytes
+        download += (folder / path).stat().st_size
+    return Size(rows, total, download)
+
+
+def _joined(hashes: list[str]) -> str:
+    import hashlib
+
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+
+
+def _characters(row: Sample) -> int:
+    return sum(len(message.content) for message in row.messages) + len(schema.dumps(row.tools))
+
+
+def _evidence(folder: Path) -> tuple[TypeEvidence, ...]:
+    """Cases per type of the taxonomy's core, in its order, counted from the table of this release."""
+    by_type: dict[str, list[dict[str, Any]]] = {}
+    for row in parquet.read_rows(parquet.shards(folder / "evidence")):
+        by_type.setdefault(row["type_code"], []).append(row)
+    found = []
+    for code in taxonomy.codes():
+        rows = by_type.get(code, [])
+        good = [row for row in rows if row["verdict"] == "supports" and row["construct_fit"] in SUPPORTING]
+        verdicts = Counter(row["verdict"] for row in rows)
+        urls = tuple(dict.fromkeys(row["url"] for row in good))
+        found.append(TypeEvidence(code, dict(verdicts), len(good), urls))
+    return tuple(found)
+
+
+def _issues(folder: Path) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for row in parquet.read_rows(parquet.shards(folder / "known_issues")):
+        by_reason = counts.setdefault(row["source"], {})
+        by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + 1
+    return counts

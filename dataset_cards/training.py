@@ -1,0 +1,33 @@
+"""The card of the training data."""
+
+from typing import Any
+
+from robustbench_tc import __version__, taxonomy
+
+from .facts import Release
+from .how_made import HOW_MADE
+from .render import BIBTEX, template
+
+PURPOSES = {
+    "full": "GRPO, every row perturbed",
+    "mixed": "GRPO, a share of the rows perturbed, the rest clean",
+    "retry": "GRPO with a transition error at the first call of the rollout",
+    "paft": "fine-tuning on conversations, a share perturbed",
+}
+
+
+def training_card(report: Any, release: Release | None = None) -> str:
+    """`README.md` of the training data: of a build, or with `release` of a release, which says more.
+
+    `report` is a build report of the training builder (`builders.toolrl_report.TrainingReport`).
+    """
+    return template("toolrl_dr.md.j2").render(
+        report=report,
+        release=release,
+        total=sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
+        types=[t for t in taxonomy.types("all") if t.code in report.types],
+        how_made=HOW_MADE,
+        purposes=PURPOSES,
+        bibtex=BIBTEX,
+        package_version=__version__,
+    )

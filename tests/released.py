@@ -1,0 +1,71 @@
+"""Builds with a green gate and the command line of releases, for the tests of releasing and publishing."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc import freeze, manifest
+from robustbench_tc.audits.report import AuditReport, Check
+from robustbench_tc.builders.build import BuildSpec, build
+from robustbench_tc.cli.release import render
+from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.manifest import Manifest
+
+CODES = ("realistic_typos", "CD_AB", "transient_timeout")
+
+MOMENT = "2026-11-20T12:00:00Z"
+
+
+def small_build(folder: Path, *, seed: int = 0, codes: Sequence[str] = CODES) -> Path:
+    """A build of the bundled samples with few types, and a green audit."""
+    build(BuildSpec(profile="bundled", seed=seed, codes=tuple(codes)), folder, card=benchmark_card)
+    audit(folder)
+    return folder
+
+
+def audit(folder: Path, *checks: Check, **more: Any) -> None:
+    """An audit report about the folder's bytes; green unless a check blocks."""
+    made = checks or (
+        Check(id="rows.anchored", protects="Pairs can be compared.", status="passed", applied=9),
+    )
+    files = {name: manifest.entry(folder / name) for name in manifest.files_of(folder)}
+    report = AuditReport(
+        package_version="0",
+        kind="benchmark",
+        name=folder.name,
+        build=manifest.digest(manifest.data_files(files, "robustbench-tc")),
+        passed=not any(check.blocks for check in made),
+        checks=made,
+        **more,
+    )
+    (folder / freeze.AUDIT).write_bytes(report.json())
+
+
+def released(build_folder: Path, out: Path, version: str = "1.0.0") -> Manifest:
+    return freeze.release(build_folder, out, version=version, created_at=MOMENT, render=render)
+
+
+def command_line(arguments: Sequence[object]) -> None:
+    """`rbtc release|verify|diff|publish …`, with the error handling of the real command line."""
+    import typer
+
+    from robustbench_tc import cli
+    from robustbench_tc.cli import release
+
+    def app() -> Callable[[], Any]:
+        found = typer.Typer(pretty_exceptions_enable=False)
+        for verb in (release.release, release.verify, release.diff, release.publish):
+            found.command()(verb)
+        return found
+
+    before = cli._app, sys.argv
+    cli._app, sys.argv = app, ["rbtc", *map(str, arguments)]  # type: ignore[assignment]
+    try:
+        cli.main()
+    finally:
+        cli._app, sys.argv = before
+
+
+if __name__ == "__main__":
+    command_line(sys.argv[1:])

@@ -18,7 +18,8 @@ help:  ## this list
 
 quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples and score a reference agent on it
 	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
-	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart --fresh
+	@rm -rf out/quickstart
+	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 

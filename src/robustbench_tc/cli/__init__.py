@@ -35,7 +35,7 @@ def main() -> None:
 def _app() -> "typer.Typer":
     import typer
 
-    from . import build, show, sources
+    from . import build, compare, eval, release, runs, show, sources, sql, train, vectors
 
     app = typer.Typer(
         name="rbtc",
@@ -45,10 +45,44 @@ def _app() -> "typer.Typer":
         help="RobustBench-TC: does my tool-calling model survive deployment?",
     )
     app.callback()(_options)
-    app.command("build")(build.build)
-    app.command("show")(show.show)
-    app.add_typer(show.app, name="list")
-    app.add_typer(sources.app, name="sources")
+    # One panel a stage, in the order of the pipeline.
+    panels = {
+        "Build": {"show": show.show, "validate": vectors.validate},
+        "Evaluate": {
+            "eval": eval.eval_,
+            "score": runs.score,
+            "summary": runs.summary,
+            "serve-command": runs.serve_command,
+            "export": runs.export,
+            "import": runs.import_,
+            "vectors": vectors.vectors,
+        },
+        "Answers": {
+            "compare": compare.compare,
+            "failures": compare.failures,
+            "sql": sql.sql,
+        },
+        "Release": {
+            "release": release.release,
+            "verify": release.verify,
+            "diff": release.diff,
+            "publish": release.publish,
+        },
+    }
+    building = typer.Typer()
+    building.callback(invoke_without_command=True)(build.build)
+    building.command("toolrl-dr")(train.build_toolrl_dr)
+    app.add_typer(sources.app, name="sources", rich_help_panel="Build")
+    app.add_typer(building, name="build", rich_help_panel="Build")
+    show.app.command("sources")(sources.list_sources)
+    app.add_typer(show.app, name="list", rich_help_panel="Build")
+    for panel, commands in panels.items():
+        for name, command in commands.items():
+            app.command(name, rich_help_panel=panel)(command)
+    training = typer.Typer(no_args_is_help=True, help="Training: what can go wrong before the GPU is rented.")
+    training.callback()(_options)
+    training.command("check")(train.check)
+    app.add_typer(training, name="train", rich_help_panel="Train")
     return app
 
 

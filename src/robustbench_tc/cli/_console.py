@@ -1,19 +1,21 @@
 """The two consoles and the few tables that several verbs print."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from .. import taxonomy
 from ..schema import SOURCES
 
 if TYPE_CHECKING:
     from ..builders.report import BuildReport
 
-out = Console()
+# A pipe has no width of its own: enough for the widest table.
+out = Console(width=None if sys.stdout.isatty() else 110)
 err = Console(stderr=True)
 
 
@@ -30,14 +32,12 @@ def status(what: str) -> Iterator[Callable[[str], None]]:
 
 def build_table(report: "BuildReport") -> Table:
     """Rows per type and source of a build."""
-    table = Table(title=f"profile {report.profile}, seed {report.seed}", title_justify="left")
+    table = Table(title=f"profile {report.profile}, seed {report.seed}", title_justify="left", box=SIMPLE)
     table.add_column("type", no_wrap=True)
-    table.add_column("component")
     sources = [s for s in SOURCES if any(s in by_source for by_source in report.rows.values())]
     for source in (*sources, "rows"):
         table.add_column(source, justify="right")
     for code, by_source in report.rows.items():
         counts = [by_source.get(source, 0) for source in sources]
-        component = taxonomy.component_of(code) or ""
-        table.add_row(code, component, *map(str, counts), str(sum(counts)))
+        table.add_row(code, *map(str, counts), str(sum(counts)))
     return table

@@ -12,6 +12,7 @@ PROFILES = ("paper", "full", "bundled")
 
 
 def build(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option(help="The release folder. Named robustbench-tc it loads by that name.")
     ] = Path("robustbench-tc"),
@@ -58,6 +59,8 @@ def build(
 
     Example: rbtc build --profile paper --sources ../shared/sources --out robustbench-tc
     """
+    if context.invoked_subcommand:
+        return
     from ..builders.build import BuildSpec, select_types
     from ..builders.generate import Settings
     from ..release import build_release

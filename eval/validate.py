@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.parquet import read_rows, shards
 from robustbench_tc.schema import Call, Json, Sample, dumps, record
+from robustbench_tc.taxonomy import CLEAN
 
 from .parse import parse
 from .render import concrete, render_calls
@@ -76,39 +78,34 @@ def validate_release(folder: Path) -> list[ConfigReport]:
 
     Raises UserError where the folder holds no release, or a file is cut or of another shape.
     """
-    configs = sorted(path.name for path in folder.iterdir() if _shards(path)) if folder.is_dir() else []
-    configs = [name for name in configs if name not in TABLES]
-    if "clean" not in configs:
+    configs = {path.parent.name for path in folder.glob("*/test-*.parquet")} - TABLES
+    if CLEAN not in configs:
         raise UserError(
             f"{folder}: no release there (no clean/test-*.parquet); run rbtc build, or name another"
         )
-    clean = {row.clean_id: row for row in _rows(folder / "clean")}
-    configs.sort(key=lambda name: (name != "clean", name))
-    return [_check_config(name, list(_rows(folder / name)), clean) for name in configs]
+    clean = {row.clean_id: row for row in _rows(folder / CLEAN)}
+    return [
+        _check_config(folder, name, clean) for name in sorted(configs, key=lambda name: (name != CLEAN, name))
+    ]
 
 
-def _check_config(config: str, rows: list[Sample], clean: dict[str, Sample]) -> ConfigReport:
+def _check_config(folder: Path, config: str, clean: dict[str, Sample]) -> ConfigReport:
+    rows = 0
     failed: dict[str, str] = {}
-    for row in rows:
+    for row in _rows(folder / config):
+        rows += 1
         anchor = clean.get(row.clean_id)
         reason = "its clean row is not in the release" if anchor is None else self_check(row, anchor)
         if reason is not None:
             failed[row.id] = reason
-    return ConfigReport(config=config, rows=len(rows), failed=failed)
-
-
-def _shards(folder: Path) -> list[Path]:
-    return sorted(folder.glob("test-*.parquet")) if folder.is_dir() else []
+    return ConfigReport(config=config, rows=rows, failed=failed)
 
 
 def _rows(folder: Path) -> Iterator[Sample]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for path in _shards(folder):
+    for row in read_rows(shards(folder)):
         try:
-            rows = pq.read_table(path).to_pylist()
-            yield from (record(row, Sample) for row in rows)
-        except (pa.ArrowException, ValueError, OSError) as error:
-            line = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{path}: not a file of this release ({line}); build or fetch it again") from None
+            yield record(row, Sample)
+        except ValueError as error:
+            raise UserError(
+                f"{folder}: a row is not of this release's shape ({error}); build it again"
+            ) from None

@@ -32,9 +32,9 @@ def bracketed(text: str, reading: Reading) -> list[Call]:
     if _STARTS_WITH_CALL.match(body):
         if calls := python_literals.calls(body):
             return calls
-        if calls := _whole(body, reading, {}):
+        if calls := whole(body, reading, {}):
             return calls
-        if (new := _renamed(body, reading, colons=False)) and (calls := _whole(*new)):
+        if (new := _renamed(body, reading, colons=False)) and (calls := whole(*new)):
             return calls
     return _in_prose(body, reading, colons=False)
 
@@ -45,7 +45,7 @@ def colon_separated(text: str, reading: Reading) -> list[Call]:
         return []
     body = unfenced(text)
     new = _renamed(body, reading, colons=True) if _STARTS_WITH_CALL.match(body) else None
-    if new and (calls := _whole(*new)):
+    if new and (calls := whole(*new)):
         return calls
     return _in_prose(body, reading, colons=True)
 
@@ -113,7 +113,7 @@ def _single(source: str, reading: Reading) -> Call | None:
         return None
 
 
-def _whole(body: str, reading: Reading, keys: dict[str, str]) -> list[Call]:
+def whole(body: str, reading: Reading, keys: dict[str, str]) -> list[Call]:
     """Upstream's wrapper: a missing bracket at either end is added; otherwise the text as it stands."""
     wrapped = body if body.startswith("[") else "[" + body
     if not wrapped.endswith("]"):

@@ -1,0 +1,118 @@
+"""What holds of the parser for every text: it never raises, what is written reads back, work is bounded."""
+
+import builtins
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc.eval.parse import Parsed, parse
+from robustbench_tc.eval.parse.python_calls import whole
+from robustbench_tc.eval.parse.python_literals import calls as short_way
+from robustbench_tc.eval.parse.reading import ALLOWANCE, Reading
+from robustbench_tc.eval.render import FORMATS, python_calls, render_calls
+from robustbench_tc.schema import SOURCES, Call, dumps, loads
+
+from . import texts
+
+FORMATS_OF = {"python_calls": "bfcl_v3", "tool_call_tags": "apibank", "react": "toolalpaca"}
+
+
+@settings(max_examples=2_000)
+@given(texts.replies | st.text(max_size=40), st.sampled_from(SOURCES), st.sampled_from([(), texts.TOOLS]))
+def test_no_text_makes_the_parser_raise_and_what_it_finds_can_be_stored(
+    text: str, source: str, tools: tuple[Any, ...]
+) -> None:
+    parsed = parse(text, source=source, tools=tools)
+    assert bool(parsed.calls) == (parsed.variant is not None)
+    assert loads(dumps(parsed.calls)) == [{"name": c.name, "parameters": c.parameters} for c in parsed.calls]
+
+
+@given(st.lists(texts.values | st.dictionaries(st.text(max_size=8), texts.values), max_size=3))
+def test_no_native_calls_make_the_parser_raise(native: list[Any]) -> None:
+    assert isinstance(parse("", source="bfcl_v3", tool_calls=native), Parsed)
+
+
+@settings(max_examples=150)
+@given(st.lists(texts.calls, min_size=1, max_size=3), st.sampled_from(sorted(FORMATS)))
+def test_what_is_written_in_a_format_reads_back(calls: list[Call], output_format: str) -> None:
+    parsed = parse(render_calls(calls, output_format), source=FORMATS_OF[output_format])
+    assert parsed.calls == tuple(calls)
+    assert parsed.flags == ()
+
+
+@settings(max_examples=150)
+@given(st.lists(texts.calls, min_size=1, max_size=2), st.sampled_from(SOURCES))
+def test_every_source_reads_every_format(calls: list[Call], source: str) -> None:
+    text = python_calls(calls)
+    assert parse(f"```python\n{text}\n```", source=source).calls == tuple(calls)
+
+
+@settings(max_examples=1_000)
+@given(texts.replies)
+def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
+    found = short_way(text.strip())
+    if found is not None:
+        assert found == whole(text.strip(), Reading("bfcl_v3", ()), {})
+
+
+HOSTILE = texts.hostile(100_000)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_texts_return(kind: str) -> None:
+    for source in SOURCES:
+        parsed = parse(HOSTILE[kind], source=source, tools=texts.TOOLS)
+        assert dumps(parsed.calls)
+
+
+@pytest.mark.parametrize("unit", ["{", '{"a":', "[f(", "f(a=1)\n", "[f(a=b'x')]\n", "<tool_call>{"])
+def test_the_work_on_one_text_is_bounded(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[Reading] = []
+
+    def kept(*args: Any) -> Reading:
+        readings.append(Reading(*args))
+        return readings[-1]
+
+    monkeypatch.setattr("robustbench_tc.eval.parse.Reading", kept)
+    parse(unit * 20_000, source="bfcl_v3")
+    (reading,) = readings
+    # The last attempt may overdraw by its own cost, no more.
+    assert reading.left > -2 * ALLOWANCE
+
+
+CODE = [
+    "[f(a=__import__('os').system('true'))]",
+    "[f(a=open('{path}', 'w').write('x'))]",
+    "[f(a=eval(\"open('{path}', 'w')\"))]",
+    "[f(a=1+open('{path}', 'w'))]",
+    "[open('{path}', 'w')(x=1)]",
+    "ping(host=exec(\"open('{path}', 'w')\"))",
+    "{{'name': 'f', 'parameters': {{'a': open('{path}', 'w')}}}}",
+    "Action: f\nAction Input: {{'a': open('{path}', 'w')}}",
+]
+
+
+@pytest.mark.parametrize("text", CODE)
+def test_code_in_arguments_is_never_run(text: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*args: object, **named: object) -> None:
+        raise AssertionError("model text was run")
+
+    guarded: dict[str, Callable[..., Any]] = {"eval": forbidden, "exec": forbidden, "open": forbidden}
+    for name, function in guarded.items():
+        monkeypatch.setattr(builtins, name, function)
+    monkeypatch.setattr(os, "system", forbidden)
+    path = tmp_path / "made"
+    found = [parse(text.format(path=path), source=source, tools=texts.TOOLS) for source in SOURCES]
+    monkeypatch.undo()
+    assert len(found) == len(SOURCES)
+    assert not path.exists()
+
+
+def test_warnings_of_the_python_parser_stay_inside(recwarn: pytest.WarningsRecorder) -> None:
+    assert parse(r'[f(a="\d", b=1if True else 2, c=0x1for x)]', source="bfcl_v3").calls == ()
+    assert parse(r'[f(a="\d")]', source="bfcl_v3").calls == (Call("f", {"a": r"\d"}),)
+    assert not recwarn.list

@@ -1,0 +1,373 @@
+"""Every variant of the parser, the order in which they are tried, and the rules that make them precise."""
+
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.parse import ORDERS, VARIANTS, parse
+from robustbench_tc.schema import SOURCES, Call, Json, Tool
+
+from .texts import PING, TOOLS
+
+EXAMPLES: dict[str, tuple[str, tuple[Call, ...]]] = {
+    "B1": ('[geo.find(q="oslo", n=2), ping()]', (Call("geo.find", {"q": "oslo", "n": 2}), Call("ping", {}))),
+    "B2": ('[ping(host:"a", n: 3)]', (Call("ping", {"host": "a", "n": 3}),)),
+    "B3": ('[func_name="ping", params={"host": "a"}]', (Call("ping", {"host": "a"}),)),
+    "A1": (
+        '<tool_call>{"name":"ping","parameters":{"host":"a"}}</tool_call>',
+        (Call("ping", {"host": "a"}),),
+    ),
+    "A2": ('<tool>ping</tool>\n{"host":"a"}', (Call("ping", {"host": "a"}),)),
+    "A3": ('<tool name="ping" parameters={"host":"a"}/>', (Call("ping", {"host": "a"}),)),
+    "A4": ('<toolcall tool="ping">{"host":"a"}</toolcall>', (Call("ping", {"host": "a"}),)),
+    "A5": ('<tool_call tool_name="ping">{"host":"a"}</tool_call>', (Call("ping", {"host": "a"}),)),
+    "R1": ('Action: ping\nAction Input: {"host": "a"}', (Call("ping", {"host": "a"}),)),
+    "R2": ('ActionCode: ping\nAction Input: {"host": "a"}', (Call("ping", {"host": "a"}),)),
+    "T1": ('ping: {"host": "a"}', (Call("ping", {"host": "a"}),)),
+    "T2": ('Function: ping\nParameters: {"host": "a"}', (Call("ping", {"host": "a"}),)),
+    "T3": ("ping?host=a&n=3", (Call("ping", {"host": "a", "n": "3"}),)),
+    "J": ('{"tool":"ping","args":{"host":"a"}}', (Call("ping", {"host": "a"}),)),
+    "P": ('I ask it now.\nping(host="a")\nThen I wait.', (Call("ping", {"host": "a"}),)),
+}
+
+
+def calls(text: str, source: str = "bfcl_v3", tools: tuple[Tool, ...] = ()) -> list[tuple[str, Json]]:
+    return [(call.name, call.parameters) for call in parse(text, source=source, tools=tools).calls]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_source_reads_every_variant_and_records_it(source: str, variant: str) -> None:
+    text, expected = EXAMPLES[variant]
+    order = ORDERS[source]
+    if variant == "A1" and order.index("J") < order.index("A1"):
+        variant = "J"  # the object between the tags is one embedded in text
+    parsed = parse(text, source=source, tools=(PING,))
+    assert (parsed.variant, parsed.calls) == (variant, expected)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_order_tries_every_variant_once(source: str) -> None:
+    assert sorted(ORDERS[source]) == sorted(VARIANTS)
+
+
+def test_an_unknown_source_is_an_error() -> None:
+    with pytest.raises(UserError, match="unknown source 'bfcl'"):
+        parse("x", source="bfcl")
+
+
+def test_the_family_of_the_source_is_tried_first() -> None:
+    both = 'Action: ping\nAction Input: {"host": "a"}\n[geo.find(q="b")]'
+    assert parse(both, source="rotbench").variant == "R1"
+    assert parse(both, source="bfcl_v3").variant == "B1"
+    tagged = '<tool_call>{"name": "ping", "parameters": {"host": "[geo.find()]"}}</tool_call>'
+    assert parse(tagged, source="apibank").variant == "A1"
+
+
+def test_json_comes_before_python_where_the_text_is_json() -> None:
+    text = '[{"name": "ping", "arguments": {"host": "[geo.find(q=1)]"}}]'
+    parsed = parse(text, source="bfcl_v3")
+    assert (parsed.variant, parsed.calls) == ("J", (Call("ping", {"host": "[geo.find(q=1)]"}),))
+
+
+# --- preparation ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("marker", ["<|im_end|>", "<|eot_id|>", "</s>", "</s> \n<|im_end|>"])
+def test_end_markers_are_dropped(marker: str) -> None:
+    assert calls(f'[ping(host="a")]{marker}\n') == [("ping", {"host": "a"})]
+
+
+def test_what_follows_the_last_thought_counts() -> None:
+    text = '<think>[ping(host="x")] </think> hm </think>\n[ping(host="a")]'
+    assert calls(text) == [("ping", {"host": "a"})]
+
+
+def test_the_whole_text_counts_where_nothing_follows_the_thought() -> None:
+    assert calls('<think>so: [ping(host="x")]</think> I am done.') == [("ping", {"host": "x"})]
+
+
+@pytest.mark.parametrize("text", [None, "", " \n\t", "<|im_end|>", "  </s>\n"])
+def test_an_empty_text_is_flagged(text: str | None) -> None:
+    assert parse(text, source="bfcl_v3").flags == ("empty_text",)
+
+
+def test_a_text_beyond_the_limit_is_read_up_to_it() -> None:
+    parsed = parse('[ping(host="a")]\n' + "x" * 100_000, source="bfcl_v3")
+    assert (parsed.calls, parsed.flags) == ((Call("ping", {"host": "a"}),), ("truncated",))
+
+
+# --- native calls ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("native", "parameters", "flags"),
+    [
+        ({"id": "1", "name": "ping", "arguments": '{"host": "a"}'}, {"host": "a"}, ()),
+        ({"name": "ping", "arguments": {"host": "a"}}, {"host": "a"}, ()),
+        ({"type": "function", "function": {"name": "ping", "arguments": '{"n": 1}'}}, {"n": 1}, ()),
+        ({"name": "ping", "arguments": "{broken"}, {}, ("bad_arguments",)),
+        ({"name": "ping", "arguments": "[1]"}, {}, ("bad_arguments",)),
+        ({"name": "ping", "arguments": '{"n": NaN}'}, {}, ("bad_arguments",)),
+        ({"name": "ping", "arguments": None}, {}, ("bad_arguments",)),
+        ({"name": "ping", "arguments": '{"host": "\\ud83d\\ude00 \\ud800"}'}, {"host": "😀 \ufffd"}, ()),
+    ],
+)
+def test_native_calls_are_taken(native: Json, parameters: Json, flags: tuple[str, ...]) -> None:
+    parsed = parse("some text", source="apibank", tool_calls=[native])
+    assert (parsed.variant, parsed.calls, parsed.flags) == ("fc", (Call("ping", parameters),), flags)
+
+
+@pytest.mark.parametrize(
+    "native", [None, [], "x", [1], [{"name": 5}], [{"function": None}], {"name": "ping"}]
+)
+def test_without_a_native_call_the_text_counts(native: Json) -> None:
+    parsed = parse('ping(host="a")', source="bfcl_v3", tool_calls=native)
+    assert (parsed.variant, parsed.calls) == ("B1", (Call("ping", {"host": "a"}),))
+
+
+# --- Python calls ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source_text", "value"),
+    [
+        ("true", True),
+        ("[false, null]", [False, None]),
+        ("'true'", "true"),
+        ("(1, 2)", [1, 2]),
+        ("{'k': (1,)}", {"k": [1]}),
+        ("{1: 2, None: 3, True: 4}", {"1": 4, "null": 3}),
+        ("oslo", "oslo"),
+        ("Unit.KELVIN", "Unit.KELVIN"),
+        ("+5", 5),
+        ("--5", 5),
+        ("not True", False),
+        ("10/4", 2.5),
+        ("2**8 - 1", 255),
+        ("-7 // 2", -4),
+        ("'a' + 'b' + 'c'", "abc"),
+        ("'a' 'b'", "ab"),
+        ('r"a\\d"', "a\\d"),
+        ("1_000", 1000),
+        ("1e3", 1000.0),
+        ("...", "..."),
+        ("now()", "now()"),
+        ("date(y=2020)", {"date": {"y": 2020}}),
+        ("x[1, 2]", "x[(1, 2)]"),
+        ('float("inf")', "float('inf')"),
+        ('"\\ud83d\\ude00"', "😀"),
+    ],
+)
+def test_values_are_literals(source_text: str, value: Json) -> None:
+    assert calls(f"[f(a={source_text})]") == [("f", {"a": value})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[f(a=~5)]",
+        "[f(a=not 5)]",
+        "[f(a='x'*3)]",
+        "[f(a=1|2)]",
+        "[f(a=x+1)]",
+        "[f(a=True+1)]",
+        "[f(a=1/0)]",
+        "[f(a=2**99999999)]",
+        "[f(a=(-8)**0.5)]",
+        "[f(a=1e400)]",
+        "[f(a=b'x')]",
+        "[f(a=2j)]",
+        "[f(**x)]",
+        "[f(a={**x})]",
+        "[a[0](x=1)]",
+        "[f()(x=1)]",
+        "[f(a=g()(x=1))]",
+        "[f(a=lambda: 1)]",
+        "[f(a=f'{x}')]",
+        "[f(a=1), g(a=~5)]",
+        "[f(a=~5, b=[g(x=1)])]",
+        "[f, g(a=1)]",
+    ],
+)
+def test_what_is_refused_is_no_call(text: str) -> None:
+    assert calls(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ping(host="a")',
+        '[ping(host="a")',
+        'ping(host="a")]',
+        '```\n[ping(host="a")]\n```',
+        '```python\nping(host="a")\n```',
+        '`[ping(host="a")]`',
+        '[ping(host="a"),]',
+        '[ping(host="a")]  # as asked',
+        '# as asked\n[ping(host="a")]',
+        '(ping(host="a"))',
+        '[ping(\n  host="a"\n)]',
+        "[ping(host='b', host=\"a\")]",
+        'Here is the call: [ping(host="a")] Done.',
+        'Sure!\n```python\n[ping(host="a")]\n```\nIt asks the host.',
+    ],
+)
+def test_brackets_fences_comments_and_prose_around_python_calls(text: str) -> None:
+    assert calls(text) == [("ping", {"host": "a"})]
+
+
+def test_dotted_names_keep_their_dots_and_full_width_letters_are_normalised() -> None:
+    assert calls("[a.b.c(ｘ=1)]") == [("a.b.c", {"x": 1})]
+
+
+def test_positional_arguments_mean_the_declared_parameters_in_order() -> None:
+    assert calls('[ping("a", 3)]', tools=TOOLS) == [("ping", {"host": "a", "n": 3})]
+    assert calls('[ping("a", n=3)]', tools=TOOLS) == [("ping", {"n": 3, "host": "a"})]
+    assert calls('[ping("a", 3)]') == [("ping", {})]
+    assert calls("[ping(*x)]", tools=TOOLS) == [("ping", {})]
+
+
+def test_keys_that_python_cannot_spell_are_read() -> None:
+    assert calls('[book(from="A", to="B", class=1)]') == [("book", {"from": "A", "to": "B", "class": 1})]
+    assert calls('[book(user-id: 5, "zip code": "7")]') == [("book", {"user-id": 5, "zip code": "7"})]
+
+
+def test_a_colon_counts_only_directly_inside_the_parentheses() -> None:
+    assert calls('[f(a: {"k": "x:y"}, b: [1])]') == [("f", {"a": {"k": "x:y"}, "b": [1]})]
+
+
+def test_lists_of_calls_in_prose_are_all_read_but_a_formula_is_none() -> None:
+    assert calls("First [f(a=1)], then [g(b=2)].") == [("f", {"a": 1}), ("g", {"b": 2})]
+    assert calls("The slope is [sin(x)] there.") == []
+
+
+def test_names_and_parameters_of_a_keyword_list_are_paired_in_order() -> None:
+    text = "[func_name='f', params={'a': 1}, func_name='g', params={}]"
+    assert calls(text) == [("f", {"a": 1}), ("g", {})]
+
+
+def test_calls_on_their_own_lines_need_a_known_name_in_prose_only() -> None:
+    assert calls("f(a=1)\ng(b=2)") == [("f", {"a": 1}), ("g", {"b": 2})]
+    assert calls("I would say\nprint(1)\nbut no.", tools=TOOLS) == []
+
+
+# --- tags and JSON --------------------------------------------------------------------------------------
+
+
+def tagged(*lines: str) -> str:
+    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
+
+
+A, B = '{"name": "a", "parameters": {}}', '{"name": "b", "parameters": {"x": 1}}'
+BOTH = [("a", {}), ("b", {"x": 1})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        tagged(A, B),
+        tagged(A) + "\nand\n" + tagged(B),
+        tagged("```json", A, B, "```"),
+        tagged(f"[{A}, {B}]"),
+        tagged(A + ",", B + ","),
+        tagged(A, "not JSON", "", B),
+        tagged("{'name': 'a', 'parameters': {}}", "{'name': 'b', 'parameters': {'x': 1}}"),
+        tagged('{\n "name": "a",\n "parameters": {}\n}\n{\n "name": "b", "parameters": {"x": 1}}'),
+        f"<tool_call>\n{A}\n{B}",
+        f"<TOOL_CALL>{A}{B}</TOOL_CALL>",
+    ],
+)
+def test_blocks_between_call_tags(text: str) -> None:
+    assert calls(text, "apibank") == BOTH
+
+
+def test_a_closing_tag_inside_a_string_does_not_close() -> None:
+    text = tagged('{"name": "a", "parameters": {"x": "</tool_call>"}}')
+    assert calls(text, "apibank") == [("a", {"x": "</tool_call>"})]
+
+
+@pytest.mark.parametrize("name", ["none", "None", " NONE "])
+def test_a_call_named_none_declines(name: str) -> None:
+    assert parse(tagged(f'{{"name": "{name}", "parameters": {{}}}}'), source="apibank").calls == ()
+
+
+@pytest.mark.parametrize("found", ["null", "[1]", '"text"', "5"])
+def test_parameters_that_are_no_object_count_as_none_and_are_flagged(found: str) -> None:
+    parsed = parse(tagged(f'{{"name": "a", "parameters": {found}}}'), source="apibank")
+    assert (parsed.calls, parsed.flags) == ((Call("a", {}),), ("bad_arguments",))
+
+
+@pytest.mark.parametrize("name_key", ["name", "function", "tool", "func_name", "tool_name", "action"])
+@pytest.mark.parametrize("key", ["parameters", "arguments", "params", "args", "action_input"])
+def test_the_keys_of_a_json_call(name_key: str, key: str) -> None:
+    assert calls(f'{{"{name_key}": "f", "{key}": {{"a": 1}}}}') == [("f", {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"type": "function", "function": {"name": "f", "arguments": "{\\"a\\": 1}"}}',
+        '{"name": "f", "arguments": "{\\"a\\": 1}"}',
+        '{"tool_calls": [{"name": "f", "arguments": {"a": 1}}]}',
+        '```json\n{"name": "f", "parameters": {"a": 1}}\n```',
+        'The call is {"name": "f", "parameters": {"a": 1}} as asked.',
+        '{"name": " `f` ", "parameters": {"a": 1}}',
+    ],
+)
+def test_shapes_of_a_json_call(text: str) -> None:
+    assert calls(text) == [("f", {"a": 1})]
+
+
+def test_an_object_with_a_name_is_a_call_only_with_parameters_or_a_known_name() -> None:
+    assert calls('{"name": "Ann"}', tools=TOOLS) == []
+    assert calls('{"name": "ping"}', tools=TOOLS) == [("ping", {})]
+
+
+# --- ReAct and plain lines ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Thought: so\nAction: ping\nAction Input: {"host": "a"}\nObservation: ok',
+        'Action:ping\nAction Input:{"host": "a"}',
+        'Action: ping \n\nAction Input: {"host": "a"}',
+        'Action: ping Action Input: {"host": "a"}',
+        "Action: `ping`\nAction Input: {'host': 'a'}",
+        '**Action:** "ping"\n**Action Input:** ```json\n{"host": "a"}\n```',
+        'Action: ping\nAction Input: {\n  "host": "a"\n}',
+    ],
+)
+def test_react_in_its_spellings(text: str) -> None:
+    assert calls(text, "rotbench") == [("ping", {"host": "a"})]
+
+
+def test_several_actions_are_several_calls_and_labels_in_strings_are_text() -> None:
+    text = 'Action: f\nAction Input: {"q": "Action: g Action Input: {}"}\nAction: h\nAction Input: {}'
+    assert calls(text, "toolalpaca") == [("f", {"q": "Action: g Action Input: {}"}), ("h", {})]
+
+
+@pytest.mark.parametrize("found", ["host is a", "", "[{}]", '{"host": '])
+def test_an_input_that_does_not_decode_is_flagged(found: str) -> None:
+    parsed = parse(f"Action: ping\nAction Input: {found}", source="tooleyes")
+    assert (parsed.calls, parsed.flags) == ((Call("ping", {}),), ("bad_arguments",))
+
+
+def test_an_input_in_quotes_is_decoded_once_but_for_rotbench() -> None:
+    text = 'Action: ping\nAction Input: "{\\"host\\": \\"a\\"}"'
+    assert calls(text, "tooleyes") == [("ping", {"host": "a"})]
+    assert parse(text, source="rotbench").flags == ("bad_arguments",)
+
+
+def test_an_action_without_input_is_no_call() -> None:
+    assert calls("Action: ping", "rotbench", TOOLS) == []
+
+
+def test_plain_lines_in_prose_need_a_known_name() -> None:
+    assert calls('Note: {"host": "a"} is what I use', tools=TOOLS) == []
+    assert calls('I use\nping: {"host": "a"}\nnow', tools=TOOLS) == [("ping", {"host": "a"})]
+    assert calls("see https://example.org/ping?host=a", tools=TOOLS) == []
+    assert calls("I call ping?host=a%20b&n=3. Then I wait.", tools=TOOLS) == [
+        ("ping", {"host": "a b", "n": "3"})
+    ]
+    assert calls("`search?q=new york`") == [("search", {"q": "new york"})]

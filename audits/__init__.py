@@ -1,1 +1,1 @@
-
+"""What must hold before anything is released: expectations, the judge, further audits, the gate."""

@@ -1,0 +1,155 @@
+"""The production evidence behind the types: is it all there, is it told honestly, and does it still stand?"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from .report import Check, Failure, TypeEvidence, check
+
+VERDICTS = ("supports", "partly", "does_not", "not_found")
+ROLES = ("cited", "alternative", "linked", "rehomed", "demoted")
+
+FITTING = ("direct", "close")
+"""How closely a supporting case must fit the type to count: an adjacent one supports another claim."""
+
+Fetch = Callable[[str], tuple[int, str]]
+"""Status and text of a page. Raises OSError where there is no connection."""
+
+
+class Refetched(msgspec.Struct, frozen=True):
+    """What a second look at a case found."""
+
+    url: str
+    type_codes: tuple[str, ...]
+    outcome: str
+    """`same title`, `other title`, `gone`, `status 429`, or `no connection: …`."""
+    title: str
+
+
+def audit(
+    rows: Iterable[dict[str, Any]], codes: Iterable[str]
+) -> tuple[list[Check], tuple[TypeEvidence, ...]]:
+    """Checks over the published evidence table, and per type of `codes` how far it is supported."""
+    cases = list(rows)
+    of_type = {code: [case for case in cases if case.get("type_code") == code] for code in codes}
+    broken = [Failure(_name(case), what) for case in cases if (what := _problem(case))]
+    bare = [
+        Failure(code, "the table holds no case of this type") for code, found in of_type.items() if not found
+    ]
+    checks = [
+        check(
+            "evidence.every_type",
+            "Every type says what in production it stands for, and what an audit of that claim found.",
+            len(of_type),
+            bare,
+        ),
+        check(
+            "evidence.cases_are_told",
+            "Every case has its address, claim, verdict and role, so that anybody can look for himself.",
+            len(cases),
+            broken,
+        ),
+    ]
+    return checks, tuple(summary(code, found) for code, found in of_type.items())
+
+
+def summary(code: str, cases: list[dict[str, Any]]) -> TypeEvidence:
+    """The cases of one type, counted."""
+    return TypeEvidence(
+        type_code=code,
+        display_name=taxonomy.get(code).display_name,
+        verdicts=_counted(VERDICTS, (str(case.get("verdict")) for case in cases)),
+        roles=_counted(ROLES, (str(case.get("role")) for case in cases)),
+        supporting=sum(
+            case.get("verdict") == "supports" and case.get("construct_fit") in FITTING for case in cases
+        ),
+    )
+
+
+def _counted(order: tuple[str, ...], found: Iterable[str]) -> dict[str, int]:
+    counts = Counter(found)
+    return {name: counts[name] for name in order if counts[name]}
+
+
+def _problem(case: dict[str, Any]) -> str:
+    if case.get("verdict") not in VERDICTS or case.get("role") not in ROLES:
+        return "its verdict or role is none of the known ones"
+    if case.get("type_code") not in {t.code for t in taxonomy.types("all")} and not case.get("type_code"):
+        return "it names no type"
+    if not str(case.get("claim") or "").strip() or not str(case.get("note") or "").strip():
+        return "its claim or note is missing"
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(case.get("checked_on"))):
+        return "it does not say when it was looked at"
+    return _address(case)
+
+
+def _address(case: dict[str, Any]) -> str:
+    """A thread stands under its repository and number, a paper where it is published.
+
+    A case that nobody found again has no address; it can support nothing.
+    """
+    url = case.get("url")
+    if url is None:
+        return "" if case.get("verdict") == "not_found" else "it has no address"
+    if case.get("kind") == "paper":
+        return (
+            ""
+            if re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{4,5}", str(url))
+            else "its address is no paper's"
+        )
+    place = rf"https://github\.com/{re.escape(str(case.get('repo')))}/(?:issues|pull|discussions)/{case.get('number')}"
+    return "" if re.fullmatch(place, str(url)) else "its address is not that of its repository and number"
+
+
+def _name(case: dict[str, Any]) -> str:
+    return f"{case.get('type_code')}: {case.get('repo')}#{case.get('number')}"
+
+
+def refetch(
+    cases: Iterable[dict[str, Any]], fetch: Fetch, progress: Callable[[str], None]
+) -> list[Refetched]:
+    """Looks at every distinct address again and compares the page's title with the recorded one.
+
+    Three addresses in a row without a connection end it: then there is no network, and the rest says so.
+    """
+    by_url: dict[str, list[dict[str, Any]]] = {}
+    for case in cases:
+        if case.get("url"):
+            by_url.setdefault(str(case["url"]), []).append(case)
+    found: list[Refetched] = []
+    lost = 0
+    for url, same in by_url.items():
+        codes = tuple(dict.fromkeys(str(case["type_code"]) for case in same))
+        title = str(same[0].get("title") or "")
+        if lost >= 3:
+            outcome = "not tried: no connection"
+        else:
+            progress(url)
+            outcome = _look(url, title, fetch)
+            lost = lost + 1 if outcome.startswith("no connection") else 0
+        found.append(Refetched(url, codes, outcome, title))
+    return found
+
+
+def _look(url: str, title: str, fetch: Fetch) -> str:
+    try:
+        status, page = fetch(url)
+    except OSError as error:
+        return f"no connection: {error}"[:120]
+    if status in (404, 410):
+        return "gone"
+    if status != 200:
+        return f"status {status}"
+    there = re.search(r"<title[^>]*>(.*?)</title>", page[:200_000], re.DOTALL | re.IGNORECASE)
+    found = _words(html.unescape(there.group(1))) if there else ""
+    return "same title" if _words(title) and _words(title) in found else "other title"
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))

@@ -1,0 +1,1 @@
+"""Great Expectations suites, one module per kind of dataset."""

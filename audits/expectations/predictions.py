@@ -1,0 +1,155 @@
+"""The suite of a predictions file, held against the dataset that was asked."""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from robustbench_tc import parquet, taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads, prediction_features, record
+
+from ..folder import Folder, type_name
+from ..report import Check
+from .gx import Expectation, compares, holds, native, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERDICTS = {
+    "decodes": "A row that is no prediction cannot be scored.",
+    "anchored": "Every prediction answers a row of this dataset.",
+    "asked_in_these_words": "An answer never meets another text: the row's hash is the one that was asked.",
+    "origin_is_the_rows": "Type, component, source and category are the row's: tables are grouped by them.",
+    "an_answer_is_there": "Status ok means that there is a reply, any other that there is a reason.",
+    "injected_where_it_should": "An error is injected in transition rows alone, and the first reply is kept.",
+    "score_and_verdict_agree": "`correct` is a score of 1, and a wrong answer has its error mode.",
+}
+
+
+def suite(path: Path, dataset: Folder) -> list[Check]:
+    """Columns and rows of a predictions (or scores) Parquet file. Raises UserError if there is none."""
+    if not path.is_file():
+        raise UserError(f"no predictions at {path}: name the Parquet file that `rbtc eval` wrote")
+    rows = {
+        raw["id"]: raw for config in dataset.configs() if _of_samples(config) for raw in dataset.rows(config)
+    }
+    data: dict[str, list[Any]] = {name: [] for name in ("id", "key", *VERDICTS)}
+    for number, raw in enumerate(parquet.read_rows([path])):
+        values = _row(number, raw, rows)
+        for name, column in data.items():
+            column.append(values.get(name))
+    return [
+        *run("prediction_columns", _frame(_columns(path)), _columns_expectations()),
+        *run("predictions", _frame(data), _rows_expectations()),
+    ]
+
+
+@cache
+def _columns_expectations() -> tuple[Expectation, ...]:
+    return (
+        compares(
+            "columns",
+            "are_the_contracts",
+            "Predictions of all models lie in the same columns, so that marts can join them.",
+            ("expected", "found"),
+            lambda f: f["expected"] == f["found"],
+        ),
+    )
+
+
+@cache
+def _rows_expectations() -> tuple[Expectation, ...]:
+    return (
+        *(holds("rows", name, protects) for name, protects in VERDICTS.items()),
+        native(
+            "rows",
+            "one_answer_per_question",
+            "A row that is answered twice in a repeat counts twice.",
+            "ExpectColumnValuesToBeUnique",
+            column="key",
+        ),
+    )
+
+
+def _of_samples(config: str) -> bool:
+    return config == taxonomy.CLEAN or config in {t.code for t in taxonomy.types("all")}
+
+
+def _columns(path: Path) -> dict[str, list[Any]]:
+    import pyarrow.parquet as pq
+
+    found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
+    scored = any(name.startswith("score ") for name in found)
+    wanted = [f"{f.name} {type_name(f.type)}" for f in prediction_features(scored).arrow_schema]
+    size = max(len(found), len(wanted))
+    pad = ["(none)"] * size
+    return {
+        "id": [str(place) for place in range(size)],
+        "expected": [*wanted, *pad][:size],
+        "found": [*found, *pad][:size],
+    }
+
+
+def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {"id": str(raw.get("id") or f"[{number}]")}
+    try:
+        one = record(raw, Prediction)
+    except ValueError as error:
+        return values | {"decodes": f"it does not decode: {str(error)[:120]}"}
+    asked = rows.get(one.id)
+    values |= {
+        "key": dumps((one.id, one.model, one.mode, one.repeat)),
+        "decodes": "",
+        "anchored": "" if asked else "the dataset has no such row",
+        "an_answer_is_there": _answer(one),
+        "injected_where_it_should": _injected(one),
+        "score_and_verdict_agree": _scored(raw) if "score" in raw else None,
+    }
+    if asked is not None:
+        sample = _sample(asked)
+        same = (one.clean_id, one.type_code, one.component, one.source, one.category)
+        values["asked_in_these_words"] = (
+            "" if one.sample_hash == content_hash(sample) else "sample_hash is another row's or version's"
+        )
+        values["origin_is_the_rows"] = (
+            ""
+            if same == (sample.clean_id, sample.type_code, sample.component, sample.source, sample.category)
+            else "type, component, source or category are not the row's"
+        )
+    return values
+
+
+def _sample(raw: dict[str, Any]) -> Sample:
+    plain = {**raw, **{name: loads(raw[name]) for name in ("tools", "golden_answers", "changes")}}
+    return msgspec.convert(plain, Sample)
+
+
+def _answer(one: Prediction) -> str:
+    if one.status == "ok":
+        return "" if one.raw_output is not None or one.tool_calls is not None else "status ok without a reply"
+    return "" if (one.error or "").strip() else f"status {one.status} without a reason"
+
+
+def _injected(one: Prediction) -> str:
+    if (one.injected is None) == (one.type_code in taxonomy.INJECTED_ERRORS) and one.status == "ok":
+        return "injected is set for a row without an error, or not set for one with it"
+    if one.injected and one.first_output is None and one.first_tool_calls is None:
+        return "an error was injected, but the first reply is not kept"
+    return ""
+
+
+def _scored(raw: dict[str, Any]) -> str:
+    score, correct = raw["score"], raw["correct"]
+    if score is None:
+        return "" if raw["status"] == "request_error" and correct is None else "an answer without a score"
+    if not 0 <= score <= 1 or bool(correct) != (score == 1):
+        return "correct is not a score of 1"
+    return "" if (raw["error_mode"] is None) == bool(correct) else "error_mode does not fit the verdict"
+
+
+def _frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series(values, dtype="object") for name, values in data.items()})

@@ -1,0 +1,245 @@
+"""The suite of a training build: the configs `full`, `mixed`, `retry` and `paft`, both splits."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Json, loads
+
+from .. import credentials
+from ..contamination import messages
+from ..folder import Folder, type_name
+from ..report import Check
+from .gx import Expectation, compares, holds, native, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EarnsMaximum = Callable[[str], bool]
+"""Whether a gold text earns the highest reward as an answer to itself."""
+
+CONFIGS = ("full", "mixed", "retry", "paft")
+SPLITS = ("train", "validation")
+
+_FOR_THE_REWARD = {
+    "data_source": "string",
+    "prompt": "list<struct<role: string, content: string>>",
+    "ability": "string",
+    "reward_model": "struct<style: string, ground_truth: string>",
+    "extra_info": None,
+}
+
+COLUMNS: dict[str, dict[str, str | None]] = {
+    "full": _FOR_THE_REWARD,
+    "mixed": _FOR_THE_REWARD,
+    "retry": _FOR_THE_REWARD,
+    "paft": {"messages": "list<struct<role: string, content: string>>", "extra_info": None},
+}
+"""Config → column → type; None for JSON, whose Arrow type depends on the writer."""
+
+_CALLS = re.compile(r"<tool_call>\n?(.*?)\n?</tool_call>", re.DOTALL)
+
+VERDICTS = {
+    "decodes": "A row that is no training row stops the trainer, or is dropped without a word.",
+    "asks_something": "A prompt ends with what a user says.",
+    "gold_decodes": "A gold text whose calls do not decode raises inside the reward and stops training.",
+    "gold_earns_the_maximum": "A gold text that does not earn the highest reward teaches the wrong answer.",
+    "type_fits_the_config": "`full` is perturbed, validation is clean, run-time errors are for `retry` only.",
+    "component_is_its_types": "The channel of a row is the taxonomy's.",
+    "anchored": "Every row names the source row that it was made of.",
+    "says_what_changed": "A perturbed row says what was changed, a clean one changes nothing.",
+    "retry_error_is_the_protocols": "The injected texts are the benchmark's, letter by letter.",
+    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
+}
+
+
+def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
+    """Columns, counts and rows of every config that the build has."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
+    counts: dict[str, list[Any]] = {
+        name: [] for name in ("id", "known", "rows", "reported", "perturbed", "reported_perturbed")
+    }
+    rows: dict[str, list[Any]] = {name: [] for name in ("id", "config", "place", *VERDICTS)}
+    reported = folder.report.get("rows") or {}
+    there = folder.configs()
+    for config in dict.fromkeys((*reported, *there)):
+        for split in SPLITS:
+            if config in COLUMNS and config in there:
+                _columns(folder, config, split, columns)
+            number = perturbed = 0
+            for raw in folder.rows(config, split) if config in there else ():
+                values = _row(config, split, number, raw, earns_maximum)
+                for name, column in rows.items():
+                    column.append(values.get(name))
+                number += 1
+                perturbed += bool(values["perturbed"])
+            counts["id"].append(f"{config}/{split}")
+            counts["known"].append("" if config in CONFIGS else "no config of the training data")
+            counts["rows"].append(number)
+            counts["reported"].append(reported.get(config, {}).get(split, -1))
+            train = split == "train"
+            counts["perturbed"].append(perturbed)
+            counts["reported_perturbed"].append(reported.get(config, {}).get("perturbed", -1) if train else 0)
+    return [
+        *run("training_columns", _frame(columns), _columns_expectations()),
+        *run("training_configs", _frame(counts), _configs_expectations()),
+        *run("training_rows", _frame(rows), _rows_expectations()),
+    ]
+
+
+@cache
+def _columns_expectations() -> tuple[Expectation, ...]:
+    return (
+        compares(
+            "columns",
+            "are_as_the_trainer_reads_them",
+            "verl reads these columns by name and type, and ignores or drops what it does not know.",
+            ("expected", "found"),
+            lambda f: f["expected"] == f["found"],
+        ),
+    )
+
+
+@cache
+def _configs_expectations() -> tuple[Expectation, ...]:
+    return (
+        holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+        compares(
+            "configs",
+            "rows_as_reported",
+            "The report's counts are those of the files: step counts are computed from them.",
+            ("rows", "reported"),
+            lambda f: f["rows"] == f["reported"],
+        ),
+        compares(
+            "configs",
+            "perturbed_as_reported",
+            "The perturbed share is what a config is named after.",
+            ("perturbed", "reported_perturbed"),
+            lambda f: f["perturbed"] == f["reported_perturbed"],
+        ),
+    )
+
+
+@cache
+def _rows_expectations() -> tuple[Expectation, ...]:
+    return (
+        *(holds("rows", name, protects) for name, protects in VERDICTS.items()),
+        native(
+            "rows",
+            "no_version_stands_twice",
+            "A perturbed version that stands twice in a split is learnt twice.",
+            "ExpectColumnValuesToBeUnique",
+            column="place",
+        ),
+    )
+
+
+def _columns(folder: Folder, config: str, split: str, out: dict[str, list[Any]]) -> None:
+    for shard, found in folder.columns(config, split).items():
+        wanted = list(COLUMNS[config].items())
+        for place in range(max(len(wanted), len(found))):
+            name, kind = wanted[place] if place < len(wanted) else ("(none)", "")
+            there, its_kind = found[place] if place < len(found) else ("(none)", "")
+            out["id"].append(f"{config}/{shard}.{place}")
+            out["expected"].append(f"{name} {type_name(kind)}" if kind else name)
+            out["found"].append(f"{there} {its_kind}" if kind else there)
+
+
+def _row(
+    config: str, split: str, number: int, raw: dict[str, Any], earns_maximum: EarnsMaximum
+) -> dict[str, Any]:
+    """One row's verdicts; those left out do not apply."""
+    values: dict[str, Any] = {"id": f"{config}/{split}[{number}]", "config": config, "perturbed": False}
+    try:
+        info = raw["extra_info"]
+        info = loads(info) if isinstance(info, str) else info
+        changes = loads(info["changes"])
+        code, clean_id = str(info["type_code"]), str(info["clean_id"])
+        gold = raw["reward_model"]["ground_truth"] if config != "paft" else raw["messages"][-1]["content"]
+        turns = messages(raw)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        return values | {"decodes": f"it does not decode: {type(error).__name__} {str(error)[:100]}"}
+    perturbed = code != taxonomy.CLEAN
+    known = {t.code: t for t in taxonomy.types("all")}
+    kind = known.get(code)
+    asked = turns[:-1] if config == "paft" else turns
+    fits = (kind is None or kind.static) if split == "train" and config != "retry" else not perturbed
+    return values | {
+        "perturbed": perturbed,
+        "place": f"{config}/{split}/{info.get('index')}" if perturbed else None,
+        "decodes": ""
+        if len(turns) == len(raw.get("prompt") or raw.get("messages") or ())
+        else "a turn is malformed",
+        "asks_something": ""
+        if asked and asked[-1].role == "user" and asked[-1].content.strip()
+        else "no last turn of a user",
+        "gold_decodes": _gold(gold),
+        "gold_earns_the_maximum": "" if earns_maximum(gold) else "its gold earns less than the maximum",
+        "type_fits_the_config": ""
+        if fits and (perturbed or config != "full" or split != "train") and (code in known or not perturbed)
+        else f"{code} has no place in {config}/{split}",
+        "component_is_its_types": ""
+        if info.get("component") == (kind.component if kind else None)
+        else "component is not its type's",
+        "anchored": "" if clean_id.strip() and clean_id != "None" else "it names no source row",
+        "says_what_changed": "" if bool(changes) == perturbed else "its changes are not those of its type",
+        "retry_error_is_the_protocols": _retry(info) if config == "retry" else None,
+        "no_new_credential": _new_credential(changes) if perturbed else None,
+    }
+
+
+def _gold(gold: str) -> str:
+    """Calls are one JSON object per line of the first block, with a name and an object of parameters."""
+    block = _CALLS.search(gold)
+    if block is None:
+        return "" if "<tool_call>" not in gold else "its call block does not close"
+    try:
+        calls = [loads(line) for line in block.group(1).splitlines()]
+    except ValueError:
+        return "a line of its call block is no JSON"
+    good = all(
+        isinstance(c, dict) and isinstance(c.get("name"), str) and isinstance(c.get("parameters"), dict)
+        for c in calls
+    )
+    return "" if calls and good else "its call block holds no calls"
+
+
+def _retry(info: dict[str, Json]) -> str:
+    error = info.get("retry")
+    if error is None:
+        return ""
+    text = taxonomy.INJECTED_ERRORS.get(str(error.get("type_code"))) if isinstance(error, dict) else None
+    return (
+        ""
+        if text is not None and error.get("error") == text
+        else "the injected error is not the protocol's text"
+    )
+
+
+def _new_credential(changes: list[dict[str, Json]]) -> str:
+    """Finds in what the changes brought in and did not find there."""
+    found = []
+    for change in changes:
+        before = change.get("before") if change.get("before") is not None else ""
+        after = change.get("after")
+        if after is not None:
+            old = {find.hash for find in credentials.finds(_text(before), "")}
+            found += [
+                f for f in credentials.finds(_text(after), str(change.get("path"))) if f.hash not in old
+            ]
+    return ", ".join(f"{find.kind} in {find.field}" for find in found[:5])
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series(values, dtype="object") for name, values in data.items()})

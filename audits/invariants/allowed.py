@@ -1,0 +1,250 @@
+"""What a type may change, and that the row's diff tells exactly what did."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from robustbench_tc.schema import Change, Json, Sample, Tool, dumps
+
+from .base import (
+    DESCRIPTION_REWRITES,
+    HOLDS,
+    PERTURBED,
+    QUERY_REWRITES,
+    REDUNDANT,
+    REWARD,
+    SAME_NAME,
+    STATIC,
+    TRANSITION,
+    Verdict,
+    invariant,
+)
+
+MESSAGES = "messages"
+DIALOGUE = "the number or roles of messages"
+REGISTRY = "the set of tools"
+NAMES = "tool names"
+DESCRIPTIONS = "tool descriptions"
+PARAMETER_DESCRIPTIONS = "parameter descriptions"
+SCHEMAS = "parameter schemas"
+GOLD = "golden answers"
+
+MAY_CHANGE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(QUERY_REWRITES, frozenset({MESSAGES})),
+    "paraphrase_tool_description": frozenset({DESCRIPTIONS}),
+    "paraphrase_parameter_description": frozenset({PARAMETER_DESCRIPTIONS}),
+    **dict.fromkeys((*SAME_NAME, *REDUNDANT), frozenset({REGISTRY})),
+    **{
+        code: frozenset({REGISTRY, GOLD} | ({MESSAGES} if stated else set()))
+        for code in REWARD
+        for stated in (not code.endswith("_AB"),)
+    },
+    **dict.fromkeys(TRANSITION, frozenset()),
+}
+"""Type → parts of a row that may differ from the clean row's. How they may differ is for others to say."""
+
+
+@invariant(PERTURBED)
+def changes_only_what_its_type_may(row: Sample, clean: Sample) -> Verdict:
+    """A type perturbs one channel: what else differs would be measured as if it were that channel."""
+    extra = differences(row, clean) - MAY_CHANGE[row.type_code]
+    return f"it also changes {' and '.join(sorted(extra))}" if extra else HOLDS
+
+
+def differences(row: Sample, clean: Sample) -> set[str]:
+    """The parts of `row` that differ from `clean`."""
+    found: set[str] = set()
+    if row.messages != clean.messages:
+        same = [m.role for m in row.messages] == [m.role for m in clean.messages]
+        found.add(MESSAGES if same else DIALOGUE)
+    if row.golden_answers != clean.golden_answers:
+        found.add(GOLD)
+    if row.tools == clean.tools:
+        return found
+    if len(row.tools) != len(clean.tools):
+        found.add(REGISTRY)
+        return found
+    for new, old in zip(row.tools, clean.tools, strict=True):
+        if new.name != old.name:
+            found.add(NAMES)
+        if new.description != old.description:
+            found.add(DESCRIPTIONS)
+        if new.parameters != old.parameters:
+            same = without_descriptions(new.parameters) == without_descriptions(old.parameters)
+            found.add(PARAMETER_DESCRIPTIONS if same else SCHEMAS)
+    return found
+
+
+def without_descriptions(schema: Json) -> Json:
+    """The schema with the descriptions of its parameters masked, at any depth."""
+    if not isinstance(schema, dict):
+        return schema
+    out = {key: without_descriptions(value) if key == "items" else value for key, value in schema.items()}
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        out["properties"] = {
+            name: {**without_descriptions(inner), **({"description": ""} if "description" in inner else {})}
+            if isinstance(inner, dict)
+            else inner
+            for name, inner in properties.items()
+        }
+    return out
+
+
+@invariant((*SAME_NAME, *REDUNDANT))
+def clean_tools_stand_in_order(row: Sample, clean: Sample) -> Verdict:
+    """Action types add tools and touch none: the clean registry stands in the row, in its order."""
+    return (
+        HOLDS
+        if added_tools(row, clean) is not None
+        else "the clean tools do not stand in it unchanged and in order"
+    )
+
+
+def added_tools(row: Sample, clean: Sample) -> list[Tool] | None:
+    """The row's tools beyond the clean ones, which must stand in order; None where they do not."""
+    wanted = iter(clean.tools)
+    next_clean = next(wanted, None)
+    extra = []
+    for tool in row.tools:
+        if next_clean is not None and tool == next_clean:
+            next_clean = next(wanted, None)
+        else:
+            extra.append(tool)
+    return extra if next_clean is None else None
+
+
+@invariant(REWARD)
+def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
+    """Reward types annotate and rename, they never touch parameters: every clean schema is in the row."""
+    left = [tool.parameters for tool in row.tools]
+    for tool in clean.tools:
+        if tool.parameters not in left:
+            return "a clean tool's parameter schema is missing"
+        left.remove(tool.parameters)
+    return HOLDS
+
+
+@invariant(STATIC)
+def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
+    """A row in which nothing was perturbed would count as robustness."""
+    same = (row.messages, row.tools, row.golden_answers) == (
+        clean.messages,
+        clean.tools,
+        clean.golden_answers,
+    )
+    return "it equals its clean row" if same else HOLDS
+
+
+@invariant(TRANSITION)
+def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
+    """A transition error happens at run time: any other difference would be measured with it."""
+    same = (row.messages, row.tools, row.golden_answers) == (
+        clean.messages,
+        clean.tools,
+        clean.golden_answers,
+    )
+    return HOLDS if same else "it differs from its clean row"
+
+
+@invariant(PERTURBED)
+def diff_explains_the_row(row: Sample, clean: Sample) -> Verdict:
+    """Undoing the published diff gives the clean row, so the diff names every change and no other."""
+    return replay(row, clean)
+
+
+def replay(row: Sample, clean: Sample) -> Verdict:
+    """Applies the message changes to the clean row and undoes the tool changes of the row."""
+    contents = [message.content for message in clean.messages]
+    golden = dumps(clean.golden_answers)
+    tools: list[Json] = list(row.tools)
+    reordered = False
+    for change in sorted(row.changes, key=lambda c: -1 if c.at is None else c.at, reverse=True):
+        head, *rest = _pointer(change.path)
+        if head == "messages" and len(rest) == 2 and rest[1] == "content":
+            at, index = change.at or 0, int(rest[0])
+            if (
+                index >= len(contents)
+                or not isinstance(change.before, str)
+                or not isinstance(change.after, str)
+            ):
+                return f"{change.path} is no change of a message"
+            old = contents[index]
+            if old[at : at + len(change.before)] != change.before:
+                return f"{change.path} was not that text in the clean row"
+            contents[index] = old[:at] + change.after + old[at + len(change.before) :]
+        elif head == "golden_answers" and not rest:
+            if dumps(change.before) != golden:
+                return "/golden_answers was not that in the clean row"
+            golden = dumps(change.after)
+        elif head == "tools" and not rest:
+            reordered = True
+            if [change.before, change.after] != [[t.name for t in clean.tools], [t.name for t in row.tools]]:
+                return "/tools names other registries"
+        elif head == "tools":
+            if problem := _undo(tools, change, int(rest[0]), rest[1:]):
+                return problem
+        else:
+            return f"{change.path} is no place in a row"
+    if contents != [message.content for message in row.messages]:
+        return "the messages hold a change that the diff does not name"
+    if golden != dumps(row.golden_answers):
+        return "the golden answers hold a change that the diff does not name"
+    left = [tool for tool in tools if tool is not None]
+    if left == list(clean.tools) or (reordered and _same_set(left, clean.tools)):
+        return HOLDS
+    return "the tools hold a change that the diff does not name"
+
+
+def _undo(tools: list[Json], change: Change, index: int, rest: list[str]) -> Verdict:
+    """Takes one tool change back in `tools`; a tool that was added becomes None."""
+    if index >= len(tools) or tools[index] is None:
+        return f"{change.path} is no place in the registry"
+    plain = msgspec.to_builtins(tools[index])
+    if not rest:
+        if change.before is not None or change.after != plain:
+            return f"{change.path} is not the tool that was added"
+        tools[index] = None
+        return HOLDS
+    try:
+        tools[index] = msgspec.convert(_put_back(plain, rest, change), Tool)
+    except (KeyError, TypeError):
+        return f"{change.path} is not that in the row"
+    return HOLDS
+
+
+def _put_back(value: Json, rest: list[str], change: Change) -> Json:
+    """A copy of `value` with `before` where `after` stands. Raises KeyError where it does not stand."""
+    if not rest:
+        if value != change.after:
+            raise KeyError(change.path)
+        return change.before
+    return {**value, rest[0]: _put_back(value[rest[0]], rest[1:], change)}
+
+
+def _pointer(path: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]] or [""]
+
+
+def _same_set(left: list[Json], right: tuple[Tool, ...]) -> bool:
+    rest = list(left)
+    for tool in right:
+        if tool not in rest:
+            return False
+        rest.remove(tool)
+    return not rest
+
+
+def rewritten_texts(row: Sample) -> Iterator[tuple[str, str | None, str | None, str, str]]:
+    """The rewritten texts of an observation row: path, tool, parameter, before, after."""
+    if row.type_code not in (*QUERY_REWRITES, *DESCRIPTION_REWRITES):
+        return
+    for change in row.changes:
+        if not isinstance(change.before, str) or not isinstance(change.after, str):
+            continue
+        parts = _pointer(change.path)
+        tool = parameter = None
+        if parts[0] == "tools" and len(parts) > 2:
+            tool = row.tools[int(parts[1])].name if int(parts[1]) < len(row.tools) else None
+            parameter = parts[-2] if "parameters" in parts[2:3] else None
+        yield change.path, tool, parameter, change.before, change.after

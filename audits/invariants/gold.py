@@ -1,0 +1,92 @@
+"""The golden answer: in the registry, at its index, and unchanged but where its type says so."""
+
+import re
+
+from robustbench_tc.schema import Call, GoldenAnswer, Sample
+
+from .base import ALL, HOLDS, PERTURBED, REWARD, Verdict, accepted_names, first_answer_names, invariant
+
+ABBREVIATED = tuple(code for code in REWARD if "_AB" in code)
+
+
+@invariant(ALL)
+def gold_is_there(row: Sample, clean: Sample) -> Verdict:
+    """A sample without a golden call cannot be scored."""
+    if not row.golden_answers or not all(row.golden_answers):
+        return "an accepted answer holds no call"
+    return HOLDS
+
+
+@invariant(ALL)
+def gold_in_registry(row: Sample, clean: Sample) -> Verdict:
+    """A model can only call what it is offered: every accepted tool is in the registry."""
+    missing = accepted_names(row) - {tool.name for tool in row.tools}
+    return f"{len(missing)} accepted tools are not in the registry" if missing else HOLDS
+
+
+@invariant(ALL)
+def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
+    """With equal names only `gold_tool_index` says which tool is meant."""
+    names = first_answer_names(row)
+    index = row.gold_tool_index
+    if index is None or not 0 <= index < len(row.tools) or not names:
+        return "gold_tool_index points at no tool"
+    return HOLDS if row.tools[index].name == names[0] else "gold_tool_index points at another name"
+
+
+@invariant(PERTURBED)
+def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
+    """The gold tool stays the gold tool: the index never comes to mean a distractor."""
+    if row.gold_tool_index is None or clean.gold_tool_index is None:
+        return "no gold_tool_index"
+    if not (0 <= row.gold_tool_index < len(row.tools) and 0 <= clean.gold_tool_index < len(clean.tools)):
+        return "gold_tool_index points at no tool"
+    new, old = row.tools[row.gold_tool_index], clean.tools[clean.gold_tool_index]
+    if row.component == "action":
+        return HOLDS if new == old else "the indexed tool is not the clean gold tool"
+    if row.component == "reward":
+        return HOLDS if new.parameters == old.parameters else "the indexed tool has other parameters"
+    return (
+        HOLDS if row.gold_tool_index == clean.gold_tool_index else "the index changed, the registry did not"
+    )
+
+
+@invariant(PERTURBED)
+def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
+    """The meaning stays, so does the answer: only renamed (AB types) or reduced to treated tools (reward)."""
+    if row.type_code not in REWARD:
+        return HOLDS if row.golden_answers == clean.golden_answers else "the golden answers changed"
+    treated = set(first_answer_names(clean))
+    expected = tuple(a for a in clean.golden_answers if {call.name for call in a} <= treated)
+    if row.type_code in ABBREVIATED:
+        if len(new := first_answer_names(row)) != len(old := first_answer_names(clean)):
+            return "the golden answer calls another number of tools"
+        expected = _renamed(expected, dict(zip(old, new, strict=True)))
+    return HOLDS if row.golden_answers == expected else "it is not the clean gold of the treated tools"
+
+
+def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[GoldenAnswer, ...]:
+    return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
+
+
+@invariant(ABBREVIATED)
+def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
+    """The gold tool's name lost its readability and nothing else: letters were cut, none were added."""
+    for old, new in zip(first_answer_names(clean), first_answer_names(row), strict=False):
+        letters = iter(old)
+        if len(new) >= len(old) or not all(letter in letters for letter in new):
+            return "the gold tool's name is no abbreviation of its old one"
+    return HOLDS
+
+
+@invariant(ABBREVIATED)
+def history_that_names_the_distractor_is_flagged(row: Sample, clean: Sample) -> Verdict:
+    """A transcript that calls the gold tool by its old name points at the distractor: it is flagged."""
+    blocks = (
+        b for m in row.messages for b in re.findall(r"<tool_call>(.*?)</tool_call>", m.content, re.DOTALL)
+    )
+    called = {name for block in blocks for name in re.findall(r'"name"\s*:\s*"([^"]+)"', block)}
+    flagged = "history_names_distractor" in row.flags
+    if flagged == bool(called & set(first_answer_names(clean))):
+        return HOLDS
+    return "it is flagged without a cause" if flagged else "it is not flagged"

@@ -1,0 +1,101 @@
+"""Action: which tools were added, and of what kind."""
+
+from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
+
+from .allowed import added_tools
+from .base import ALL, HOLDS, REDUNDANT, SAME_NAME, Verdict, first_answer_names, invariant
+
+KINDS: dict[str, tuple[str, bool]] = {
+    "same_name_A": ("none", False),
+    "same_name_B": ("gold", False),
+    "same_name_C": ("none", True),
+    "same_name_D": ("gold", True),
+    "same_name_E": ("other", True),
+}
+"""Type → the distractor's description, and whether it has wrong parameters (else none)."""
+
+PER_TOOL = 2
+
+
+@invariant(ALL)
+def tools_are_tools(row: Sample, clean: Sample) -> Verdict:
+    """Every entry of a registry has a name and an object of parameters, and none is a parsing accident."""
+    if not row.tools:
+        return "the registry is empty"
+    for index, tool in enumerate(row.tools):
+        if not tool.name.strip() or tool.name != tool.name.strip() or "\n" in tool.name:
+            return f"/tools/{index} has no proper name"
+        if tool.name.startswith("*"):
+            return f"/tools/{index} is a prompt's step, not a tool"
+        properties = tool.parameters.get("properties", {})
+        if not isinstance(properties, dict) or tool.parameters.get("type", "object") != "object":
+            return f"/tools/{index} has no object of parameters"
+        if not set(tool.required) <= set(properties):
+            return f"/tools/{index} requires a parameter that it does not declare"
+    return HOLDS
+
+
+@invariant(SAME_NAME)
+def one_distractor_per_gold_tool(row: Sample, clean: Sample) -> Verdict:
+    """Exactly one namesake per gold tool: fewer is no perturbation, more is another one."""
+    extra = added_tools(row, clean)
+    if extra is None:
+        return "the clean tools do not stand in it"
+    wanted = sorted(first_answer_names(clean))
+    return (
+        HOLDS
+        if sorted(t.name for t in extra) == wanted
+        else f"{len(extra)} new tools for {len(wanted)} gold tools"
+    )
+
+
+@invariant(SAME_NAME)
+def distractor_is_of_its_kind(row: Sample, clean: Sample) -> Verdict:
+    """Same-name types differ in the distractor's description and parameters alone: those must be right."""
+    extra = added_tools(row, clean)
+    described, wrong_parameters = KINDS[row.type_code]
+    gold = {tool.name: tool for tool in reversed(clean.tools)}
+    if clean.gold_tool_index is not None and 0 <= clean.gold_tool_index < len(clean.tools):
+        meant = clean.tools[clean.gold_tool_index]
+        gold[meant.name] = meant
+    for new in extra or []:
+        old = gold.get(new.name)
+        if old is None:
+            return "a new tool has no namesake"
+        if problem := _kind(new, old, described) or _parameters(new, old, wrong_parameters):
+            return problem
+    return HOLDS if extra else "there is no distractor"
+
+
+def _kind(new: Tool, gold: Tool, described: str) -> str:
+    if described == "none" and new.description:
+        return "the distractor has a description"
+    if described == "gold" and (new.description != gold.description or not new.description.strip()):
+        return "the distractor's description is not the gold tool's"
+    if described == "other" and (not new.description.strip() or new.description == gold.description):
+        return "the distractor's description is not another tool's"
+    return HOLDS
+
+
+def _parameters(new: Tool, gold: Tool, wrong: bool) -> str:
+    if not wrong:
+        return "the distractor has parameters" if new.properties else HOLDS
+    if not new.properties or set(new.properties) == set(gold.properties):
+        return "the distractor's parameters are not wrong"
+    return HOLDS
+
+
+@invariant(REDUNDANT)
+def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
+    """Redundant tools surround the gold tool and never stand in for it: new names, at most two per tool."""
+    extra = added_tools(row, clean)
+    if not extra:
+        return "there is no new tool"
+    names = [tool.name for tool in extra]
+    if len(set(names)) < len(names) or set(names) & {tool.name for tool in clean.tools}:
+        return "a new tool's name is taken"
+    if len(extra) > PER_TOOL * sum(tool.name not in CONTROL_TOOLS for tool in clean.tools):
+        return "there are more than two new tools per tool"
+    if any(not tool.description.strip() for tool in extra):
+        return "a new tool has no description"
+    return HOLDS

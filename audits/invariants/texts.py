@@ -1,0 +1,115 @@
+"""Rewritten texts: only the right passage, digits and gold values kept."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from robustbench_tc.schema import ANY, OMIT, Json, Sample, dumps
+
+from .allowed import rewritten_texts
+from .base import DESCRIPTION_REWRITES, HOLDS, QUERY_REWRITES, REWARD, Verdict, invariant
+
+REWRITES = (*QUERY_REWRITES, *DESCRIPTION_REWRITES)
+
+STATED = tuple(code for code in REWARD if not code.endswith("_AB"))
+"""Reward types whose query states a preference."""
+
+_COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
+_TIME = re.compile(r"(?i)\b(?:quick|quickly|quickest|fast|faster|fastest|soon|soonest|hurry|time|urgent)\b")
+
+
+@invariant(REWRITES)
+def texts_are_rewritten(row: Sample, clean: Sample) -> Verdict:
+    """Every text that the diff names did change, and none is blank."""
+    texts = list(rewritten_texts(row))
+    if not texts:
+        return "the diff names no text"
+    for path, _, _, before, after in texts:
+        if not after.strip() or after == before:
+            return f"{path} is {'blank' if not after.strip() else 'unchanged'}"
+    return HOLDS
+
+
+@invariant(REWRITES)
+def digits_kept(row: Sample, clean: Sample) -> Verdict:
+    """Numbers are copied into calls: no digit sequence of a rewritten text is lost."""
+    for path, _, _, before, after in rewritten_texts(row):
+        lost = Counter(re.findall(r"\d+", before)) - Counter(re.findall(r"\d+", after))
+        if lost:
+            return f"{path} lost {lost.total()} digit sequences"
+    return HOLDS
+
+
+@invariant(REWRITES)
+def gold_values_kept(row: Sample, clean: Sample) -> Verdict:
+    """A call copies its values from the text: every gold value that stood there still does."""
+    values = set(gold_values(clean))
+    for path, tool, _, before, after in rewritten_texts(row):
+        # A description may move a value to the head of a sentence; a query is copied from letter by letter.
+        kept = after if tool is None else after.casefold()
+        lost = [v for v in values if v in before and (v if tool is None else v.casefold()) not in kept]
+        if lost:
+            return f"{path} lost {len(lost)} gold values"
+    return HOLDS
+
+
+def gold_values(sample: Sample) -> Iterator[str]:
+    """Every accepted gold value as text; numbers in JSON form."""
+    for answer in sample.golden_answers:
+        for call in answer:
+            for accepted in call.parameters.values():
+                yield from _leaves(accepted)
+
+
+def _leaves(value: Json) -> Iterator[str]:
+    if isinstance(value, bool) or value is None or value in (ANY, OMIT):
+        return
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value if isinstance(value, str) else dumps(value)
+
+
+@invariant((*QUERY_REWRITES, *STATED))
+def only_one_user_turn_changes(row: Sample, clean: Sample) -> Verdict:
+    """In a dialogue one user turn alone is touched: calls, results and replies are history."""
+    edits = [change for change in row.changes if change.path.startswith("/messages/")]
+    if len(edits) != 1 or not isinstance(edits[0].before, str) or edits[0].at is None:
+        return "the diff names not exactly one passage of the messages"
+    index, at = int(edits[0].path.split("/")[2]), edits[0].at
+    if index >= len(clean.messages) or clean.messages[index].role != "user":
+        return "the passage is not in a user message"
+    content, end = clean.messages[index].content, at + len(edits[0].before)
+    if "<user>" in content:
+        inside = (
+            content.rfind("<user>", 0, at) > content.rfind("</user>", 0, at)
+            and "</user>" not in content[at:end]
+        )
+        return (
+            HOLDS if inside and "<" not in str(edits[0].after) else "the passage is not inside one user turn"
+        )
+    if any(message.role == "user" for message in clean.messages[index + 1 :]):
+        return "the passage is not in the last user message"
+    return HOLDS
+
+
+@invariant(REWARD)
+def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+    """The query asks for the cheap or the quick tool where the type says so, and for nothing else."""
+    if row.type_code not in STATED:
+        return HOLDS if row.messages == clean.messages else "the messages changed"
+    for change in row.changes:
+        if change.path.startswith("/messages/") and isinstance(change.after, str):
+            before = str(change.before)
+            if not change.after.startswith(before):
+                return "the query is not the clean one plus a sentence"
+            added = change.after[len(before) :]
+            right, wrong = (_COST, _TIME) if row.type_code.startswith("CD") else (_TIME, _COST)
+            if not right.search(added):
+                return "the sentence states no preference of the right kind"
+            return "the sentence states another preference too" if wrong.search(added) else HOLDS
+    return "no preference is stated"

@@ -14,6 +14,7 @@ from robustbench_tc.errors import unknown
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
 
 from .render import concrete
+from .score import scoring_tools
 
 JUNK = "something else"
 """A value that no gold accepts, unless it accepts any."""
@@ -36,7 +37,8 @@ class Scene(NamedTuple):
     @property
     def gold(self) -> tuple[Call, ...]:
         """The first golden answer with one accepted value for each parameter."""
-        return concrete(self.row.golden_answers[0], self.row.tools)
+        tools = scoring_tools(self.row, self.clean)
+        return concrete(self.row.golden_answers[0], tools, source=self.row.source)
 
 
 class Agent(NamedTuple):

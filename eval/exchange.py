@@ -58,7 +58,12 @@ def write_predictions(
 def flat_gold(row: Sample) -> list[dict[str, Json]]:
     """Golden answers as the paper prints them: one value per parameter; RoTBench's alternatives in a list."""
     answers = row.golden_answers if row.source == "rotbench" else row.golden_answers[:1]
-    return [msgspec.to_builtins(call) for answer in answers for call in concrete(answer, row.tools)]
+    tools = row.tools
+    if row.gold_tool_index is not None:  # of tools of one name the first is looked at
+        tools = (tools[row.gold_tool_index], *tools)
+    return [
+        msgspec.to_builtins(call) for answer in answers for call in concrete(answer, tools, source=row.source)
+    ]
 
 
 def read_predictions(

@@ -1,0 +1,187 @@
+"""The reference agents: every verdict is known beforehand, so a benchmark that mixes them up is broken."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import agents, inputs, predictions, wire
+from robustbench_tc.eval.agent_server import Index, reply
+from robustbench_tc.eval.agents import AGENTS, is_right
+from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.record import Answer, Mode, Settings
+from robustbench_tc.eval.score import judge
+from robustbench_tc.llm import completion
+from robustbench_tc.release import build_release
+from robustbench_tc.schema import Sample, Verdict
+
+from . import small
+
+TRANSITION = tuple(taxonomy.INJECTED_ERRORS)
+MODES: tuple[Mode, ...] = ("prompt", "fc")
+
+
+def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
+    """Both passes of every row in this process: the requests, replies and verdicts of a run, without HTTP."""
+    index, anchors = Index(rows), inputs.Dataset(name="x", rows=tuple(rows)).anchors()
+    settings = Settings(
+        fingerprint="",
+        model=name,
+        mode=mode,
+        backend="",
+        decoding={},
+        prompt_version="",
+        selection=inputs.Selection(),
+        repeat=1,
+    )
+
+    def asked(row: Sample, ask: wire.Ask, number: int) -> Answer:
+        found = index.find(ask.messages, ask.tools)
+        assert found is not None
+        done = completion(schema.loads(schema.dumps(reply(name, found, name))))
+        calls = wire.names_back(row, done.tool_calls)
+        has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+        return Answer(
+            id=row.id,
+            repeat=0,
+            number=1 if number == 1 else 2,
+            status="ok",
+            text=done.text,
+            tool_calls=calls,
+            has_call=has_call,
+        )
+
+    out = []
+    for row in rows:
+        first = asked(row, wire.first(row, mode), 1)
+        second = None
+        if row.injected_error is not None and first.has_call:
+            second = asked(row, wire.second(row, mode, first.text, first.tool_calls), 2)
+        one = predictions.combine(row, "", settings, first, second)
+        out.append(judge(one, row, anchors[row.id]))
+    return out
+
+
+def by_type(rows: Sequence[Sample], found: Sequence[Verdict]) -> dict[str, float]:
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for row, verdict in zip(rows, found, strict=True):
+        groups[row.type_code].append(verdict.correct)
+    return {code: sum(group) / len(group) for code, group in groups.items()}
+
+
+SMALL = small.rows()
+
+
+@pytest.fixture(scope="session")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
+    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled"), folder)
+    return inputs.load(str(folder)).rows
+
+
+@pytest.fixture(scope="session")
+def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
+    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
+    build_release(BuildSpec(profile="paper", sources=shared / "sources"), folder)
+    return inputs.load(str(folder)).rows
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_verdict_on_the_bundled_release_is_the_known_one(
+    bundled: tuple[Sample, ...], name: str, mode: Mode
+) -> None:
+    anchors = inputs.Dataset(name="x", rows=bundled).anchors()
+    wrong = [
+        row.id
+        for row, verdict in zip(bundled, verdicts(name, bundled, mode), strict=True)
+        if verdict.correct != is_right(name, row, anchors[row.id])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_verdict_on_the_real_build_is_the_known_one(
+    paper: tuple[Sample, ...], name: str, mode: Mode
+) -> None:
+    anchors = inputs.Dataset(name="x", rows=paper).anchors()
+    wrong = [
+        row.id
+        for row, verdict in zip(paper, verdicts(name, paper, mode), strict=True)
+        if verdict.correct != is_right(name, row, anchors[row.id])
+    ]
+    assert wrong == []
+
+
+def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
+    anchors = inputs.Dataset(name="x", rows=tuple(rows)).anchors()
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        groups[row.type_code].append(is_right(name, row, anchors[row.id]))
+    return {code: sum(group) / len(group) for code, group in groups.items()}
+
+
+def test_the_known_accuracies_of_the_real_build(paper: tuple[Sample, ...]) -> None:
+    """What the agents are for: each fails where it must, and nowhere else."""
+    codes = {taxonomy.CLEAN, *taxonomy.codes()}
+    assert known("oracle", paper) == dict.fromkeys(codes, 1.0)
+    assert known("silent", paper) == known("rambler", paper) == dict.fromkeys(codes, 0.0)
+    assert known("gives-up-on-error", paper) == {code: float(code not in TRANSITION) for code in codes}
+    lured = {"CD", "TD", "CD_AB", "TD_AB"}
+    assert known("name-biased", paper) == {code: float(code not in lured) for code in codes}
+    retries = known("retries-with-a-changed-argument", paper)
+    assert {code for code in codes if retries[code] < 1} == set(TRANSITION)
+    # Nothing but names counts in ToolEyes' 51 rows; a RoTBench or ToolAlpaca gold may take any value.
+    assert all(51 / 199 <= retries[code] < 0.4 for code in TRANSITION)
+    first = known("first-of-duplicates", paper)
+    assert {code for code in codes if first[code] < 1} == {f"same_name_{letter}" for letter in "ABCDE"}
+    typo = known("typo-copier", paper)
+    assert {code for code in codes if typo[code] < 1} == {"realistic_typos"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("name", "failed"),
+    [
+        ("oracle", set()),
+        ("gives-up-on-error", set(TRANSITION)),
+        ("name-biased", {"CD", "TD", "CD_AB", "TD_AB"}),
+        ("silent", None),
+        ("rambler", None),
+    ],
+)
+def test_accuracy_per_type_on_five_hand_made_samples(name: str, failed: set[str] | None, mode: Mode) -> None:
+    found = by_type(SMALL, verdicts(name, SMALL, mode))
+    assert found == {code: float(failed is not None and code not in failed) for code in found}
+
+
+def test_the_changed_argument_is_missed_where_only_names_count() -> None:
+    found = by_type(SMALL, verdicts("retries-with-a-changed-argument", SMALL, "prompt"))
+    # The change hits `town`, which is compared, not `language`, which is free; ToolEyes compares names alone.
+    assert {code: found[code] for code in TRANSITION} == dict.fromkeys(TRANSITION, 1 / 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("silent", "empty"), ("rambler", "omitted"), ("name-biased", "name_bias")]
+)
+def test_agents_fail_in_their_own_way(name: str, mode: str) -> None:
+    found = verdicts(name, SMALL, "prompt")
+    assert {verdict.error_mode for verdict in found if not verdict.correct} == {mode}
+
+
+def test_a_request_that_no_row_sends_is_not_recognised() -> None:
+    index = Index(SMALL)
+    ask = wire.first(SMALL[0], "prompt")
+    assert index.find(ask.messages, None) is not None
+    assert index.find([*ask.messages[:-1], {"role": "user", "content": "Another question."}], None) is None
+    assert index.find(ask.messages, []) is None
+
+
+def test_an_unknown_agent_is_named_with_near_misses() -> None:
+    with pytest.raises(UserError, match="unknown agent 'oracel': did you mean oracle"):
+        agents.agent("oracel")

@@ -1,0 +1,162 @@
+"""Predictions in and out, ours and in the layout of the paper's release."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import exchange, inputs, predictions
+from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.score import judge
+from robustbench_tc.schema import Call, Prediction, Sample
+
+from . import small
+
+DATASET = inputs.Dataset(name="small", rows=tuple(small.rows()))
+ROWS = {row.id: row for row in DATASET.rows}
+
+
+def made(row: Sample, **fields: Any) -> Prediction:
+    injected = None if row.injected_error is None else True
+    plain = {
+        "id": row.id,
+        "clean_id": row.clean_id,
+        "type_code": row.type_code,
+        "component": row.component,
+        "source": row.source,
+        "category": row.category,
+        "model": "tiny",
+        "mode": "prompt",
+        "sample_hash": schema.content_hash(row),
+        "status": "ok",
+        "raw_output": "[ping(a=1)]",
+        "injected": injected,
+    }
+    return Prediction(**(plain | fields))
+
+
+def calls(one: Prediction, row: Sample) -> tuple[Call, ...]:
+    return parse(one.raw_output, source=row.source, tools=row.tools, tool_calls=one.tool_calls).calls
+
+
+def mixed() -> list[Prediction]:
+    """One of every status, texts and native calls."""
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"raw_output": "I cannot."},
+        {"raw_output": "", "tool_calls": [{"id": "call_0", "name": "ping", "arguments": '{"a":1}'}]},
+        {"raw_output": None, "status": "rejected", "error": "names must be unique"},
+        {"raw_output": None, "status": "too_long", "error": "too long"},
+        {"raw_output": None, "status": "request_error", "error": "server_error: HTTP 500"},
+    ]
+    return [made(row, **kinds[number % len(kinds)]) for number, row in enumerate(DATASET.rows)]
+
+
+def test_our_own_lines_come_back_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    predictions.write(path, mixed())
+    found, left_out = exchange.read_predictions(path, DATASET, model="other", mode="fc")
+    assert (found, left_out) == (mixed(), {})
+
+
+def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
+    predictions.write(tmp_path / "predictions.parquet", mixed())
+    assert predictions.read(tmp_path / "predictions.parquet") == mixed()
+
+
+def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    assert exchange.write_predictions(path, mixed(), ROWS, calls) == len(ROWS)
+    found, left_out = exchange.read_predictions(path, DATASET, model="tiny", mode="prompt")
+    assert left_out == {}
+    anchors = DATASET.anchors()
+    for before, after in zip(mixed(), found, strict=True):
+        assert (after.id, after.sample_hash, after.status) == (before.id, before.sample_hash, before.status)
+        assert after.injected == before.injected
+        if before.status != "request_error":
+            row = ROWS[before.id]
+            assert judge(after, row, anchors[row.id]) == judge(before, row, anchors[row.id])
+
+
+def test_the_papers_example_lines_are_read(shared: Path) -> None:
+    folder = shared / "spec" / "paper"
+    dataset = inputs.load(str(folder / "release_layout_example.jsonl"))
+    found, left_out = exchange.read_predictions(
+        folder / "release_layout_predictions_example.jsonl", dataset, model="m", mode="prompt"
+    )
+    assert [one.id for one in found] == ["apibank__level1_900::CD_NT"]
+    assert left_out == {"row that the dataset does not have": 1}  # its transition file is not there
+    row = {r.id: r for r in dataset.rows}[found[0].id]
+    assert judge(found[0], row, dataset.anchors()[row.id]).correct
+
+
+def line(row: Sample, **prediction: Any) -> dict[str, Any]:
+    return {
+        "id": row.clean_id,
+        "benchmark": row.source,
+        "category": row.category,
+        "perturbation": json.dumps({"type": row.type_code, "mdp_category": row.component}),
+        "golden_answers": json.dumps(exchange.flat_gold(row)),
+        "prediction": {"raw_output": "", "tool_calls": [], "error": None} | prediction,
+    }
+
+
+def write_lines(path: Path, *records: Any) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_calls_beside_a_text_count_only_in_fc_mode(tmp_path: Path) -> None:
+    row = DATASET.rows[0]
+    native = [{"name": "ping", "parameters": {"a": 1}}]
+    path = write_lines(tmp_path / "p.jsonl", line(row, raw_output="Let me see.", tool_calls=native))
+    prompt, _ = exchange.read_predictions(path, DATASET, model="m", mode="prompt")
+    fc, _ = exchange.read_predictions(path, DATASET, model="m", mode="fc")
+    assert prompt[0].tool_calls is None
+    assert fc[0].tool_calls == [{"id": "call_0", "name": "ping", "arguments": '{"a":1}'}]
+
+
+def test_what_does_not_belong_is_left_out_and_counted(tmp_path: Path) -> None:
+    row, other = DATASET.rows[0], DATASET.rows[1]
+    foreign = line(row) | {"id": "bfcl_v3__elsewhere"}
+    reworded = line(other) | {"golden_answers": [{"name": "another_tool", "parameters": {}}]}
+    path = write_lines(tmp_path / "p.jsonl", line(row), line(row), foreign, reworded)
+    with path.open("a") as file:
+        file.write('{"id": "torn')
+    found, left_out = exchange.read_predictions(path, DATASET, model="m", mode="prompt")
+    assert [one.id for one in found] == [row.id]
+    assert left_out == {
+        "second answer to a row": 1,
+        "row that the dataset does not have": 1,
+        "answer to another text than the dataset's": 1,
+        "torn last line": 1,
+    }
+
+
+def test_our_lines_about_another_wording_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    predictions.write(path, [made(DATASET.rows[0]), made(DATASET.rows[1], sample_hash="0" * 16)])
+    found, left_out = exchange.read_predictions(path, DATASET, model="m", mode="prompt")
+    assert len(found) == 1
+    assert left_out == {"answer to another text than the dataset's": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ("[1]\n", "line 1 is no JSON object"),
+        ('{"id": 1}\n', "line 1: no id"),
+        ("{\n{}\n", "line 1 is no JSON"),
+        ('{"id": "apibank__level1_1"}\n', "line 1: no prediction in it"),
+    ],
+)
+def test_a_file_that_holds_no_predictions_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "clean.jsonl"
+    path.write_text(text)
+    with pytest.raises(UserError, match=said) as error:
+        exchange.read_predictions(path, DATASET, model="m", mode="prompt")
+    assert "\n" not in str(error.value)

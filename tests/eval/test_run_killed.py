@@ -1,0 +1,99 @@
+"""A run that is killed again and again against an endpoint that fails one request in five loses nothing."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import schema
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.eval import inputs, predictions, record
+from robustbench_tc.release import build_release
+
+from ..loopback import HTML, SERVER_ERROR, Fault, LoopbackServer, rate_limit, reply
+from . import small
+
+
+def unreliable(seed: int) -> Any:
+    """Every fifth request meets a 429, a 500, a hang, or garbage; the others get a call."""
+    draw = random.Random(seed)
+    faults = [rate_limit("0"), SERVER_ERROR, HTML, Fault(200, "late", hang_s=5.0), Fault(200, "{]")]
+
+    def handler(body: dict[str, Any]) -> Any:
+        if draw.random() < 0.2:
+            return draw.choice(faults)
+        if body.get("tools"):
+            return reply("", [(body["tools"][0]["function"]["name"], "{}")])
+        return reply("[ping()]")
+
+    return handler
+
+
+def lines(journal: Path) -> int:
+    return journal.read_bytes().count(b"\n") if journal.is_file() else 0
+
+
+def killed_and_finished(
+    release: Path, out: Path, rows: int, mode: str, *, kills: int, concurrency: int, patience_s: float
+) -> None:
+    with LoopbackServer(unreliable(7), delay_s=0.02) as server:
+        command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "eval", str(release)]
+        options = {"--model": "tiny", "--base-url": server.url, "--mode": mode, "--out": str(out)}
+        options |= {"--timeout": "0.5", "--max-retries": "5", "--concurrency": str(concurrency)}
+        command += [word for pair in options.items() for word in pair] + ["--no-score"]
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+        for number in range(1, kills + 1):
+            run = start()
+            deadline = time.monotonic() + patience_s
+            while lines(out / "journal.jsonl") < rows * number // (kills + 1):
+                assert run.poll() is None, run.stderr and run.stderr.read().decode()
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            run.send_signal(signal.SIGKILL)
+            run.wait()
+        for _ in range(3):  # what failed for good is asked again by the next session
+            run = start()
+            _, said = run.communicate(timeout=patience_s)
+            assert run.returncode == 0, said.decode()
+            if b"request_error" not in said:
+                break
+
+    dataset = inputs.load(str(release))
+    found = predictions.read(out / "predictions.parquet")
+    assert [one.id for one in found] == [row.id for row in dataset.rows]
+    assert {one.status for one in found} == {"ok"}
+    answered = Counter(
+        line["key"]
+        for line in map(schema.loads, (out / "journal.jsonl").read_bytes().splitlines())
+        if line["status"] == "ok"
+    )
+    assert set(answered.values()) == {1}  # nothing that was answered is asked twice
+    passes = Counter(one.injected for one in found)
+    assert len(answered) == len(found) + passes[True]
+    sessions = record.open_run(out).record.sessions
+    assert sum(one.seconds is None for one in sessions) == kills
+
+
+def test_kills_and_a_fifth_of_failures_lose_nothing(tmp_path: Path) -> None:
+    release = small.write(tmp_path / "release", small.rows())
+    killed_and_finished(
+        release, tmp_path / "run", len(small.rows()), "fc", kills=2, concurrency=2, patience_s=60
+    )
+
+
+@pytest.mark.skipif("RBTC_NIGHTLY" not in os.environ, reason="takes a minute: set RBTC_NIGHTLY")
+def test_five_kills_over_the_real_build_lose_nothing(shared: Path, tmp_path: Path) -> None:
+    release = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="paper", sources=shared / "sources"), release)
+    rows = len(inputs.load(str(release)).rows)
+    killed_and_finished(release, tmp_path / "run", rows, "prompt", kills=5, concurrency=32, patience_s=600)

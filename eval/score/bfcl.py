@@ -11,7 +11,7 @@ from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Tool
 
 from .result import RIGHT, Score, best, wrong
 
-_TYPES: dict[object, type] = {
+_TYPES: dict[str, type] = {
     "string": str,
     "integer": int,
     "number": float,
@@ -92,15 +92,15 @@ def _mismatch(call: Call, golden: dict[str, list[Json]], tool: Tool) -> str | No
     return None
 
 
-def _declared(schema: dict[str, Json]) -> type:
+def _declared(schema: Json) -> type:
     """The Python type of a declared parameter. One without a type word (BFCL's `any`) expects text."""
-    word = schema.get("type")
+    word = schema.get("type") if type(schema) is dict else None
     if type(word) is list:
-        word = next((item for item in word if item in _TYPES), None)
-    return _TYPES.get(word, str)
+        word = next((item for item in word if isinstance(item, str) and item in _TYPES), None)
+    return _TYPES.get(word, str) if type(word) is str else str
 
 
-def _wrong(value: Json, accepted: list[Json], declared: dict[str, Json]) -> str | None:
+def _wrong(value: Json, accepted: list[Json], declared: Json) -> str | None:
     """`wrong_type`, `wrong_value` or None for one parameter."""
     expected = _declared(declared)
     kind = type(value)

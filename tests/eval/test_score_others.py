@@ -1,0 +1,178 @@
+"""API-Bank, RoTBench, ToolAlpaca and ToolEyes (scoring.md sections 4 and 5)."""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.eval.score import Score, score
+from robustbench_tc.json_schema import type_schema
+from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool
+
+from .texts import values
+
+
+def scored(source: str, calls: Sequence[Call], *answers: GoldenAnswer, tools: Sequence[Tool] = ()) -> Score:
+    return score(calls, source=source, category="", golden_answers=answers, tools=tools)
+
+
+def one(source: str, value: Json, accepted: list[Json], kind: str = "") -> bool:
+    registry = [Tool("f", "", {"type": "object", "properties": {"x": type_schema(kind)}})] if kind else []
+    return scored(source, [Call("f", {"x": value})], (Call("f", {"x": accepted}),), tools=registry).correct
+
+
+# --- API-Bank -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "golden", "kind", "right"),
+    [
+        ("  New   york", "new York", "str", True),
+        ("007", "7", "str", False),
+        (7, "007", "str", False),
+        (7, "7", "str", True),
+        (7.5, "7.50", "str", True),
+        (True, "true", "str", True),
+        (None, "x", "str", False),
+        (["x"], "x", "str", False),
+        ("05", "5", "int", True),
+        ("5.0", "5", "int", True),
+        (5.5, "5.5", "int", False),
+        ("1,000", "1000", "int", False),
+        (True, "1", "int", False),
+        ("74.0060", "74.006", "float", True),
+        (" 1e2 ", "100", "float", True),
+        ("five", "Five", "int", True),
+        ("TRUE", "True", "bool", True),
+        (True, "true", "bool", True),
+        (1, "true", "bool", False),
+        (["Mary", " peter"], "['Mary', 'Peter']", "list(str)", True),
+        ('["Mary", "Peter"]', "['Mary', 'Peter']", "list", True),
+        (["Peter", "Mary"], "['Mary', 'Peter']", "list", False),
+        ("Mary", '["Mary"]', "list", False),
+        (["1"], "[1]", "list", True),
+        ([{"name": "a", "value": "1"}], "[{'name': 'A', 'value': '1'}]", "list", True),
+        (["Mary", "Peter"], "['Mary', 'Peter']", "", True),
+        ("['Mary','Peter']", "['Mary', 'Peter']", "str", True),
+        ("__import__('os')", "['Mary']", "list", False),
+    ],
+)
+def test_apibank_compares_by_declared_type(value: Json, golden: str, kind: str, right: bool) -> None:
+    assert one("apibank", value, [golden], kind) == right
+
+
+def test_apibank_wants_exactly_the_golden_call() -> None:
+    golden = (Call("f", {"x": ["1"]}),)
+    right = Call("f", {"x": "1"})
+    assert scored("apibank", [right], golden).correct
+    assert scored("apibank", [right, right], golden).reason == "call_count"
+    assert scored("apibank", [], golden).reason == "no_call"
+    assert scored("apibank", [Call("F", {"x": "1"})], golden).reason == "wrong_name"
+    assert scored("apibank", [Call("f", {})], golden).reason == "missing_parameter"
+    assert scored("apibank", [Call("f", {"x": "1", "y": "2"})], golden).reason == "unexpected_parameter"
+    assert scored("apibank", [Call("f", {})], (Call("f", {"x": ["1", OMIT]}),)).correct
+
+
+# --- RoTBench -------------------------------------------------------------------------------------------
+
+
+def test_rotbench_has_three_stages_and_the_best_answer_decides() -> None:
+    answers = ((Call("f", {"x": ["1"], "y": [ANY]}),), (Call("g", {"z": ["2"]}),))
+    assert scored("rotbench", [Call("f", {"x": "1", "y": None})], *answers).correct
+    assert scored("rotbench", [Call("g", {"z": 2})], *answers).correct
+    found = scored("rotbench", [Call("f", {"x": "no", "y": "1"})], *answers)
+    assert (found.reason, list(found.stages.values())) == ("wrong_value", [True, True, False])
+    found = scored("rotbench", [Call("f", {"x": "1"})], *answers)
+    assert (found.reason, list(found.stages.values())) == ("missing_parameter", [True, False, False])
+    found = scored("rotbench", [Call("h", {"x": "1"})], *answers)
+    assert (found.reason, list(found.stages.values())) == ("wrong_name", [False, False, False])
+    assert scored("rotbench", [Call("g", {"z": "2"})] * 2, *answers).reason == "call_count"
+
+
+@pytest.mark.parametrize(
+    ("value", "golden", "right"),
+    [(5, "5", True), (5.0, "5", True), ("5", 5, True), (5, "05", False), ("A", "a", False), (True, 1, False)],
+)
+def test_rotbench_lets_a_number_equal_its_decimal_text_and_nothing_else(
+    value: Json, golden: Json, right: bool
+) -> None:
+    assert one("rotbench", value, [golden]) == right
+
+
+def test_rotbench_compares_a_call_without_parameters_and_frees_control_tools() -> None:
+    assert scored("rotbench", [Call("f", {})], (Call("f", {}),)).correct
+    asked = (Call("ask_to_user", {"question": ["Which town?"]}),)
+    assert scored("rotbench", [Call("ask_to_user", {"question": "What?"})], asked).correct
+    assert not scored("rotbench", [Call("ask_to_user", {})], asked).correct
+
+
+# --- ToolAlpaca -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "golden", "right"),
+    [
+        (" Red  CAT ", "red cat", True),
+        (500, "500", True),
+        ("500", 500, True),
+        (500.0, 500, True),
+        ("true", True, True),
+        (True, "TRUE", True),
+        (1, True, False),
+        (["A", 1], ["a", "1"], True),
+        (["a"], ["a", "b"], False),
+        ({"k": "A", "more": 1}, {"k": "a"}, True),
+        ({}, {"k": "a"}, False),
+        ({}, {"k": None}, True),
+        ("x", "y", False),
+        ("x", None, True),
+        ("x", "None", True),
+    ],
+)
+def test_toolalpaca_compares_loosely(value: Json, golden: Json, right: bool) -> None:
+    assert one("toolalpaca", value, [golden]) == right
+
+
+@pytest.mark.parametrize("blank", [None, OMIT, "None"])
+def test_toolalpaca_accepts_the_absence_of_a_blank_golden_value(blank: Json) -> None:
+    assert scored("toolalpaca", [Call("f", {})], (Call("f", {"x": [blank]}),)).correct
+    assert not scored("toolalpaca", [Call("f", {})], (Call("f", {"x": [ANY]}),)).correct
+
+
+def test_toolalpaca_tolerates_extra_parameters_and_calls_but_no_missing_one() -> None:
+    golden = (Call("f", {"x": ["1"]}),)
+    assert scored("toolalpaca", [Call("g", {}), Call("f", {"x": "1", "y": 2})], golden).correct
+    assert scored("toolalpaca", [Call("f", {"y": 2})], golden).reason == "missing_parameter"
+    assert scored("toolalpaca", [Call("g", {"x": "1"})], golden).reason == "wrong_name"
+    assert scored("toolalpaca", [Call("f", {"x": "1"})], golden * 2).reason == "no_match"
+
+
+def test_toolalpaca_matches_in_any_order() -> None:
+    golden = (Call("f", {"x": [OMIT]}), Call("f", {"x": ["1"]}), Call("g", {}))
+    for calls in permutations([Call("f", {"x": "1"}), Call("f", {"x": "2"}), Call("g", {})]):
+        assert scored("toolalpaca", calls, golden).correct
+
+
+# --- ToolEyes -------------------------------------------------------------------------------------------
+
+
+def test_tooleyes_scores_the_share_of_the_golden_names() -> None:
+    answers = ((Call("f", {}), Call("g", {})), (Call("f", {}), Call("h", {})))
+    assert scored("tooleyes", [Call("h", {}), Call("x", {}), Call("f", {"any": 1})], *answers).correct
+    half = scored("tooleyes", [Call("f", {}), Call("f", {})], *answers)
+    assert (half.score, half.correct, half.reason) == (0.5, False, "wrong_name")
+    assert scored("tooleyes", [], *answers).score == 0.0
+
+
+@given(
+    st.sampled_from(["apibank", "rotbench", "toolalpaca", "tooleyes"]), values, st.lists(values, max_size=3)
+)
+def test_no_value_makes_a_scorer_raise(source: str, value: Json, accepted: list[Json]) -> None:
+    assert one(source, value, accepted) in (True, False)
+
+
+@given(st.sampled_from(["apibank", "rotbench", "toolalpaca"]), values)
+def test_a_value_equals_itself(source: str, value: Json) -> None:
+    assert one(source, value, [value])

@@ -1,0 +1,158 @@
+"""The verdict on a prediction: the tools to judge against, the error modes, and what has no answer."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.render import concrete, python_calls, render_calls
+from robustbench_tc.eval.score import error_mode, judge, score, scoring_tools
+from robustbench_tc.schema import Call, Json, Prediction, Sample, Tool, Verdict
+
+from . import small
+
+
+def rows_of(code: str) -> list[tuple[Sample, Sample]]:
+    """Every row of a type with its clean row."""
+    found = small.rows(code)
+    clean = {row.clean_id: row for row in found if row.type_code == "clean"}
+    return [(row, clean[row.clean_id]) for row in found if row.type_code == code]
+
+
+def answered(row: Sample, clean: Sample, text: str | None = None, **fields: Any) -> Verdict:
+    made = Prediction(
+        id=row.id,
+        clean_id=row.clean_id,
+        type_code=row.type_code,
+        component=row.component,
+        source=row.source,
+        category=row.category,
+        model="m",
+        mode="prompt",
+        sample_hash="0" * 16,
+        status=fields.pop("status", "ok"),
+        raw_output=text,
+        **fields,
+    )
+    return judge(made, row, clean)
+
+
+def golden_text(row: Sample) -> str:
+    return render_calls(concrete(row.golden_answers[0], row.tools), row.output_format)
+
+
+@pytest.mark.parametrize("code", ["same_name_A", "same_name_D", "CD", "CD_NT", "CD_AB"])
+def test_the_golden_answer_of_a_perturbed_row_is_right_against_the_clean_tools(code: str) -> None:
+    for row, clean in rows_of(code):
+        assert answered(row, clean, golden_text(row)).correct
+
+
+def test_a_renamed_gold_tool_stands_first_among_the_tools_to_judge_against() -> None:
+    for row, clean in rows_of("CD_AB"):
+        new = row.golden_answers[0][0].name
+        tools = scoring_tools(row, clean)
+        assert tools[0].name == new
+        assert [tool.name for tool in tools].count(new) == 1
+        assert clean.golden_answers[0][0].name not in {tool.name for tool in tools}
+
+
+def test_otherwise_the_clean_registry_judges_as_it_stands() -> None:
+    for code in ("same_name_A", "CD"):
+        for row, clean in rows_of(code):
+            assert scoring_tools(row, clean) == clean.tools
+
+
+def bfcl(code: str) -> tuple[Sample, Sample]:
+    return next(pair for pair in rows_of(code) if pair[0].source == "bfcl_v3")
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("", "empty"),
+        (" \n<|im_end|>", "empty"),
+        ("I cannot help with that.", "omitted"),
+        ("[other_tool(x=1)]", "wrong_name"),
+        ("[{name}(zz=1)]", "wrong_parameters"),
+        ("[{name}(zz=1), other(x=1)]", "wrong_name"),
+    ],
+)
+def test_error_modes(text: str, mode: str) -> None:
+    row = small.clean_rows()[0]
+    name = row.golden_answers[0][0].name
+    verdict = answered(row, row, text.replace("{name}", name))
+    assert (verdict.correct, verdict.error_mode) == (False, mode)
+
+
+def test_a_right_answer_has_no_error_mode() -> None:
+    row = small.clean_rows()[0]
+    assert answered(row, row, golden_text(row)).error_mode is None
+
+
+@pytest.mark.parametrize("code", ["CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB"])
+def test_calling_the_distractor_of_a_reward_type_is_name_bias(code: str) -> None:
+    for row, clean in rows_of(code):
+        gold = {call.name for answer in row.golden_answers for call in answer}
+        known = {tool.name for tool in clean.tools}
+        renamed = not gold <= known
+        added = {tool.name for tool in row.tools} - known - gold
+        distractor = clean.golden_answers[0][0].name if renamed else added.pop()
+        call = Call(distractor, concrete(row.golden_answers[0], row.tools)[0].parameters)
+        verdict = answered(row, clean, render_calls([call], row.output_format))
+        assert (verdict.correct, verdict.error_mode) == (False, "name_bias")
+
+
+def test_another_wrong_tool_in_a_reward_type_is_a_wrong_name() -> None:
+    for row, clean in rows_of("CD"):
+        verdict = answered(row, clean, render_calls([Call("no_such_tool", {})], row.output_format))
+        assert verdict.error_mode == "wrong_name"
+
+
+def test_an_added_tool_outside_the_reward_types_is_a_wrong_name() -> None:
+    row, clean = bfcl("CD")
+    plain = msgspec.structs.replace(row, component="action")
+    parsed = parse(python_calls([Call(row.golden_answers[0][0].name + "_Budget", {})]), source="bfcl_v3")
+    found = score(
+        parsed.calls,
+        source="bfcl_v3",
+        category="multiple",
+        golden_answers=row.golden_answers,
+        tools=clean.tools,
+    )
+    assert error_mode(parsed, found, row, clean) == "name_bias"
+    assert error_mode(parsed, found, plain, clean) == "wrong_name"
+
+
+def test_native_calls_are_not_empty_whatever_the_text() -> None:
+    row = small.clean_rows()[0]
+    verdict = answered(row, row, "", tool_calls=[{"id": "1", "name": "x", "arguments": "{}"}])
+    assert (verdict.variant, verdict.error_mode) == ("fc", "wrong_name")
+
+
+@pytest.mark.parametrize("status", ["rejected", "too_long"])
+def test_what_the_server_refused_is_wrong_for_that_reason(status: str) -> None:
+    row = small.clean_rows()[0]
+    verdict = answered(row, row, status=status)
+    assert (verdict.correct, verdict.reason, verdict.error_mode) == (False, status, "other")
+
+
+def test_a_request_error_is_no_answer() -> None:
+    row = small.clean_rows()[0]
+    with pytest.raises(ValueError, match="no answer was had"):
+        answered(row, row, status="request_error")
+
+
+def test_a_bad_argument_is_flagged_in_the_verdict() -> None:
+    row = small.clean_rows()[0]
+    native: Json = [{"name": row.golden_answers[0][0].name, "arguments": "{"}]
+    verdict = answered(row, row, tool_calls=native)
+    assert (verdict.flags, verdict.error_mode) == (("bad_arguments",), "wrong_parameters")
+
+
+def test_the_first_tool_of_a_duplicated_name_does_not_judge() -> None:
+    row, clean = bfcl("same_name_A")
+    name = row.golden_answers[0][0].name
+    bare = Tool(name, "", {"type": "object", "properties": {}})
+    first = msgspec.structs.replace(row, tools=(bare, *clean.tools))
+    assert answered(first, clean, golden_text(clean)).correct

@@ -1,0 +1,138 @@
+"""Golden answers as model output, and the self-check of samples and releases."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.cli import vectors as verb
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.render import concrete, render_calls
+from robustbench_tc.eval.validate import self_check, validate_release
+from robustbench_tc.schema import ANY, OMIT, Call, Sample, Tool
+
+from . import small
+
+TOOL = Tool(
+    "f",
+    "",
+    {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string"},
+            "n": {"type": "integer"},
+            "o": {"type": "object"},
+            "l": {"type": "array", "items": {"type": "object"}},
+            "e": {"type": "string", "enum": ["x", "y"]},
+        },
+        "required": ["a"],
+    },
+)
+
+
+def first(**golden: list[object]) -> dict[str, object]:
+    (call,) = concrete((Call("f", golden),), (TOOL,))
+    return call.parameters
+
+
+def test_a_concrete_answer_takes_first_values_and_leaves_out_what_may_be() -> None:
+    assert first(a=["x", "y"], n=[OMIT, 1]) == {"a": "x"}
+    assert first(n=[1, OMIT]) == {"n": 1}
+    assert first(a=[OMIT, "x"]) == {"a": "x"}  # required by the tool
+    assert first(unknown=["x", OMIT]) == {}
+    assert first(unknown=["x"]) == {"unknown": "x"}
+
+
+def test_a_free_value_is_made_up_by_its_declared_type() -> None:
+    assert first(a=[ANY], n=[ANY], e=[ANY]) == {"a": "anything", "n": 1, "e": "x"}
+
+
+def test_the_keys_of_an_object_have_accepted_values_of_their_own() -> None:
+    assert first(o=[{"k": ["v", "w"], "m": [OMIT, 1]}]) == {"o": {"k": "v"}}
+    assert first(l=[[{"k": ["v"]}]]) == {"l": [{"k": "v"}]}
+    (call,) = concrete((Call("f", {"o": [{"k": ["v"]}]}),), (TOOL,), source="toolalpaca")
+    assert call.parameters == {"o": {"k": ["v"]}}
+
+
+def test_an_unknown_output_format_is_an_error() -> None:
+    with pytest.raises(UserError, match="unknown output format 'xml'"):
+        render_calls((), "xml")
+
+
+@pytest.mark.parametrize("row", small.rows(), ids=lambda row: row.id)
+def test_every_golden_answer_of_the_rule_types_passes(row: Sample) -> None:
+    clean = next(other for other in small.clean_rows() if other.clean_id == row.clean_id)
+    assert self_check(row, clean) is None
+
+
+def test_every_bundled_sample_passes() -> None:
+    samples = read(BUNDLED, "bundled").samples
+    assert len(samples) > 20
+    assert {sample.id: reason for sample in samples if (reason := self_check(sample))} == {}
+
+
+def test_the_199_samples_pass(shared: Path) -> None:
+    samples = read(shared / "sources", "paper").samples
+    assert len(samples) == 199
+    assert {sample.id: reason for sample in samples if (reason := self_check(sample))} == {}
+
+
+def changed(**golden: list[object]) -> Sample:
+    row = small.clean_rows()[0]
+    call = row.golden_answers[0][0]
+    return msgspec.structs.replace(row, golden_answers=((Call(call.name, {**call.parameters, **golden}),),))
+
+
+def test_a_golden_answer_that_its_scorer_refuses_has_a_reason() -> None:
+    assert self_check(changed(zz=["x"])) == "answer 0 as text: scores 0 (unexpected_parameter)"
+    row = msgspec.structs.replace(small.clean_rows()[0], golden_answers=())
+    assert self_check(row) == "no golden answer"
+    call = small.clean_rows()[0].golden_answers[0][0]
+    row = msgspec.structs.replace(row, golden_answers=((Call("not a name", call.parameters),),))
+    assert (self_check(row) or "").startswith("answer 0 as text: reads back as")
+
+
+app = typer.Typer()
+app.command()(verb.validate)
+
+
+def test_a_release_passes_and_the_verb_says_so(tmp_path: Path) -> None:
+    folder = small.write(tmp_path / "release", small.rows())
+    reports = validate_release(folder)
+    assert reports[0].config == "clean"
+    assert sum(report.passed for report in reports) == len(small.rows())
+    ran = CliRunner().invoke(app, [str(folder)])
+    assert ran.exit_code == 0
+    assert "same_name_A" in ran.output
+
+
+def test_a_row_that_fails_is_named_and_the_verb_fails(tmp_path: Path) -> None:
+    rows = small.rows("same_name_A")
+    bad = changed(zz=["x"])
+    lost = msgspec.structs.replace(rows[-1], clean_id="gone", id="gone::same_name_A")
+    folder = small.write(tmp_path / "release", [bad, *rows[1:], lost])
+    ran = CliRunner().invoke(app, [str(folder)])
+    assert ran.exit_code == 1
+    assert f"{bad.id}: answer 0" in ran.output
+    assert "gone::same_name_A: its clean row is not in the release" in ran.output
+    ran = CliRunner().invoke(app, [str(folder), "--json"])
+    failed = {name for report in msgspec.json.decode(ran.stdout) for name in report["failed"]}
+    assert {bad.id, lost.id} <= failed
+
+
+def test_a_folder_that_is_no_release_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no release there"):
+        validate_release(tmp_path)
+    with pytest.raises(UserError, match="no release there"):
+        validate_release(tmp_path / "nowhere")
+
+
+def test_a_cut_file_is_an_error(tmp_path: Path) -> None:
+    folder = small.write(tmp_path / "release", small.rows("CD"))
+    path = next((folder / "CD").glob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(UserError, match=r"CD.*parquet"):
+        validate_release(folder)

@@ -1,20 +1,20 @@
 """The rows to evaluate: a release folder, a Hub dataset, or the layout of the paper's public release."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc import manifest, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Sample
 
 from . import paper_layout
 
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_NEEDED = ("*/test-*.parquet", "README.md", "*.json")
+"""What is downloaded from the Hub."""
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,16 +74,19 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 def load(dataset: str, *, revision: str | None = None) -> Dataset:
     """Every row of `dataset`: a release folder, a folder in the paper's layout, or `org/name` on the Hub.
 
-    Raises UserError with one line that names what is wrong and what was looked for.
+    `revision` of a local release is checked against its manifest. Raises UserError with one line that names
+    what is wrong and what was looked for.
     """
-    folder = Path(dataset).expanduser()
-    if folder.exists():
-        if revision is not None:
-            raise UserError(f"--revision {revision}: {dataset} is a local folder, which has no revisions")
+    local = Path(dataset).expanduser()
+    if local.is_file() and revision is None:
+        return _load_folder(local.resolve())
+    folder = manifest.resolve_dataset(dataset, revision, patterns=_NEEDED)
+    if local.is_dir():
         return _load_folder(folder.resolve())
-    if _HUB_ID.fullmatch(dataset):
-        return _load_hub(dataset, revision)
-    raise UserError(f"no dataset at {dataset}: give a release folder or a Hub id like org/name")
+    if not (folder / taxonomy.CLEAN).is_dir():
+        raise UserError(f"{dataset} on the Hub is no RobustBench-TC dataset: it has no config clean")
+    # The cache keeps each commit in a folder of its name.
+    return _load_release(folder, dataset, revision=folder.name)
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
@@ -144,36 +147,6 @@ def _load_folder(folder: Path) -> Dataset:
     raise UserError(
         f"{folder} is no RobustBench-TC dataset: it has neither clean/test-*.parquet nor api_eval/clean.jsonl"
     )
-
-
-def _load_hub(name: str, revision: str | None) -> Dataset:
-    from huggingface_hub import errors, snapshot_download
-
-    try:
-        folder = Path(
-            snapshot_download(
-                name,
-                repo_type="dataset",
-                revision=revision,
-                allow_patterns=["*/test-*.parquet", "README.md", "*.json"],
-            )
-        )
-    except errors.RevisionNotFoundError:
-        raise UserError(f"{name} on the Hub has no revision {revision!r}") from None
-    except errors.GatedRepoError:
-        raise UserError(f"{name} on the Hub is gated: ask for access there, then `hf auth login`") from None
-    except errors.RepositoryNotFoundError:
-        raise UserError(
-            f"no dataset {name}: no such folder here, and none on the Hub that this machine may read"
-        ) from None
-    except (errors.LocalEntryNotFoundError, errors.HfHubHTTPError, OSError) as error:
-        raise UserError(
-            f"{name}: the Hub did not answer ({type(error).__name__}) and no copy is cached"
-        ) from None
-    if not any((folder / taxonomy.CLEAN).glob("test-*.parquet")):
-        raise UserError(f"{name} on the Hub is no RobustBench-TC dataset: it has no clean/test-*.parquet")
-    # The cache keeps each commit in a folder of its name.
-    return _load_release(folder, name, revision=folder.name)
 
 
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:

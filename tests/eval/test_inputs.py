@@ -1,6 +1,8 @@
 """The rows to evaluate, from each of the three places, and the selection among them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.schema import ANY, OMIT
 
+from ..hub import WRITER, Hub
 from . import small
 
 
@@ -89,7 +92,7 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
         (str(foreign), None, "is not of this benchmark: it has no column id"),
         (str(broken), None, "is no readable Parquet file"),
         (str(unanchored), None, "has no clean row to be judged against"),
-        (str(release), "v1", "--revision v1"),
+        (str(release), "v1", "--revision v1: .* is an unreleased build"),
     ]:
         with pytest.raises(UserError, match=said) as error:
             inputs.load(name, revision=revision)
@@ -97,8 +100,32 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
 
 
 def test_a_hub_id_that_cannot_be_had_is_one_line() -> None:
-    with pytest.raises(UserError, match="nobody/nothing"):
+    with pytest.raises(UserError, match="nobody/nothing") as error:
         inputs.load("nobody/nothing")
+    assert "\n" not in str(error.value)
+
+
+def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_path: Path) -> None:
+    upload = (
+        "import sys; from huggingface_hub import HfApi; api = HfApi(); name = 'acme/robustbench-tc'; "
+        "api.create_repo(name, repo_type='dataset'); "
+        "api.upload_folder(repo_id=name, repo_type='dataset', folder_path=sys.argv[1]); "
+        "api.create_tag(name, tag='v9.9.9', repo_type='dataset')"
+    )
+    ask = (
+        "import sys; from robustbench_tc.eval import inputs; "
+        "found = inputs.load('acme/robustbench-tc', revision=sys.argv[1]); "
+        "print(found.fingerprint(), found.version, found.revision)"
+    )
+    with Hub() as hub:
+        environment = hub.environment(WRITER, tmp_path / "hf")
+        python = [sys.executable, "-c"]
+        subprocess.run([*python, upload, release], env=environment, check=True, capture_output=True)
+        commit = hub.tags("datasets/acme/robustbench-tc")["v9.9.9"]
+        told = subprocess.run([*python, ask, "v9.9.9"], env=environment, check=True, capture_output=True)
+        absent = subprocess.run([*python, ask, "v8"], env=environment, capture_output=True)
+    assert told.stdout.decode().split() == [inputs.load(str(release)).fingerprint(), "9.9.9", commit]
+    assert b"acme/robustbench-tc on the Hub has no revision 'v8'" in absent.stderr
 
 
 # --- the paper's layout ---------------------------------------------------------------------------------

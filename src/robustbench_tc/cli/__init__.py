@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
@@ -46,7 +47,7 @@ def _app() -> "typer.Typer":
     )
     app.callback()(_options)
     # One panel a stage, in the order of the pipeline.
-    panels = {
+    panels: dict[str, dict[str, Callable[..., None]]] = {
         "Build": {"show": show.show, "validate": vectors.validate},
         "Evaluate": {
             "eval": eval.eval_,

@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark in a process of its own, one after the other, into results.json and results.md.
+"""`make bench`: every benchmark in a process of its own, in turn, into results.json and results.md.
 
     python -m benchmarks                 # all of them
     python -m benchmarks build scoring   # some; the other results stay as they were
@@ -71,7 +71,7 @@ def run(name: str, arguments: list[str]) -> dict[str, Any]:
         return {"not_run": "no such benchmark in this checkout"}
     start = time.perf_counter()
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=HERE.parent)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent)
     if done.returncode:
         return {"not_run": (done.stderr.strip().splitlines() or ["failed without a word"])[-1][:300]}
     text = done.stdout.strip()
@@ -101,8 +101,8 @@ def page(found: dict[str, Any]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        f"Measured on {found['measured_on']}: {of['cores']} cores, {of['memory_gib']} GiB, {of['architecture']}, "
-        f"Python {of['python']}; {packages}. Made by `make bench`; quote ratios, not seconds.",
+        f"Measured on {found['measured_on']}: {of['cores']} cores, {of['memory_gib']} GiB, "
+        f"{of['architecture']}, Python {of['python']}; {packages}. Made by `make bench`; quote ratios, not seconds.",
     ]
     for name, figures in found["results"].items():
         lines += ["", f"## {name}", "", "| figure | value |", "|---|---:|"]

@@ -36,7 +36,7 @@ def main() -> None:
 def _app() -> "typer.Typer":
     import typer
 
-    from . import build, compare, eval, release, runs, show, sources, sql, train, vectors
+    from . import audit, build, compare, eval, release, report, runs, show, sources, sql, train, vectors
 
     app = typer.Typer(
         name="rbtc",
@@ -59,6 +59,7 @@ def _app() -> "typer.Typer":
             "vectors": vectors.vectors,
         },
         "Answers": {
+            "report": report.report,
             "compare": compare.compare,
             "failures": compare.failures,
             "sql": sql.sql,
@@ -77,6 +78,7 @@ def _app() -> "typer.Typer":
     app.add_typer(building, name="build", rich_help_panel="Build")
     show.app.command("sources")(sources.list_sources)
     app.add_typer(show.app, name="list", rich_help_panel="Build")
+    app.add_typer(audit.app, name="audit", rich_help_panel="Release")
     for panel, commands in panels.items():
         for name, command in commands.items():
             app.command(name, rich_help_panel=panel)(command)

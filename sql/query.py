@@ -55,7 +55,7 @@ def query(name: str, inputs: Inputs) -> "pa.Table":
     """The rows of a mart, or of a .sql file of your own over the same views. Raises UserError."""
     import duckdb
 
-    sql = _text_of(name, inputs)
+    sql = text_of(name, inputs)
     with connect(inputs) as connection:
         try:
             relation = connection.sql(sql)
@@ -115,7 +115,8 @@ def _views(inputs: Inputs) -> list[str]:
     ]
 
 
-def _text_of(name: str, inputs: Inputs) -> str:
+def text_of(name: str, inputs: Inputs) -> str:
+    """The query of a mart or of a .sql file. Raises UserError where the inputs do not fit it."""
     if name.endswith(".sql"):
         path = Path(name)
         if not path.is_file():

@@ -58,11 +58,13 @@ final as (
         count(*) filter (where outcome = 'other_tool') as other_tool,
         count(*) filter (where outcome = 'claimed_success') as claimed_success,
         count(*) filter (where outcome = 'gave_up') as gave_up,
-        count(*) filter (where outcome = 'no_first_call') as no_first_call
+        count(*) filter (where outcome = 'no_first_call') as no_first_call,
+        any_value(stg_types.type_order) as type_order
     from classed
+    inner join stg_types on classed.type_code = stg_types.type_code
     group by classed.run, classed.type_code
 )
 
-select *
+select * exclude (type_order)
 from final
-order by run, type_code;
+order by run, type_order;

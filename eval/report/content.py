@@ -1,0 +1,290 @@
+"""What a report says: every model's summary, marks against a baseline, tables of the marts, and every gap."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.stats import paired
+from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align
+from robustbench_tc.eval.stats.significance import holm, stars
+from robustbench_tc.eval.stats.summary import Convention, Summary, codes_of, from_counts, summarise
+
+Rows = list[dict[str, Any]]
+
+MARTS = (
+    "error_modes",
+    "flip_matrix",
+    "what_to_gain",
+    "by_source",
+    "recovery",
+    "costs",
+    "hardest",
+)
+"""The marts that a page shows; the command line runs them and hands their rows in."""
+
+TABLE2 = ("clean", "perturbed", *(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A model's difference to the baseline in one value of Table 2."""
+
+    difference: float
+    p: float
+    stars: int
+
+
+class Model(msgspec.Struct, frozen=True):
+    """One run in the report, or one of the paper's models."""
+
+    label: str
+    model: str
+    mode: str | None
+    run: str
+    """The run folder as given, or `paper:MODEL`."""
+    params_b: float | None
+    summary: Summary
+    marks: dict[str, Mark] = {}
+    """Against the baseline, by Table 2's columns (retention excepted)."""
+    type_marks: dict[str, Mark] = {}
+    """By type code; their p is Holm's over the types."""
+    card: dict[str, str] = {}
+    """How the run was made, for people."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything on the page."""
+
+    dataset_version: str
+    fingerprint: str | None
+    convention: Convention
+    subset: Subset
+    allow_missing: bool
+    baseline: str | None
+    models: tuple[Model, ...]
+    """By perturbed accuracy, best first; those with a gap last."""
+    paper: tuple[Model, ...]
+    """In the paper's order and convention. Another dataset version: beside, never ranked."""
+    gaps: tuple[str, ...]
+    marts: dict[str, Rows]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    convention: Convention = "cluster"
+    subset: Subset = "all"
+    allow_missing: bool = False
+    baseline: str | None = None
+    """A model's name, or a run folder as given; None: no marks."""
+
+
+def build(
+    runs: Sequence[Run],
+    options: Options,
+    *,
+    marts: Mapping[str, Rows] | None = None,
+    expected: Iterable[tuple[str, str]] | None = None,
+) -> Report:
+    """Raises UserError where runs are of different datasets, given twice, or the baseline is none of them."""
+    _refuse_twice(runs)
+    aligned = align(runs, subset=options.subset, expected=expected)
+    labels = _labels(runs)
+    base = _baseline(runs, labels, options.baseline)
+    summaries = [summarise(o, options.convention, allow_missing=options.allow_missing) for o in aligned]
+    models = []
+    for at, run in enumerate(runs):
+        marks: dict[str, Mark] = {}
+        type_marks: dict[str, Mark] = {}
+        if base is not None and base != at:
+            sides = (aligned[base], aligned[at])
+            marks = _marks(*sides, summaries[base], summaries[at], options.convention)
+            type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
+        models.append(
+            Model(
+                label=labels[at],
+                model=run.model,
+                mode=run.mode,
+                run=run.path,
+                params_b=params_of(run.model),
+                summary=summaries[at],
+                marks=marks,
+                type_marks=type_marks,
+                card=_card(run),
+            )
+        )
+    models.sort(key=_rank)
+    return Report(
+        dataset_version=runs[0].dataset_version or "unversioned",
+        fingerprint=runs[0].fingerprint,
+        convention=options.convention,
+        subset=options.subset,
+        allow_missing=options.allow_missing,
+        baseline=None if base is None else labels[base],
+        models=tuple(models),
+        paper=papers(),
+        gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
+        marts=dict(marts or {}),
+    )
+
+
+def papers() -> tuple[Model, ...]:
+    """The paper's 21 models from their counts, in the paper's own convention."""
+    return tuple(
+        Model(
+            label=name,
+            model=name,
+            mode=found.mode,
+            run=f"paper:{name}",
+            params_b=found.params_b,
+            summary=from_counts(paper.counts(name)),
+        )
+        for name, found in paper.models().items()
+    )
+
+
+def params_of(name: str) -> float | None:
+    """Billions of parameters: from the paper's table, else a `7B` in the name, else unknown."""
+    for known in paper.models().values():
+        if name.lower() in (known.model.lower(), (known.hf_id or "").lower()):
+            return known.params_b
+    found = re.findall(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)b(?![A-Za-z0-9])", name.lower())
+    return float(found[-1]) if found else None
+
+
+def _rank(model: Model) -> tuple[float, str]:
+    perturbed = model.summary.values["perturbed"]
+    return (1.0 if perturbed is None else -perturbed.value, model.label)
+
+
+def _refuse_twice(runs: Sequence[Run]) -> None:
+    seen: set[str] = set()
+    for run in runs:
+        if run.path in seen:
+            raise UserError(f"{run.path} is given twice")
+        seen.add(run.path)
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """Model names; with the mode, then the folder, where they repeat."""
+    for label in (
+        lambda run: run.model,
+        lambda run: f"{run.model} ({run.mode})",
+        lambda run: f"{run.model} ({run.path})",
+    ):
+        found = [label(run) for run in runs]
+        if len(set(found)) == len(found):
+            break
+    return found
+
+
+def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:
+    if wanted is None:
+        return None
+    if wanted.startswith("paper:"):
+        raise UserError("the paper's models are of another dataset version: no baseline for marks")
+    fitting = [i for i, run in enumerate(runs) if wanted in (labels[i], run.model, run.path)]
+    if not fitting:
+        raise unknown("baseline among these runs", wanted, labels)
+    if len(fitting) > 1:
+        shown = " or ".join(runs[i].path for i in fitting)
+        raise UserError(f"--baseline {wanted!r} fits {len(fitting)} runs: name {shown}")
+    return fitting[0]
+
+
+def _marks(
+    base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
+) -> dict[str, Mark]:
+    found: dict[str, Mark] = {}
+    for metric in TABLE2:
+        if base_summary.values[metric] is None or new_summary.values[metric] is None:
+            continue  # a gap is not compared either
+        if metric in ("clean", "perturbed"):
+            codes = [taxonomy.CLEAN] if metric == "clean" else codes_of(metric)
+            pair = paired.compare(base, new, codes, convention)
+            if pair is not None:
+                found[metric] = Mark(pair.difference.value, pair.p, stars(pair.p))
+        elif metric.startswith("delta_"):
+            delta = paired.compare_deltas(base, new, codes_of(metric.removeprefix("delta_")))
+            if delta is not None and delta.difference.p is not None:
+                p = delta.difference.p
+                found[metric] = Mark(-delta.difference.value, p, stars(p))
+    return found
+
+
+def _type_marks(
+    base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
+) -> dict[str, Mark]:
+    codes = [code for code in new_summary.types if code in base_summary.types]
+    pairs = {code: paired.compare(base, new, [code], convention) for code in codes}
+    there = {code: pair for code, pair in pairs.items() if pair is not None}
+    corrected = holm({code: pair.p for code, pair in there.items()})
+    return {
+        code: Mark(pair.difference.value, corrected[code], stars(corrected[code]))
+        for code, pair in there.items()
+    }
+
+
+def _card(run: Run) -> dict[str, str]:
+    """The run record in a few lines: no path, no credentials."""
+    record = run.record
+    settings = _dict(record.get("settings"))
+    totals = _dict(record.get("totals"))
+    sessions = record.get("sessions")
+    sessions = [one for one in sessions if isinstance(one, dict)] if isinstance(sessions, list) else []
+    last = sessions[-1] if sessions else {}
+    seconds = [one["seconds"] for one in sessions if isinstance(one.get("seconds"), int | float)]
+    selection = {k: v for k, v in _dict(settings.get("selection")).items() if v}
+    card = {
+        "model": run.model,
+        "mode": run.mode,
+        "dataset": str(record.get("dataset", "")).rstrip("/").rpartition("/")[2],
+        "dataset version": run.dataset_version or "unversioned",
+        "fingerprint": (run.fingerprint or "")[:16],
+        "selection": ", ".join(f"{k} {_short(v)}" for k, v in selection.items()) or "every row",
+        "repeats": str(run.repeats),
+        "decoding": ", ".join(f"{k} {_short(v)}" for k, v in _dict(settings.get("decoding")).items()),
+        "prompts": str(settings.get("prompt_version") or ""),
+        "backend": str(settings.get("backend") or ""),
+        "endpoint": _host(str(last.get("endpoint") or "")),
+        "package": str(last.get("package_version") or ""),
+        "started": str(last.get("started") or ""),
+        "seconds": f"{sum(seconds):.0f} in {len(sessions)} sessions" if seconds else "",
+        "predictions": f"{len(run.rows['id'])} of {record.get('expected', '?')}",
+        "status": _counts(totals.get("status")),
+        "finish reasons": _counts(totals.get("finish_reason")),
+        "retries": str(totals.get("retries", "")),
+        "tokens": _tokens(totals),
+    }
+    return {name: value for name, value in card.items() if value}
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _short(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _counts(value: object) -> str:
+    return ", ".join(f"{name} {count}" for name, count in _dict(value).items())
+
+
+def _tokens(totals: Mapping[str, Any]) -> str:
+    if "prompt_tokens" not in totals:
+        return ""
+    return f"{totals['prompt_tokens']} in, {totals.get('completion_tokens', 0)} out"
+
+
+def _host(endpoint: str) -> str:
+    """Scheme, host and path: credentials and queries stay out of a page that is passed on."""
+    if "://" not in endpoint:
+        return endpoint
+    parts = urlsplit(endpoint)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

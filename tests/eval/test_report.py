@@ -1,0 +1,357 @@
+"""The report: numbers with intervals and gaps, shown inert and whole, in a page that needs nothing else."""
+
+import csv
+import html.parser
+import io
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from robustbench_tc import taxonomy
+from robustbench_tc.cli import report as verb
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.report import content, page
+from robustbench_tc.eval.stats.intervals import Interval
+
+from .synthetic_runs import clean_ids, coin, pairs, write_run
+
+HOSTILE = "<script>alert(1)</script> | `x` *b* 7B"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    root = tmp_path_factory.mktemp("runs")
+    made = coin(3)
+    hole = ("apibank__level1_20", "TD")
+    return [
+        str(write_run(root / "base", coin(1, 0.55, 0.6), model="base-1.5b")),
+        str(
+            write_run(
+                root / "tuned",
+                coin(2, 0.75, 0.9),
+                model=HOSTILE,
+                record={"sessions": [{"endpoint": "http://me:secret@host:8000/v1?key=k"}]},
+            )
+        ),
+        str(write_run(root / "holed", lambda c, t: None if (c, t) == hole else made(c, t), model="holed-3b")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def report(folders: list[str]) -> content.Report:
+    return verb.make(folders, baseline="base-1.5b")
+
+
+@pytest.fixture(scope="module")
+def shown(report: content.Report) -> str:
+    return page.html(report)
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are open at the end, and every address and script on the page."""
+
+    void = frozenset({"meta", "link", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script" or any(name.startswith("on") for name, _ in attrs)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+
+def test_the_page_is_well_formed_without_scripts_or_outside_addresses(shown: str) -> None:
+    parsed = Page()
+    parsed.feed(shown)
+    assert parsed.open == [] and parsed.scripts == 0
+    outside = [a for a in parsed.addresses if not a.startswith(("#", "data:,"))]
+    assert outside == ["https://arxiv.org/abs/2605.11928"]  # a link to follow, nothing that is loaded
+    assert "@import" not in shown and "url(" not in shown
+
+
+def test_names_and_records_are_shown_inert_and_without_secrets(shown: str) -> None:
+    assert "<script>" not in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "http://host:8000/v1" in shown
+    assert "secret" not in shown and "key=k" not in shown
+
+
+def test_every_anchor_of_the_menu_is_there(shown: str) -> None:
+    wanted = re.findall(r'<a href="#(\w+)"', shown)
+    assert len(wanted) == 13
+    assert all(f'<section id="{anchor}">' in shown for anchor in wanted)
+
+
+def test_a_model_with_a_gap_shows_it_and_stands_last(report: content.Report, shown: str) -> None:
+    assert [m.label for m in report.models] == [HOSTILE, "base-1.5b", "holed-3b"]
+    holed = report.models[-1]
+    assert holed.summary.values["perturbed"] is None and "TD" not in holed.summary.types
+    assert report.gaps == ("holed-3b: TD: 1 of 148 rows have no verdict",)
+    assert "TD: 1 of 148 rows have no verdict" in shown and '<td class="none">gap</td>' in shown
+
+
+def test_missing_rows_are_averaged_over_only_when_allowed(folders: list[str]) -> None:
+    allowed = verb.make(folders[2:], allow_missing=True)
+    assert allowed.models[0].summary.values["perturbed"] is not None
+    assert allowed.gaps
+    assert "Values below rest on the rows that are there" in page.html(allowed)
+
+
+def test_marks_are_against_the_named_baseline_only(report: content.Report, folders: list[str]) -> None:
+    tuned, base, holed = report.models
+    assert report.baseline == "base-1.5b"
+    assert base.marks == {} and base.type_marks == {}
+    assert tuned.marks["perturbed"].stars == 3 and tuned.marks["perturbed"].difference > 0
+    assert set(tuned.type_marks) == set(taxonomy.codes())
+    assert "perturbed" not in holed.marks and "TD" not in holed.type_marks
+    assert "delta_reward" not in holed.marks and "delta_action" in holed.marks
+    assert all(not model.marks for model in verb.make(folders[:2]).models)
+    with pytest.raises(UserError, match="another dataset version"):
+        verb.make(folders[:2], baseline="paper:o4-mini")
+    with pytest.raises(UserError, match=r"did you mean base-1\.5b"):
+        verb.make(folders[:2], baseline="base-1b")
+
+
+def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, shown: str) -> None:
+    assert [m.label for m in report.paper] == list(paper.models())
+    assert all(not m.marks for m in report.paper)
+    assert "not ranked with yours" in shown
+    values = {(m.label, metric): found for m in report.paper for metric, found in m.summary.values.items()}
+    for row in paper.table2():
+        found = values[row.model, row.metric]
+        assert found is not None and f"{found.value:.3f}" == f"{row.value:.3f}"
+        assert page.number(found.value) in shown
+
+
+def test_every_value_carries_its_n(report: content.Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(page.as_csv(report))))
+    assert list(rows[0]) == page.CSV_COLUMNS
+    assert all(int(row["n"]) > 0 and float(row["low"]) <= float(row["high"]) for row in rows)
+    assert {row["dataset_version"] for row in rows} == {"1.0.0", "paper"}
+    assert {row["method"] for row in rows} == {"exact", "simulated"}
+    assert all((float(row["error"]) > 0) == (row["method"] == "simulated") for row in rows)
+    assert not [r for r in rows if r["run"].endswith("holed") and r["type_code"] == "TD"]
+
+
+def test_markdown_cannot_be_broken_by_a_name(report: content.Report) -> None:
+    text = page.markdown(report)
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    for line in tables:
+        cells = re.split(r"(?<!\\)\|", line)
+        assert len(cells) in (len(report.models) + 3, 11), line
+    assert "<script>" not in text and "gap" in text
+
+
+def test_json_holds_the_whole_report(report: content.Report) -> None:
+    found = json.loads(page.as_json(report))
+    assert found["models"][0]["summary"]["values"]["clean"]["n"] == 199
+    assert set(found["marts"]) == set(content.MARTS)
+
+
+def test_the_same_runs_give_the_same_bytes(folders: list[str], shown: str) -> None:
+    assert page.html(verb.make(folders, baseline="base-1.5b")) == shown
+
+
+def test_both_conventions_and_the_subset_reach_the_page(folders: list[str]) -> None:
+    made = verb.make(folders[:2], ci="paper", subset="paper", baseline=folders[0])
+    assert made.models[0].summary.types["CD"].accuracy.n == 102
+    assert "rows independent" in page.html(made)
+    clustered = verb.make(folders[:2], subset="paper")
+    wide, narrow = (m.models[0].summary.values["perturbed"] for m in (clustered, made))
+    assert wide is not None and narrow is not None and wide.half_width > narrow.half_width
+
+
+def test_sizes_are_read_from_the_paper_and_from_names() -> None:
+    assert content.params_of("Qwen/Qwen3.5-9B") == 9
+    assert content.params_of("o4-mini") is None
+    assert content.params_of("my-model-0.5b-chat") == 0.5
+    assert content.params_of("tuned-70B") == 70
+    assert content.params_of("gpt4boost") is None
+
+
+def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 4}))
+    a, b = (str(write_run(tmp_path / name, coin(1), rows, model="same")) for name in "ab")
+    assert [m.label for m in verb.make([a, b]).models] == [f"same ({a})", f"same ({b})"]
+    with pytest.raises(UserError, match="given twice"):
+        verb.make([a, a])
+    with pytest.raises(UserError, match=r"fits 2 runs: name .*a or .*b"):
+        verb.make([a, b], baseline="same")
+
+
+def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
+    rows = [pair for pair in pairs(clean_ids({"rotbench": 3})) if pair[1] in ("CD", "TD")]
+    made = verb.make([str(write_run(tmp_path / "a", lambda c, t: True, rows))])
+    assert made.models[0].summary.values["clean"] is None
+    assert set(made.models[0].summary.types) == {"CD", "TD"}
+    assert made.models[0].summary.types["CD"].delta is None
+    assert "no rows of clean" in page.html(made)
+
+
+@pytest.mark.parametrize(
+    ("value", "sign", "text"),
+    [(0.1234, False, "0.123"), (-0.5, False, "−0.500"), (0.5, True, "+0.500"), (-0.0001, True, "0.000")],
+)
+def test_numbers_have_a_real_minus_and_no_signed_zero(value: float, sign: bool, text: str) -> None:
+    assert page.number(value, sign) == text
+
+
+# --- the command ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    made = typer.Typer(pretty_exceptions_enable=False)
+    made.command()(verb.report)
+    return made
+
+
+def test_four_files_are_written_and_gaps_are_said(
+    app: typer.Typer, folders: list[str], tmp_path: Path
+) -> None:
+    found = CliRunner().invoke(app, [*folders, "--out", str(tmp_path / "out")], catch_exceptions=False)
+    assert found.exit_code == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "report.csv",
+        "report.html",
+        "report.json",
+        "report.md",
+    ]
+    assert "gap: holed-3b: TD: 1 of 148" in found.output
+
+
+def test_check_paper_agrees_and_needs_no_run(app: typer.Typer) -> None:
+    found = CliRunner().invoke(app, ["--check-paper"], catch_exceptions=False)
+    assert found.exit_code == 0
+    for part in ("126 of 126", "503 of 630", "26.3%", "26.6%", "19.2%"):
+        assert part in found.output
+    assert "differs" not in found.output
+
+
+def test_check_paper_fails_when_a_count_is_off(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = paper.counts
+
+    def off_by_one(model: str) -> dict[str, tuple[int, int]]:
+        counts = honest(model)
+        return counts | ({"CD": (counts["CD"][0] + 9, counts["CD"][1])} if model == "o4-mini" else {})
+
+    monkeypatch.setattr(paper, "counts", off_by_one)
+    found = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["--check-paper"])
+    assert found.exit_code == 1
+    assert "o4-mini delta_reward: printed 0.326" in found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "at least one scored run"),
+        (["nowhere"], "no run folder at nowhere"),
+        (["A", "--ci", "papers"], "did you mean paper"),
+        (["A", "--subset", "some"], "unknown subset"),
+        (["A", "--release", "nowhere"], "has no clean"),
+    ],
+)
+def test_bad_input_is_one_line(app: typer.Typer, folders: list[str], arguments: list[str], line: str) -> None:
+    given = [folders[0] if word == "A" else word for word in arguments]
+    caught = CliRunner().invoke(app, given).exception
+    assert isinstance(caught, UserError) and line in str(caught) and "\n" not in str(caught)
+
+
+# --- a real browser -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The folder on loopback, under a policy that blocks and reports whatever a page would load."""
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def end_headers(self) -> None:
+            policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+            self.send_header("Content-Security-Policy", policy)
+            super().end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def browse(url: str, profile: Path, *options: str) -> tuple[str, list[str]]:
+    """The page's DOM after loading, and what went to the browser's console."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    command = [
+        browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={profile}", "--virtual-time-budget=5000", "--enable-logging=stderr",
+        *options, "--dump-dom", url,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def test_a_real_browser_renders_it_with_a_silent_console_and_no_other_request(
+    report: content.Report, tmp_path: Path
+) -> None:
+    page.write(report, tmp_path / "site")
+    with served(tmp_path / "site") as (url, asked):
+        dom, console = browse(f"{url}/report.html", tmp_path / "profile")
+    assert console == []
+    assert asked == ["/report.html"]
+    assert dom.count("<svg") > 15 and "Table 2" in dom
+
+
+def test_the_browser_check_would_notice_an_outside_request(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "bad.html").write_text(
+        '<img src="http://127.0.0.1:9/x.png"><link rel=icon href="data:,">'
+    )
+    with served(tmp_path / "site") as (url, _):
+        _, console = browse(f"{url}/bad.html", tmp_path / "profile")
+    assert console
+
+
+def test_nothing_sticks_out_of_a_phone_screen(report: content.Report, tmp_path: Path) -> None:
+    page.write(report, tmp_path / "site")
+    text = (tmp_path / "site" / "report.html").read_text()
+    probe = "<script>document.title = document.documentElement.scrollWidth</script></body>"
+    (tmp_path / "probe.html").write_text(text.replace("</body>", probe))
+    dom, _ = browse((tmp_path / "probe.html").as_uri(), tmp_path / "profile", "--window-size=500,900")
+    width = re.search(r"<title>(\d+)</title>", dom)
+    assert width is not None and int(width.group(1)) <= 500
+
+
+def test_an_interval_is_named_by_its_half_width() -> None:
+    assert Interval(0.5, 0.4, 0.62, 10).half_width == pytest.approx(0.11)

@@ -16,6 +16,7 @@ _LABELLED = re.compile(
 )
 _QUERY = re.compile(r"(?<![\w./:?&=%-])([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^\s`]*+)")
 _MAX_PAIRS = 256
+_UNITS_PER_QUERY = 10
 _IN_TICKS = re.compile(r"`([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^`\n]*+)`")
 
 
@@ -38,6 +39,8 @@ def query_string(text: str, reading: Reading) -> list[Call]:
     outside = []
     position = 0
     for match in pattern.finditer(text):
+        if not reading.spend(_UNITS_PER_QUERY):
+            break
         outside.append(text[position : match.start()])
         position = match.end()
         query = match[2] if pattern is _IN_TICKS else match[2].rstrip(".,;!?")

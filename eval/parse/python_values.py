@@ -21,7 +21,7 @@ _ONLY_AST = 0x400
 _SMALL = 2_048
 """Up to this many characters the tokens need no counting."""
 
-_UNITS_PER_TOKEN = 10
+_UNITS_PER_TOKEN = 6
 _UNITS_PER_TREE = 60
 """What the interpreter's parser costs for one token, and at least, in units of the allowance."""
 
@@ -40,7 +40,7 @@ def tree(source: str, reading: Reading) -> ast.expr | None:
     """The expression that `source` is, or None: not Python, too long, too deep, or the allowance is spent."""
     size = len(source)
     if size <= _SMALL:
-        cost = _UNITS_PER_TREE + size * 4
+        cost = _UNITS_PER_TREE + size * 3
     else:
         tokens = 0
         for piece in islice(_TOKEN.finditer(source), max(0, reading.left) // _UNITS_PER_TOKEN):

@@ -11,6 +11,7 @@ _LABEL = re.compile(
     r"(?<!\w)(?:(?P<input>Action[ \t_]{0,2}Input)|(?P<R2>ActionCode)|(?P<R1>Action)|Thought|Observation)"
     r"\*{0,2}[ \t]{0,8}:"
 )
+_UNITS_PER_LABEL = 4
 _GAP = re.compile(r"[\s*]*+(?:`{1,3}(?:[A-Za-z]{1,10}(?=\s))?\s*+)?")
 
 
@@ -33,6 +34,8 @@ def _blocks(text: str, reading: Reading, action: str) -> list[Call]:
     for index, (start, end, kind) in enumerate(labels):
         if start < position:  # inside the input just read
             continue
+        if not reading.spend(_UNITS_PER_LABEL):
+            break
         if kind == action:
             name_from = end
         elif kind == "input" and name_from >= 0:

@@ -18,7 +18,7 @@ MAX_DEPTH = 64
 MAX_BITS = 13_000
 """Longer integers are refused: the interpreter writes no more than 4,300 decimal digits."""
 
-ALLOWANCE = 20_000
+ALLOWANCE = 12_000
 """Units of work for one text; one unit is about one bracket or string looked at (a microsecond)."""
 
 NAME = r"(?:[^\W\d]\w*+\.)*+[^\W\d]\w*+"

@@ -14,6 +14,7 @@ _NAMED = re.compile(r"<(?=[tT])(?i:tool>\s{0,64}([^<>{}\n]{1,200})</tool>)\s{0,6
 _WITH_ATTRIBUTES = re.compile(_TAG + r"\s{1,64}+([^<>{}]{1,500}+)")
 _ATTRIBUTE = re.compile(r"""([A-Za-z_]\w{0,63})\s{0,16}=\s{0,16}(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""")
 _PARAMETERS_NEXT = re.compile(rf"\b(?:{'|'.join(PARAMETER_KEYS)})\s{{0,16}}=\s{{0,16}}[\"']?\Z")
+_UNITS_PER_TAG = 8
 _GAP = re.compile(r"\s*+(?:```[a-z]{0,10}\s*+)?")
 
 
@@ -44,6 +45,8 @@ def name_in_tag(text: str, reading: Reading) -> list[Call]:
     """A2: `<tool>name</tool>`, the JSON parameters behind it."""
     calls: list[Call] = []
     for match in _NAMED.finditer(text):
+        if not reading.spend(_UNITS_PER_TAG):
+            break
         name = bare_name(match[1])
         parameters = _object_at(text, match.end(), reading)
         if parameters is None and reading.parameters_of(name) is None:
@@ -57,6 +60,8 @@ def parameters_in_attribute(text: str, reading: Reading) -> list[Call]:
     """A3: `<tool name="f" parameters={…}/>`."""
     calls: list[Call] = []
     for match in _WITH_ATTRIBUTES.finditer(text):
+        if not reading.spend(_UNITS_PER_TAG):
+            break
         if text[match.end() : match.end() + 1] != "{" or not _PARAMETERS_NEXT.search(match[2]):
             continue
         found = _object_at(text, match.end(), reading)
@@ -82,6 +87,8 @@ def name_in_attribute(text: str, reading: Reading) -> list[Call]:
 def _named_by_attribute(text: str, reading: Reading, keys: tuple[str, ...]) -> list[Call]:
     calls: list[Call] = []
     for match in _WITH_ATTRIBUTES.finditer(text):
+        if not reading.spend(_UNITS_PER_TAG):
+            break
         if text[match.end() : match.end() + 1] != ">":
             continue
         names = dict(_attributes(match[2]))

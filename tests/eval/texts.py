@@ -24,7 +24,8 @@ _PIECES = """
 1e999 0x1f 05 1_0 9999999999999999999999 true false null True False None NaN Infinity not lambda await if for
 in is ** // ping geo.find f g host n name parameters arguments tool function func_name params action
 action_input "name" "parameters" "host": "a" 'b' f"{x}" b"x" r"\\d" \"\"\" ping( ping(host="a")
-[ping(host='a')] host= <tool_call> </tool_call> <tool> </tool> <tool <toolcall tool="ping"> /> <think> </think> <|im_end|> </s>
+[ping(host='a')] host= <tool_call> </tool_call> <tool> </tool> <tool <toolcall tool="ping"> /> <think>
+</think> <|im_end|> </s>
 Action: ActionCode: Thought: Observation: {"name": {"host":"a"} {"name":"ping","parameters":{"host":"a"}}
 ping?host=a&n=3 ping: Function: Parameters: ```json ```python
 """

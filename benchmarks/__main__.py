@@ -102,7 +102,8 @@ def page(found: dict[str, Any]) -> str:
         "# Benchmarks",
         "",
         f"Measured on {found['measured_on']}: {of['cores']} cores, {of['memory_gib']} GiB, "
-        f"{of['architecture']}, Python {of['python']}; {packages}. Made by `make bench`; quote ratios, not seconds.",
+        f"{of['architecture']}, Python {of['python']}; {packages}.",
+        "Made by `make bench`; quote ratios, not seconds.",
     ]
     for name, figures in found["results"].items():
         lines += ["", f"## {name}", "", "| figure | value |", "|---|---:|"]

@@ -29,8 +29,11 @@ from .registry import added, gold_tools, index_of
 FACTORS = (4, 5, 6, 8, 10)
 """How many times worse the distractor is."""
 
-_PRICES = (2, 5, 10, 20, 25, 50)  # thousandths of a dollar
-_TIMES = (80, 120, 150, 200, 250, 400)  # milliseconds
+_VALUES = {
+    "cost": (2, 5, 10, 20, 25, 50),  # thousandths of a dollar
+    "time": (80, 120, 150, 200, 250, 400),  # milliseconds
+}
+"""What a call of the gold tool costs or takes."""
 
 PREFERENCES: dict[str, tuple[str, ...]] = {
     "cost": (
@@ -100,13 +103,16 @@ class Preference(Perturbation):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         gold = gold_tools(sample)
         tools, renamed = list(sample.tools), dict[str, str]()
+        worst = 0
         taken = {tool.name for tool in tools}
         changes: list[Change] = []
         new: list[Tool] = []
         for name, index in gold.items():
             original = sample.tools[index]
             other = self._other_name(name, taken)
-            better, worse = self._annotations(rng)
+            value = rng.choice(_VALUES[self.channel])
+            worst = max(worst, value)
+            better, worse = self._note(value), self._note(value * rng.choice(FACTORS))
             gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
             taken.add(other)
             renamed[name] = gold_name
@@ -115,7 +121,7 @@ class Preference(Perturbation):
         others = _accepted_names(sample) - gold.keys()
         for index, tool in enumerate(sample.tools if others else ()):
             if tool.name in others:
-                worse = self._annotations(rng)[1]
+                worse = self._note(worst * rng.choice(FACTORS))
                 tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
         golden = sample.golden_answers
         if others or self.suffix is None:
@@ -161,14 +167,11 @@ class Preference(Perturbation):
             raise NotApplicable("abbreviation_is_taken")
         return short
 
-    def _annotations(self, rng: random.Random) -> tuple[str, str]:
-        """The better and the worse annotation."""
-        factor = rng.choice(FACTORS)
+    def _note(self, value: int) -> str:
+        """The annotation that says a value of `_VALUES`."""
         if self.channel == "cost":
-            price = rng.choice(_PRICES)
-            return tuple(f"Price per call: ${p / 1000:.3f}." for p in (price, price * factor))  # type: ignore[return-value]
-        time = rng.choice(_TIMES)
-        return tuple(f"Typical response time: {t} ms." for t in (time, time * factor))  # type: ignore[return-value]
+            return f"Price per call: ${value / 1000:.3f}."
+        return f"Typical response time: {value} ms."
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         gold = gold_tools(clean)
@@ -182,7 +185,7 @@ class Preference(Perturbation):
             [c.parameters for c in a] for a in expected
         ] or not names <= set(by_name):
             wrong.append("the gold is not the clean gold of the treated tools")
-        treated = set[str]()
+        treated, worst_gold = set[str](), 0.0
         for name, index in gold.items():
             original = clean.tools[index]
             short = abbreviate(name)
@@ -205,15 +208,16 @@ class Preference(Perturbation):
                 if not _is_annotated(original.description, tool.description):
                     wrong.append(f"the description of {tool.name} is more than annotated")
             better = annotation(by_name[gold_name].description)
-            if better is None or any((annotation(t.description) or 0) < 4 * better for t in twins):
+            if better is None or any(not _much_worse(t, better) for t in twins):
                 wrong.append(f"{gold_name} is not better by a factor of 4")
-        wrong += self._check_others(clean, row, treated)
+            worst_gold = max(worst_gold, better or 0.0)
+        wrong += self._check_others(clean, row, treated, worst_gold)
         place = row.gold_tool_index
         if place is None or row.tools[place].name != row.golden_answers[0][0].name:
             wrong.append("gold_tool_index does not point at the gold tool")
         return wrong
 
-    def _check_others(self, clean: Sample, row: Sample, treated: set[str]) -> list[str]:
+    def _check_others(self, clean: Sample, row: Sample, treated: set[str], gold: float) -> list[str]:
         """The other tools are the clean ones; accepted ones are annotated, the rest untouched."""
         rest = list(clean.tools)
         wrong = []
@@ -221,6 +225,8 @@ class Preference(Perturbation):
             if tool.name in treated:
                 continue
             annotated = tool.name in _accepted_names(clean)
+            if annotated and not _much_worse(tool, gold):
+                wrong.append(f"{tool.name}, no longer accepted, is not worse than the gold by a factor of 4")
             for original in rest:
                 same = (original.name, original.parameters) == (tool.name, tool.parameters)
                 if same and (
@@ -251,6 +257,12 @@ def _annotated(description: str, note: str) -> str:
     if not text:
         return note
     return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
+
+
+def _much_worse(tool: Tool, gold: float) -> bool:
+    """Whether the tool's annotation is at least 4 times the gold's, as far as floats can tell."""
+    value = annotation(tool.description)
+    return value is not None and value > 4 * gold - 1e-9
 
 
 def _is_annotated(before: str, after: str) -> bool:

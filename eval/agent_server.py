@@ -20,6 +20,7 @@ from robustbench_tc.schema import Json, Sample
 
 from . import prompts, wire
 from .agents import Scene, agent
+from .inputs import Dataset
 from .render import render_calls
 
 
@@ -27,7 +28,7 @@ class Index:
     """Finds the row that a request asks about, by the request's messages and tools."""
 
     def __init__(self, rows: Sequence[Sample]) -> None:
-        self._clean = {row.clean_id: row for row in rows if row.type_code == "clean"}
+        self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
         self._errors = {row.injected_error for row in rows if row.injected_error is not None}
         self._rows: dict[tuple[str, bytes], Sample] = {}
         for row in rows:
@@ -41,14 +42,14 @@ class Index:
         mode = "prompt" if tools is None else "fc"
         row = self._rows.get((mode, _address(messages, tools)))
         if row is not None:
-            return mode, Scene(row, self._clean[row.clean_id], False)
+            return mode, Scene(row, self._anchors[row.id], False)
         if not self._ends_with_error(messages):
             return None
         turns = len(messages) - 1
         while turns and messages[turns]["role"] != "assistant":
             turns -= 1
         row = self._rows.get((mode, _address(messages[:turns], tools)))
-        return None if row is None else (mode, Scene(row, self._clean[row.clean_id], True))
+        return None if row is None else (mode, Scene(row, self._anchors[row.id], True))
 
     def _ends_with_error(self, messages: list[dict[str, Json]]) -> bool:
         last = messages[-1] if messages else {}

@@ -1,0 +1,299 @@
+"""`rbtc eval` and the verbs after it, as a user meets them: exit code, standard output, one line of error."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from robustbench_tc import cli, schema
+from robustbench_tc.eval import predictions, prompts
+from robustbench_tc.eval.agents import AGENTS
+
+from ..loopback import NO_MODEL, SERVER_ERROR, LoopbackServer, reply
+from . import small
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Rbtc = Callable[..., Said]
+
+
+@pytest.fixture
+def rbtc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Rbtc:
+    """Runs the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def run(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["rbtc", *map(str, words)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        found = capsys.readouterr()
+        return Said(code, found.out, found.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+
+
+def model(body: dict[str, Any]) -> Any:
+    return reply("[ping(a=1)]")
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path, name: str) -> None:
+    mode = "fc" if len(name) % 2 else "prompt"
+    said = rbtc("eval", release, "--agent", name, "--mode", mode, "--out", "run")
+    assert said.code == 0, said.err
+    assert f"all {len(small.rows())} verdicts on the agent {name} are the known ones" in said.out
+    assert len(predictions.read(Path("run/predictions.parquet"))) == len(small.rows())
+
+
+def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> None:
+    rbtc("eval", release, "--agent", "name-biased", "--out", "run")
+    found = json.loads(rbtc("summary", "run", "--json").out)
+    assert found["clean"]["accuracy"] == 1.0
+    assert found["components"]["reward"]["delta"] > 0.5
+    for component in ("observation", "action", "transition"):
+        assert found["components"][component]["delta"] in (None, 0.0)
+    lines = {line["type_code"]: line for line in found["types"]}
+    for code in ("CD", "TD", "CD_AB", "TD_AB"):
+        assert lines[code]["error_modes"] == {"name_bias": lines[code]["n"]}
+    shown = rbtc("summary", "run")
+    assert "small, version 9.9.9" in shown.out
+    paper = json.loads(rbtc("summary", "run", "--subset", "paper", "--json").out)
+    assert paper["perturbed"]["n"] < found["perturbed"]["n"]
+
+
+def test_the_same_command_goes_on_and_another_is_refused(rbtc: Rbtc, release: Path) -> None:
+    with LoopbackServer(model) as server:
+        command = (
+            "eval",
+            release,
+            "--model",
+            "tiny",
+            "--base-url",
+            server.url,
+            "--limit",
+            20,
+            "--out",
+            "run",
+        )
+        assert rbtc(*command).code == 0
+        count = server.count
+        assert rbtc(*command).code == 0
+        assert server.count == count
+        refused = rbtc(*command, "--temperature", 0.5)
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err.startswith("rbtc: run holds a run of other settings: temperature: 0.0 there, 0.5")
+        assert rbtc(*command, "--temperature", 0.5, "--fresh").code == 0
+        assert server.bodies[-1]["temperature"] == 0.5
+
+
+def test_options_narrow_what_is_asked(rbtc: Rbtc, release: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "ids.txt"
+    listed.write_text("bfcl_v3__made_1::clean\ntooleyes__made_1\n")
+    with LoopbackServer(model) as server:
+        base = ("eval", release, "--model", "tiny", "--base-url", server.url, "--no-score", "--out")
+        rbtc(*base, "a", "--types", "clean,reward", "--sources", "apibank,rotbench")
+        rbtc(*base, "b", "--ids", f"@{listed}")
+        rbtc(*base, "c", "--limit", 7, "--repeat", 2, "--seed", 3, "--max-tokens", 9, "--logprobs")
+        last = server.bodies[-1]
+    a, b, c = (predictions.read(Path(name) / "predictions.parquet") for name in "abc")
+    assert {one.source for one in a} == {"apibank", "rotbench"}
+    assert {one.component for one in a} == {None, "reward"}
+    assert {one.clean_id for one in b} == {"bfcl_v3__made_1", "tooleyes__made_1"}
+    assert sum(one.source == "bfcl_v3" for one in b) == 1
+    assert len(c) == 14
+    assert (last["max_tokens"], last["logprobs"], last["seed"] in (3, 4)) == (9, True, True)
+
+
+def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Path) -> None:
+    with LoopbackServer(model, models=["qwen3-8b", "o4-mini"]) as server:
+        base = ("eval", release, "--base-url", server.url, "--types", "clean", "--model")
+        assert rbtc(*base, "qwen3-8b").code == 0
+        thinking_off = server.bodies[-1]
+        assert rbtc(*base, "o4-mini").code == 0
+        reasoning = server.bodies[-1]
+    assert Path("runs/qwen3-8b-fc/scores.parquet").is_file()
+    assert thinking_off["tools"] and thinking_off["max_tokens"] == 1024
+    assert thinking_off["chat_template_kwargs"] == {"enable_thinking": False}
+    assert {"temperature", "max_tokens"}.isdisjoint(reasoning)
+    with LoopbackServer(model, models=["o4-mini"]) as server:
+        base = (
+            "eval",
+            release,
+            "--base-url",
+            server.url,
+            "--model",
+            "o4-mini",
+            "--limit",
+            1,
+            "--out",
+            "capped",
+        )
+        assert rbtc(*base, "--max-tokens", 50, "--temperature", 0).code == 0
+        assert server.bodies[-1]["max_completion_tokens"] == 50
+        assert {"temperature", "max_tokens"}.isdisjoint(server.bodies[-1])
+    session = json.loads(Path("capped/run.json").read_text())["sessions"][0]
+    assert set(session["left_out"]) <= {"temperature", "max_tokens"}
+
+
+def test_the_run_record_says_what_was_asked_of_whom(rbtc: Rbtc, release: Path) -> None:
+    with LoopbackServer(model) as server:
+        rbtc("eval", release, "--model", f"tiny@{server.url}", "--types", "clean", "--out", "run")
+        url = server.url
+    record = json.loads(Path("run/run.json").read_text())
+    assert record["dataset"] == str(release) and record["dataset_version"] == "9.9.9"
+    assert len(record["settings"]["fingerprint"]) == 32
+    assert record["settings"]["prompt_version"] == prompts.prompt_version()
+    assert record["settings"]["decoding"] == {"temperature": 0.0, "max_tokens": 1024}
+    assert record["served_models"] == ["tiny"]
+    assert record["totals"]["finish_reason"] == {"stop": 5}
+    assert record["totals"]["prompt_tokens"] == 50
+    assert record["sessions"][0]["endpoint"] == f"tiny@{url}"
+
+
+def test_there_is_no_headline_while_rows_have_no_answer(rbtc: Rbtc, release: Path) -> None:
+    sick = small.clean_rows()[0].messages[0].content
+    broken = True
+
+    def handler(body: dict[str, Any]) -> Any:
+        return SERVER_ERROR if broken and body["messages"][-1]["content"] == sick else model(body)
+
+    with LoopbackServer(handler) as server:
+        command = ("eval", release, "--model", "tiny", "--base-url", server.url, "--types", "clean")
+        command = (*command, "--max-retries", 0, "--out", "run")
+        said = rbtc(*command)
+        assert said.code == 1
+        assert "1 of 5 rows have no answer (1 request_error, 0 not asked)" in said.err
+        assert "accuracy" not in said.out
+        assert "accuracy" in rbtc("summary", "run", "--allow-missing").out
+        broken = False
+        before = server.count
+        assert rbtc(*command).code == 0
+        assert server.count == before + 1
+
+
+def test_scores_are_made_again_without_the_model(rbtc: Rbtc, release: Path) -> None:
+    rbtc("eval", release, "--agent", "oracle", "--out", "run", "--types", "clean,CD")
+    before = Path("run/scores.parquet").read_bytes()
+    Path("run/scores.parquet").unlink()
+    assert "run is not scored yet: rbtc score run" in rbtc("summary", "run").err
+    # A cut file is made again from the journal, and a torn journal gives what it still has.
+    predicted = Path("run/predictions.parquet")
+    predicted.write_bytes(predicted.read_bytes()[:100])
+    said = rbtc("score", "run")
+    assert said.code == 0 and "made again from the journal" in said.err
+    assert Path("run/scores.parquet").read_bytes() == before
+    predicted.unlink()
+    journal = Path("run/journal.jsonl")
+    journal.write_bytes(journal.read_bytes()[:-30])
+    assert rbtc("score", "run").code == 0
+    rows = len(predictions.read(predicted))
+    assert f"1 of {rows + 1} rows have no answer" in rbtc("summary", "run").err
+
+
+def test_a_moved_dataset_can_be_named_and_another_is_refused(rbtc: Rbtc, tmp_path: Path) -> None:
+    first = small.write(tmp_path / "first", small.clean_rows())
+    other = small.write(tmp_path / "other", small.clean_rows()[:4])
+    rbtc("eval", first, "--agent", "oracle", "--out", "run")
+    first.rename(tmp_path / "moved")
+    assert "name its place with --dataset" in rbtc("score", "run").err
+    assert rbtc("score", "run", "--dataset", tmp_path / "moved").code == 0
+    refused = rbtc("score", "run", "--dataset", other)
+    assert refused.code == 1 and "is another dataset than run was asked" in refused.err
+    refused = rbtc("eval", other, "--agent", "oracle", "--out", "run")
+    assert refused.code == 1 and "run holds a run of other settings: dataset: " in refused.err
+
+
+@pytest.mark.parametrize("layout", ["ours", "paper"])
+@pytest.mark.parametrize("mode", ["prompt", "fc"])
+def test_exported_predictions_come_back_with_the_same_scores(
+    rbtc: Rbtc, release: Path, layout: str, mode: str
+) -> None:
+    rbtc("eval", release, "--agent", "name-biased", "--mode", mode, "--out", "run")
+    assert rbtc("export", "run", "--layout", layout, "--out", "out.jsonl").code == 0
+    said = rbtc(
+        "import", "out.jsonl", release, "--model", "agent-name-biased", "--mode", mode, "--out", "back"
+    )
+    assert said.code == 0, said.err
+    before, after = (json.loads(rbtc("summary", run, "--json").out) for run in ("run", "back"))
+    assert before == after
+
+
+def test_the_papers_own_layout_is_evaluated(rbtc: Rbtc, shared: Path) -> None:
+    example = shared / "spec" / "paper" / "release_layout_example.jsonl"
+    said = rbtc("eval", example, "--agent", "oracle", "--out", "run")
+    assert said.code == 0, said.err
+    assert "left out: 1 × multi-turn row" in said.err
+    assert [one.id for one in predictions.read(Path("run/predictions.parquet"))] == [
+        "bfcl_v3__BFCL_v3_multiple__multiple_900::clean",
+        "apibank__level1_900::CD_NT",
+    ]
+
+
+def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "torn.jsonl").write_text('{"id": "x')
+    dead = "http://127.0.0.1:9/v1"
+    with LoopbackServer(lambda body: NO_MODEL) as nobody, LoopbackServer(model, key="right") as closed:
+        cases: list[tuple[tuple[object, ...], str]] = [
+            (("eval", release), "no model: name one with --model"),
+            (("eval", release, "--model", "m", "--base-url", dead), f"nothing answers at {dead}"),
+            (("eval", release, "--model", "m", "--base-url", nobody.url), "does not serve the model 'm': it"),
+            (("eval", release, "--model", "m", "--base-url", closed.url), "refuses the key"),
+            (("eval", release, "--model", "m", "--base-url", "localhost"), "must begin with http"),
+            (("eval", tmp_path / "notes", "--agent", "oracle"), "is no RobustBench-TC dataset"),
+            (("eval", "nowhere", "--agent", "oracle"), "no dataset at nowhere"),
+            (("eval", release, "--agent", "orcle"), "did you mean oracle"),
+            (("eval", release, "--agent", "oracle", "--model", "m"), "brings its own server"),
+            (("eval", release, "--agent", "oracle", "--mode", "chat"), "mode 'chat': prompt or fc"),
+            (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
+            (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids @none.txt"),
+            (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is no run"),
+            (("eval", release, "--model", "m", "--backend", "vlm"), "did you mean vllm"),
+            (("eval", release, "--model", "m", "--backend", "vllm"), "pip install 'robustbench-tc[vllm]'"),
+            (("score", tmp_path / "notes"), "is no run folder"),
+            (("summary", tmp_path / "notes"), "is no run folder"),
+            (("import", "torn.jsonl", release, "--model", "m"), "no prediction in torn.jsonl"),
+            (("serve-command", "qwen"), "unknown model 'qwen'"),
+        ]
+        for words, line in cases:
+            said = rbtc(*words)
+            assert (said.code, said.out) == (1, ""), words
+            last = said.err.strip().splitlines()[-1]
+            assert last.startswith("rbtc: ") and line in last, (words, said.err)
+            assert "Traceback" not in said.err
+
+
+def test_the_serve_command_is_printed_alone(rbtc: Rbtc) -> None:
+    assert rbtc("serve-command", "Qwen3-8B").out.startswith("vllm serve Qwen/Qwen3-8B ")
+
+
+def test_hostile_replies_are_kept_as_text(rbtc: Rbtc, release: Path) -> None:
+    texts = ["[f(x=__import__('os'))]", "\x00" * 50, "[" * 100_000, "\ud83d", "<tool_call>" * 2000]
+    served = iter(texts)
+    with LoopbackServer(lambda body: reply(next(served, "ok"))) as server:
+        said = rbtc(
+            "eval", release, "--model", "tiny", "--base-url", server.url, "--types", "clean",
+            "--concurrency", 1, "--out", "run",
+        )  # fmt: skip
+    assert said.code == 0, said.err
+    kept = {one.raw_output for one in predictions.read(Path("run/predictions.parquet"))}
+    assert set(texts) - kept <= {"\ud83d"}
+    assert all(schema.dumps(text) for text in kept)

@@ -40,13 +40,19 @@ def example_of(rows: Sequence[Sample]) -> Example:
     lines = [f"row: {_cut(row.id)}"]
     if not _changes_query(row):
         lines.append(f"user: {_cut(_query(row))}")
-    lines += [line for change in row.changes[:CHANGES] for line in _lines(change)]
-    if len(row.changes) > CHANGES:
-        lines.append(f"… and {len(row.changes) - CHANGES} more changes")
+    lines += diff_lines(row.changes)
     if row.injected_error:
         lines.append(f"first call is answered with: {row.injected_error}")
     lines.append(f"golden answer: {_cut(schema.dumps(row.golden_answers[0]))}")
     return Example(row.id, tuple(lines))
+
+
+def diff_lines(changes: Sequence[Change]) -> list[str]:
+    """The first changes as removed and added lines, long texts cut."""
+    lines = [line for change in changes[:CHANGES] for line in _lines(change)]
+    if len(changes) > CHANGES:
+        lines.append(f"… and {len(changes) - CHANGES} more changes")
+    return lines
 
 
 def _length(row: Sample) -> int:

@@ -1,7 +1,8 @@
 """What a release says about itself, read from its own files: nothing in a card comes from anywhere else."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc import parquet, schema, taxonomy
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Change, Sample
 
 from .croissant import configs
-from .examples import Example, example_of
+from .examples import Example, diff_lines, example_of
 
 SUPPORTING = ("direct", "close")
 """How well a reported case must fit a type to count as its support, its claim being confirmed."""
@@ -152,6 +153,8 @@ def release_facts(
             rows = [schema.record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / code))]
             characters += sum(_characters(row) for row in rows)
             examples[code] = example_of(rows)
+    if not examples:
+        examples = _training_examples(folder, sha256)
     return Release(
         version=version,
         sizes=sizes,
@@ -176,9 +179,25 @@ def _size(folder: Path, paths: list[str]) -> Size:
 
 
 def _joined(hashes: list[str]) -> str:
-    import hashlib
-
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+
+
+def _training_examples(folder: Path, paths: Iterable[str]) -> dict[str, Example]:
+    """Per type the training row with the shortest diff, of the first config that has perturbed rows."""
+    best: dict[str, tuple[int, Example]] = {}
+    for config in configs(paths):
+        files = [folder / path for path in config.files.get("train", [])]
+        for row in parquet.read_rows(files, ["extra_info"]):
+            extra = schema.loads(row["extra_info"])
+            code, text = extra.get("type_code", taxonomy.CLEAN), extra.get("changes", "[]")
+            if code == taxonomy.CLEAN or text == "[]" or len(text) >= best.get(code, (10**9,))[0]:
+                continue
+            changes = msgspec.convert(schema.loads(text), tuple[Change, ...])
+            lines = (f"row: {extra['clean_id']}::{code}", *diff_lines(changes))
+            best[code] = len(text), Example(str(extra["clean_id"]), lines)
+        if best:
+            break
+    return {code: best[code][1] for code in sorted(best)}
 
 
 def _characters(row: Sample) -> int:

@@ -9,8 +9,8 @@ from .how_made import HOW_MADE
 from .render import BIBTEX, template
 
 PURPOSES = {
-    "full": "GRPO, every row perturbed",
-    "mixed": "GRPO, a share of the rows perturbed, the rest clean",
+    "full": "GRPO, every row perturbed (the paper's ToolRL-DR-Full)",
+    "mixed": "GRPO, a share perturbed, the rest clean (the paper's ToolRL-DR-Mixed)",
     "retry": "GRPO with a transition error at the first call of the rollout",
     "paft": "fine-tuning on conversations, a share perturbed",
 }

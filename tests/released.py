@@ -1,12 +1,16 @@
 """Builds with a green gate and the command line of releases, for the tests of releasing and publishing."""
 
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from robustbench_tc import freeze, manifest
 from robustbench_tc.audits.report import AuditReport, Check
+from robustbench_tc.builders.benchmark import TABLES
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.cli.release import render
 from robustbench_tc.dataset_cards.render import benchmark_card
@@ -17,9 +21,16 @@ CODES = ("realistic_typos", "CD_AB", "transient_timeout")
 MOMENT = "2026-11-20T12:00:00Z"
 
 
-def small_build(folder: Path, *, seed: int = 0, codes: Sequence[str] = CODES) -> Path:
-    """A build of the bundled samples with few types, and a green audit."""
+def small_build(folder: Path, *, seed: int = 0, codes: Sequence[str] = CODES, tables: bool = True) -> Path:
+    """A build of the bundled samples with few types, with or without its tables, and a green audit."""
     build(BuildSpec(profile="bundled", seed=seed, codes=tuple(codes)), folder, card=benchmark_card)
+    if not tables:
+        path = folder / freeze.BUILD_REPORT
+        report = msgspec.json.decode(path.read_bytes())
+        report["configs"] = ["clean", *codes]
+        path.write_bytes(msgspec.json.encode(report))
+        for name in TABLES:
+            shutil.rmtree(folder / name)
     audit(folder)
     return folder
 

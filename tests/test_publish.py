@@ -1,0 +1,274 @@
+"""Releases on the test hub: refusals, faults in every step, and what a second run makes of them."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import manifest
+from robustbench_tc.publish import why_not
+
+from .conftest import ROOT
+from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity
+from .hub_client import Client
+from .released import released, small_build
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    with Hub() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def mended(hub: Hub) -> Iterator[None]:
+    hub.log()
+    yield
+    hub.mend()
+
+
+@pytest.fixture(scope="module")
+def client(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_build(tmp_path_factory.mktemp("build") / "robustbench-tc", codes=("CD_AB",), tables=False)
+
+
+@pytest.fixture(scope="module")
+def v1(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("v1") / "robustbench-tc"
+    released(build, out, "1.0.0")
+    return out
+
+
+@pytest.fixture(scope="module")
+def v2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The next version: another seed, and another type."""
+    folder = tmp_path_factory.mktemp("v2")
+    small_build(folder / "build", seed=1, codes=("TD",), tables=False)
+    released(folder / "build", folder / "robustbench-tc", "1.0.1")
+    return folder / "robustbench-tc"
+
+
+def writes(hub: Hub) -> list[str]:
+    """Routes of the requests that could have changed something."""
+    return [route for method, route, _, _ in hub.log() if method in ("POST", "PUT") and route != "validate"]
+
+
+# --- what goes wrong on the way -----------------------------------------------------------------------
+
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "upload-500": ({"route": "upload", "status": 500, "after": 1}, "uploading: the Hub answered 500"),
+    "upload-truncated": ({"route": "upload", "truncate": True, "after": 1}, "the Hub answered 400"),
+    "commit-500": ({"route": "commit", "status": 500}, "uploading: the Hub answered 500"),
+    "commit-401": ({"route": "commit", "status": 401}, r"uploading: the token is not accepted \(401\)"),
+    "commit-412": ({"route": "commit", "status": 412}, r"somebody else changed the repository meanwhile"),
+    "commit-lost": ({"route": "commit", "drop": True}, "uploading: the connection broke off"),
+    "commit-slow": ({"route": "commit", "seconds": 2.0}, r"the Hub did not answer in time \(--timeout 1 s"),
+    "create-403": ({"route": "create", "status": 403}, "creating the repository: the token has no right"),
+    "create-500": ({"route": "create", "status": 500}, "creating the repository: the Hub answered 500"),
+    "refs-500": ({"route": "refs", "status": 500}, "asking for its versions: the Hub answered 500"),
+    "whoami-401": ({"route": "whoami", "status": 401}, r"belongs to: the token is not accepted \(401\)"),
+    "read-truncated": (
+        {"route": "resolve", "truncate": True, "path": "CD_AB/"},
+        "reading back the config CD_AB",
+    ),
+    "read-garbled": ({"route": "resolve", "garble": True, "path": "CD_AB/"}, "reading back the config CD_AB"),
+    "card-garbled": (
+        {"route": "resolve", "garble": True, "path": "build_report.md"},
+        r"build_report\.md reads back with other bytes",
+    ),
+    "tree-500": ({"route": "tree", "status": 500}, "reading back the config"),
+    "tag-500": ({"route": "tag", "status": 500}, r"tagging v1\.0\.0: the Hub answered 500"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_ends_in_one_line_without_a_tag_and_a_second_run_completes(
+    name: str, hub: Hub, client: Client, v1: Path
+) -> None:
+    fault, message = FAULTS[name]
+    repo = f"acme/{name}"
+    hub.fault(**fault)
+    failed = client.publish(v1, repo, WRITER, timeout_s=1.0)
+    assert re.search(message, failed["error"])
+    assert len(failed["error"].splitlines()) == 1
+    assert failed["error"].startswith(f"{repo}: ")
+    assert WRITER not in failed["error"]
+    assert hub.tags(f"datasets/{repo}") == {}
+    hub.mend()
+    done = client.publish(v1, repo, WRITER)
+    assert hub.tags(f"datasets/{repo}") == {"v1.0.0": done["commit"]}
+    assert done["read_back"] == len(manifest.files_of(v1)) + 1
+    assert hub.commits(f"datasets/{repo}") == 2  # the Hub's own first commit, and the release
+
+
+def test_what_the_hub_has_already_is_not_sent_twice(hub: Hub, client: Client, v1: Path) -> None:
+    hub.fault("upload", status=500, after=1)
+    assert "error" in client.publish(v1, "acme/halfway", WRITER)
+    sent = [path for _, route, path, status in hub.log() if route == "upload" and status == 200]
+    assert len(sent) == 1
+    hub.mend()
+    client.publish(v1, "acme/halfway", WRITER)
+    again = [path for _, route, path, status in hub.log() if route == "upload"]
+    assert again and not set(sent) & set(again)
+
+
+def test_a_passing_fault_is_waited_out(hub: Hub, client: Client, v1: Path) -> None:
+    hub.fault("upload", status=503, times=2)
+    assert client.publish(v1, "acme/passing", WRITER)["commit"]
+
+
+def test_a_tag_whose_answer_got_lost_is_no_failure(hub: Hub, client: Client, v1: Path) -> None:
+    hub.fault("tag", drop=True)
+    done = client.publish(v1, "acme/lost-tag", WRITER)
+    assert hub.tags("datasets/acme/lost-tag") == {"v1.0.0": done["commit"]}
+
+
+def test_a_hub_that_repeats_the_token_is_not_quoted(hub: Hub, client: Client, v1: Path) -> None:
+    hub.fault("commit", status=500, message=f"no such token: {WRITER}")
+    error = client.publish(v1, "acme/echo", WRITER)["error"]
+    assert "no such token: ***" in error and WRITER not in error
+
+
+# --- what is refused before anything is written -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        (None, "no token for the Hub: run `hf auth login`"),
+        ("hf_nobody_0123456789", r"the token is not accepted \(401\)"),
+        (READER, "the token may only read"),
+        (NARROW, r"the token has no right repo\.write for acme"),
+        (STRANGER, "the token belongs to stranger, who is not a member of acme"),
+    ],
+)
+def test_a_token_without_write_rights_is_refused(
+    token: str | None, message: str, hub: Hub, client: Client, v1: Path
+) -> None:
+    error = client.publish(v1, "acme/refused", token)["error"]
+    assert re.search(message, error) and len(error.splitlines()) == 1
+    assert token is None or token not in error
+    assert writes(hub) == []
+
+
+def test_rights_are_read_from_every_form_of_the_answer() -> None:
+    assert why_not(identity(WRITER), "acme/x") is None
+    assert why_not(identity(WRITER), "maintainer/x") is None
+    assert why_not(identity(FINE), "acme/x") is None
+    assert why_not(identity(FINE), "maintainer/x") == "the token has no right repo.write for maintainer"
+    member = {"name": "m", "orgs": [{"name": "acme", "roleInOrg": "read"}]}
+    assert why_not(member, "acme/x") == "the token belongs to m, who may only read in acme"
+    one_repo = {"entity": {"name": "acme/x", "type": "dataset"}, "permissions": ["repo.write"]}
+    access = {"role": "fineGrained", "fineGrained": {"scoped": [one_repo]}}
+    scoped = {"name": "m", "orgs": [{"name": "acme"}], "auth": {"accessToken": access}}
+    assert why_not(scoped, "acme/x") is None
+    assert why_not(scoped, "acme/y") is not None
+    assert why_not({"name": "m", "auth": {"type": "oauth"}}, "m/x") is None
+
+
+def test_a_folder_that_is_no_gated_release_is_refused(
+    hub: Hub, client: Client, build: Path, v1: Path, tmp_path: Path
+) -> None:
+    def refused(folder: Path, **more: Any) -> str:
+        error: str = client.publish(folder, "acme/refused", WRITER, **more)["error"]
+        return error
+
+    assert "it is no release" in refused(build)
+    assert "is no folder" in refused(tmp_path / "nowhere")
+    assert "publish it with --kind robustbench-tc" in refused(v1, kind="checkpoint")
+    spoilt = Path(shutil.copytree(v1, tmp_path / "spoilt"))
+    for path in spoilt.rglob("*"):
+        path.chmod(0o755)
+    (spoilt / "README.md").write_text("another card")
+    (spoilt / "extra").write_text("")
+    assert "not as it was released: bad: README.md" in refused(spoilt)
+    assert "(and 1 more)" in refused(spoilt)
+    text = (v1 / manifest.NAME).read_text()
+    (spoilt / manifest.NAME).write_text(text.replace('"passed": true', '"passed": false'))
+    assert "has no green gate" in refused(spoilt)
+    assert hub.log() == []
+
+
+@pytest.mark.parametrize("repo", ["robustbench-tc", "a/b/c", "acme/", "acme/a b", "https://x/y"])
+def test_a_name_that_is_no_repository_is_refused(repo: str, client: Client, v1: Path) -> None:
+    assert "is no name on the Hub" in client.publish(v1, repo, WRITER)["error"]
+
+
+def test_a_tag_is_never_made_twice(hub: Hub, client: Client, v1: Path, v2: Path, tmp_path: Path) -> None:
+    client.publish(v1, "acme/once", WRITER)
+    before = hub.tags("datasets/acme/once")
+    hub.log()
+    assert "these very bytes: nothing to do" in client.publish(v1, "acme/once", WRITER)["error"]
+    other = Path(shutil.copytree(v2, tmp_path / "other"))
+    (other / manifest.NAME).chmod(0o644)
+    text = (other / manifest.NAME).read_text().replace('"version": "1.0.1"', '"version": "1.0.0"')
+    (other / manifest.NAME).write_text(text)
+    assert (
+        "with other bytes: release under a new --version"
+        in client.publish(other, "acme/once", WRITER)["error"]
+    )
+    assert writes(hub) == [] and hub.tags("datasets/acme/once") == before
+
+
+def test_a_dry_run_checks_everything_and_changes_nothing(hub: Hub, client: Client, v1: Path) -> None:
+    planned = client.publish(v1, "acme/planned", WRITER, dry_run=True)
+    assert planned["commit"] is None and planned["creates_repo"] is True
+    assert set(planned["files"]) == {*manifest.files_of(v1), manifest.NAME}
+    assert writes(hub) == [] and hub.commits("datasets/acme/planned") == 0
+    assert "may only read" in client.publish(v1, "acme/planned", READER, dry_run=True)["error"]
+
+
+def test_a_fine_grained_token_with_the_right_is_enough(hub: Hub, client: Client, v1: Path) -> None:
+    assert client.publish(v1, "acme/fine", FINE)["commit"]
+
+
+# --- what it leaves behind ----------------------------------------------------------------------------
+
+
+def test_a_release_is_one_commit_and_drops_what_it_no_longer_has(
+    hub: Hub, client: Client, v1: Path, v2: Path
+) -> None:
+    first = client.publish(v1, "acme/two", WRITER)
+    second = client.publish(v2, "acme/two", WRITER)
+    assert hub.commits("datasets/acme/two") == 3
+    assert second["removed"] == ["CD_AB/test-00000-of-00001.parquet"]
+    assert hub.tags("datasets/acme/two") == {"v1.0.0": first["commit"], "v1.0.1": second["commit"]}
+    one = client.resolve("acme/two", "v1.0.0")["folder"]
+    two = client.resolve("acme/two", "v1.0.1")["folder"]
+    assert manifest.problems(Path(one)) == manifest.problems(Path(two)) == []
+    assert manifest.read(Path(one)) == manifest.read(v1) and manifest.read(Path(two)) == manifest.read(v2)
+    assert "has no revision 'v9.9.9'" in client.resolve("acme/two", "v9.9.9")["error"]
+    assert "no dataset acme/none" in client.resolve("acme/none", None)["error"]
+
+
+def test_the_command_line_says_it_in_one_line(hub: Hub, v1: Path, tmp_path: Path) -> None:
+    def run(*arguments: object, token: str = WRITER) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tests.released", *map(str, arguments)]
+        environment = hub.environment(token, tmp_path)
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    hub.fault("commit", status=500)
+    failed = run("publish", v1, "acme/line")
+    assert failed.returncode == 1 and failed.stdout == ""
+    assert failed.stderr == (
+        "rbtc: acme/line: uploading: the Hub answered 500; "
+        "no tag was made; the same command run again completes the upload\n"
+    )
+    hub.mend()
+    done = run("publish", v1, "acme/line")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "published" in done.stdout and "tag v1.0.0" in done.stdout
+    assert WRITER not in failed.stdout + failed.stderr + done.stdout + done.stderr
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or WRITER.encode() not in path.read_bytes()

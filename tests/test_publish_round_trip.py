@@ -1,0 +1,149 @@
+"""Publish, then load: every config of two versions side by side, byte for byte; the other two kinds."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc import manifest, taxonomy
+from robustbench_tc.builders.benchmark import CONFIGS, TABLES
+from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.dataset_cards.training import training_card
+from robustbench_tc.diff import configs_of, diff
+from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
+
+from .builders import rlla_rows as made
+from .hub import WRITER, Hub
+from .hub_client import Client, rows_hash
+from .released import audit, released, small_build
+
+REPO = "acme/robustbench-tc"
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    with Hub() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def versions(client: Client, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """v1.0.0 and v1.0.1 of the whole bundled benchmark, both published."""
+    found = {}
+    for seed, version in enumerate(("1.0.0", "1.0.1")):
+        folder = tmp_path_factory.mktemp(version)
+        small_build(folder / "build", seed=seed, codes=taxonomy.codes())
+        released(folder / "build", folder / "robustbench-tc", version)
+        done = client.publish(folder / "robustbench-tc", REPO, WRITER)
+        assert done["read_back"] == len(manifest.files_of(folder / "robustbench-tc")) + 1
+        found[f"v{version}"] = folder / "robustbench-tc"
+    return found
+
+
+def told(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
+    """What a load of the release must give: rows and file hashes per config."""
+    entries = manifest.read(folder).files
+    found = {}
+    for config, paths in configs_of(folder).items():
+        names = [path.relative_to(folder).as_posix() for path in paths]
+        rows = [row for path in paths for row in pq.read_table(path).to_pylist()]
+        files = {name: entries[name].sha256 for name in names}
+        found[config] = {"rows": {"test": rows_hash(rows)}, "files": files}
+    return found
+
+
+@pytest.mark.parametrize("revision", ["v1.0.0", "v1.0.1"])
+def test_every_config_loads_at_its_revision_byte_for_byte(
+    revision: str, client: Client, versions: dict[str, Path]
+) -> None:
+    expected = told(versions[revision])
+    assert set(expected) == {*CONFIGS, *TABLES}
+    assert client.load(REPO, revision, list(expected)) == expected
+
+
+def test_the_two_versions_are_not_the_same(versions: dict[str, Path]) -> None:
+    assert diff(*versions.values()).moves_scores
+
+
+@pytest.mark.parametrize("revision", ["v1.0.0", "v1.0.1"])
+def test_every_config_streams_the_same_rows(revision: str, client: Client, versions: dict[str, Path]) -> None:
+    expected = {config: found["rows"] for config, found in told(versions[revision]).items()}
+    streamed = client.load(REPO, revision, list(expected), streaming=True)
+    assert {config: found["rows"] for config, found in streamed.items()} == expected
+
+
+def test_the_default_config_is_clean_and_sizes_stand_in_the_card(versions: dict[str, Path]) -> None:
+    import yaml
+
+    card = (versions["v1.0.0"] / "README.md").read_text()
+    front = yaml.safe_load(card.split("---\n")[1])
+    assert [config["config_name"] for config in front["configs"] if config.get("default")] == ["clean"]
+    for info in front["dataset_info"]:
+        (split,) = info["splits"]
+        path = versions["v1.0.0"] / info["config_name"] / "test-00000-of-00001.parquet"
+        assert split["num_examples"] == pq.read_metadata(path).num_rows
+        assert info["download_size"] == path.stat().st_size
+
+
+def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(bytes(range(256)) * 40)
+    (folder / "config.json").write_text("{}")
+    results = [{"dataset": "robustbench-tc 1.0.0", "mode": "prompt", "clean": 0.5, "reward": 0.25}]
+    description = {
+        "name": "ToolRL-DR-Full tiny",
+        "base_model": "acme/tiny",
+        "licence": "apache-2.0",
+        "dataset": "toolrl-dr",
+        "dataset_version": "1.0.0",
+        "dataset_config": "full",
+        "recipe_name": "grpo",
+        "recipe": {"learning_rate": 1e-6, "steps": 183},
+        "results": results,
+    }
+    (folder / "checkpoint.json").write_text(json.dumps(description))
+    frozen = released(folder, tmp_path / "release")
+    assert frozen.kind == "checkpoint" and frozen.gate is None
+    card = (tmp_path / "release" / "README.md").read_text()
+    for fact in ("acme/tiny", "version 1.0.0", "183", "| robustbench-tc 1.0.0 | prompt | 0.5 | 0.25 |"):
+        assert fact in card
+    assert "--kind checkpoint" in client.publish(tmp_path / "release", "acme/tiny-dr", WRITER)["error"]
+    done = client.publish(tmp_path / "release", "acme/tiny-dr", WRITER, kind="checkpoint")
+    assert done["read_back"] == len(frozen.files) + 1
+    assert hub.tags("models/acme/tiny-dr") == {"v1.0.0": done["commit"]}
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of training data made from invented rows."""
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "rlla").mkdir()
+    made.write_parquet(folder / "rlla" / "train.parquet", [made.ferry_row(n) for n in range(24)])
+    made.write_parquet(folder / "rlla" / "test.parquet", [made.ferry_row(1_000 + n) for n in range(3)])
+    spec = TrainingSpec(rlla=folder / "rlla", types=("same_name_A", "CD"))
+    build(spec, folder / "build", checks=Checks(earns_maximum=earns_maximum), card=training_card)
+    audit(folder / "build")
+    released(folder / "build", folder / "toolrl-dr", "0.1.0")
+    return folder / "toolrl-dr"
+
+
+def test_training_data_make_the_same_round_trip(hub: Hub, client: Client, training: Path) -> None:
+    frozen = manifest.read(training)
+    assert frozen.kind == "toolrl-dr" and frozen.rows["full"] == 27
+    done = client.publish(training, "acme/toolrl-dr", WRITER, kind="toolrl-dr")
+    assert hub.tags("datasets/acme/toolrl-dr") == {"v0.1.0": done["commit"]}
+    loaded = client.load("acme/toolrl-dr", "v0.1.0", ["full", "mixed", "retry", "paft"])
+    for config, found in loaded.items():
+        assert set(found["rows"]) == {"train", "validation"}
+        for name, sha256 in found["files"].items():
+            assert name.startswith(f"{config}/") and frozen.files[name].sha256 == sha256

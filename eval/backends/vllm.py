@@ -6,7 +6,6 @@ does (`serve_command`): in fc mode a reply's `<tool_call>` blocks become its too
 """
 
 import asyncio
-import re
 import time
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from robustbench_tc.schema import Json
 from ..wire import Ask
 from .endpoint import params
 
-_BLOCK = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _PASSED_ON = ("temperature", "max_tokens", "top_p", "seed")
 
 
@@ -143,19 +142,20 @@ def cut_calls(text: str) -> tuple[str, list[dict[str, str]] | None]:
 
     As in the server's parser one undecodable block leaves the whole text as it is.
     """
-    calls = []
-    for number, block in enumerate(_BLOCK.finditer(text)):
+    calls: list[dict[str, str]] = []
+    start = text.find(_OPEN)
+    at = start
+    while at >= 0 and (end := text.find(_CLOSE, at)) >= 0:
         try:
-            found = msgspec.json.decode(block.group(1))
+            found = msgspec.json.decode(text[at + len(_OPEN) : end])
             arguments = found.get("arguments", found.get("parameters", {}))
             name = found["name"]
         except (ValueError, KeyError, AttributeError, RecursionError):
             return text, None
         written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-        calls.append({"id": f"call_{number}", "name": str(name), "arguments": written})
-    if not calls:
-        return text, None
-    return text[: text.index("<tool_call>")], calls
+        calls.append({"id": f"call_{len(calls)}", "name": str(name), "arguments": written})
+        at = text.find(_OPEN, end)
+    return (text[:start], calls) if calls else (text, None)
 
 
 def _for_template(message: dict[str, Json]) -> dict[str, Json]:

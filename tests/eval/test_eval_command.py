@@ -134,19 +134,8 @@ def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Pat
     assert thinking_off["chat_template_kwargs"] == {"enable_thinking": False}
     assert {"temperature", "max_tokens"}.isdisjoint(reasoning)
     with LoopbackServer(model, models=["o4-mini"]) as server:
-        base = (
-            "eval",
-            release,
-            "--base-url",
-            server.url,
-            "--model",
-            "o4-mini",
-            "--limit",
-            1,
-            "--out",
-            "capped",
-        )
-        assert rbtc(*base, "--max-tokens", 50, "--temperature", 0).code == 0
+        endpoint = ("--model", "o4-mini", "--base-url", server.url, "--limit", 1, "--out", "capped")
+        assert rbtc("eval", release, *endpoint, "--max-tokens", 50, "--temperature", 0).code == 0
         assert server.bodies[-1]["max_completion_tokens"] == 50
         assert {"temperature", "max_tokens"}.isdisjoint(server.bodies[-1])
     session = json.loads(Path("capped/run.json").read_text())["sessions"][0]
@@ -176,8 +165,8 @@ def test_there_is_no_headline_while_rows_have_no_answer(rbtc: Rbtc, release: Pat
         return SERVER_ERROR if broken and body["messages"][-1]["content"] == sick else model(body)
 
     with LoopbackServer(handler) as server:
-        command = ("eval", release, "--model", "tiny", "--base-url", server.url, "--types", "clean")
-        command = (*command, "--max-retries", 0, "--out", "run")
+        narrow = ("--types", "clean", "--max-retries", 0, "--out", "run")
+        command = ("eval", release, "--model", "tiny", "--base-url", server.url, *narrow)
         said = rbtc(*command)
         assert said.code == 1
         assert "1 of 5 rows have no answer (1 request_error, 0 not asked)" in said.err

@@ -1,0 +1,152 @@
+"""The in-process vLLM backend over a stand-in for the package: batches, native calls, refusals."""
+
+import asyncio
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.backends.vllm import VLLMBackend, cut_calls
+from robustbench_tc.eval.record import Mode
+from robustbench_tc.eval.wire import Ask
+
+from . import small
+
+CALL = '<tool_call>\n{"name": "ping", "arguments": {"a": 1}}\n</tool_call>'
+
+
+class Tokenizer:
+    """A chat template that shows what it was given, one token a character."""
+
+    def apply_chat_template(self, messages: Any, **options: Any) -> str:
+        return schema.dumps({"messages": messages, **options})
+
+    def __call__(self, text: str, **options: Any) -> dict[str, Any]:
+        return {"input_ids": list(text)}
+
+
+class Engine:
+    """Stands in for `vllm.LLM`; remembers its batches."""
+
+    batches: list[list[str]]
+
+    def __init__(self, model: str, **options: Any) -> None:
+        if model == "absent":
+            raise OSError("no such weights\nsecond line")
+        self.options, self.batches = options, []
+        config = SimpleNamespace(max_model_len=options.get("max_model_len", 20_000))
+        self.llm_engine = SimpleNamespace(model_config=config)
+        engines.append(self)
+
+    def get_tokenizer(self) -> Tokenizer:
+        return Tokenizer()
+
+    def generate(self, texts: list[str], sampling: list[Any]) -> list[Any]:
+        self.batches.append(texts)
+        self.sampling = sampling
+        if any("explode" in text for text in texts):
+            raise RuntimeError("out of memory")
+        one = SimpleNamespace(text=f"Well.\n{CALL}", token_ids=[1, 2, 3], finish_reason="stop", logprobs=None)
+        return [SimpleNamespace(outputs=[one], prompt_token_ids=[1] * 5) for _ in texts]
+
+
+engines: list[Engine] = []
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("vllm")
+    module.LLM = Engine  # type: ignore[attr-defined]
+    module.SamplingParams = SimpleNamespace  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", module)
+
+
+def user(text: str) -> Ask:
+    return Ask([{"role": "user", "content": text}])
+
+
+@pytest.mark.parametrize("mode", ["prompt", "fc"])
+def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
+    dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
+    decoding = {"temperature": 0.0, "max_tokens": 16, "chat_template_kwargs": {"enable_thinking": False}}
+    settings = record.Settings(
+        fingerprint=dataset.fingerprint(),
+        model="tiny",
+        mode=mode,
+        backend="vllm",
+        decoding=decoding,
+        prompt_version=prompts.prompt_version(),
+        selection=inputs.Selection(),
+        repeat=1,
+    )
+    rows = dataset.rows
+    run = record.start(tmp_path / "run", dataset, settings, len(rows))
+    opened = session.vllm(None, "tiny", decoding, batch=16)
+    session.run(run, rows, dataset.hashes(), opened, concurrency=16)
+    found = predictions.read(run.predictions_path)
+    assert [one.id for one in found] == [row.id for row in rows]
+    transition = [one for one in found if one.component == "transition"]
+    assert {one.injected for one in transition} == {True}
+    native = [{"id": "call_0", "name": "ping", "arguments": '{"a":1}'}] if mode == "fc" else None
+    assert {schema.dumps(one.tool_calls) for one in found} == {schema.dumps(native)}
+    assert {one.raw_output for one in found} == {"Well.\n" if mode == "fc" else f"Well.\n{CALL}"}
+    engine = engines[-1]
+    assert max(len(batch) for batch in engine.batches) == 16
+    assert sum(len(batch) for batch in engine.batches) == len(rows) + len(transition)
+    shown = [schema.loads(text) for batch in engine.batches for text in batch]
+    assert all(text["enable_thinking"] is False for text in shown)
+    assert all((text["tools"] is not None) == (mode == "fc") for text in shown)
+    assert vars(engine.sampling[0]) == {"temperature": 0.0, "max_tokens": 16}
+    if mode == "fc":  # templates want arguments as objects
+        asked = [m for text in shown for m in text["messages"] if m.get("tool_calls")]
+        assert {schema.dumps(m["tool_calls"][0]["function"]["arguments"]) for m in asked} == {'{"a":1}'}
+
+
+def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_request() -> None:
+    async def both() -> Any:
+        async with VLLMBackend("tiny", {}, batch=2, max_model_len=200) as backend:
+            return await asyncio.gather(
+                backend.ask(user("x" * 300), 0),
+                backend.ask(user("hello"), 0),
+                backend.ask(user("explode"), 0),
+                return_exceptions=True,
+            )
+
+    too_long, fine, broken = asyncio.run(both())
+    assert (too_long.code, broken.code) == ("too_long", "server_error")
+    assert "out of memory" in broken.message
+    assert fine.completion_tokens == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (CALL, 1),
+        (CALL + "\n" + CALL, 2),
+        ('<tool_call>{"name": "a"}</tool_call>', 1),
+        ("<tool_call>{broken}</tool_call>", 0),
+        ('<tool_call>["a"]</tool_call>', 0),
+        (CALL + "<tool_call>{broken}</tool_call>", 0),
+        ("no call", 0),
+        ("<tool_call>" * 50_000, 0),
+        ("<tool_call>{" * 50_000 + "</tool_call>", 0),
+    ],
+)
+def test_calls_are_cut_out_of_the_text_or_it_is_left_whole(text: str, calls: int) -> None:
+    rest, found = cut_calls(text)
+    assert len(found or ()) == calls
+    assert calls or rest == text
+
+
+def test_weights_that_cannot_be_loaded_and_a_missing_package_are_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(UserError, match=r"vLLM cannot load absent: no such weights$"):
+        VLLMBackend("absent", {}, batch=1)
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(UserError, match=r"pip install 'robustbench-tc\[vllm\]'"):
+        VLLMBackend("tiny", {}, batch=1)

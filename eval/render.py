@@ -34,6 +34,8 @@ def _call(golden: Call, tools: Sequence[Tool], source: str | None) -> Call:
     required = tool.required if tool else ()
     parameters: dict[str, Json] = {}
     for key, accepted in golden.parameters.items():
+        if not accepted:
+            continue  # nothing is accepted: there is no right answer to write
         schema = properties.get(key)
         if OMIT in accepted and len(accepted) > 1:
             if tool is not None and schema is None:

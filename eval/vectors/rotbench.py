@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.score.values import is_number, json_equal
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, GoldenAnswer, Tool
+from robustbench_tc.schema import ANY, Call, GoldenAnswer, Tool
 
 from .rows import AGREED, UNLISTED, Row, calls_of
 
@@ -19,8 +19,13 @@ _SPACING = {
 }
 
 
+_CONTROL = {"finish_word", "finish_tool", "ask_to_user_tool"}
+
+
 def check_rotbench(row: Row) -> str:
-    golden = tuple(_rotbench_answer(text) for text in row["ground_truth"])
+    # Upstream's lists end with the two control tools, whatever a noisy list calls them.
+    control = {tool["name"] for tool in row["tools"][-2:]}
+    golden = tuple(_answer(text, control) for text in row["ground_truth"])
     tools = [Tool(tool["name"], tool.get("description") or "", tool["parameters"]) for tool in row["tools"]]
 
     def verdict(calls: Sequence[Call]) -> bool:
@@ -39,10 +44,14 @@ def check_rotbench(row: Row) -> str:
         return "spacing" if ours == deserved else UNLISTED
     if mutation == "python_dict_input":
         return "python_dict_input" if ours == deserved else UNLISTED
-    if mutation in ("finish_word", "finish_tool", "ask_to_user_tool"):
-        named = any(calls and answer[0].name == calls[0].name for answer in golden)
-        return "control_tool" if ours <= named else UNLISTED
-    if not ours or len(calls) != 1:
+    if len(calls) != 1:
+        return UNLISTED
+    # Upstream takes the word for whatever tool is last.
+    last = calls[0].name == "finish" and any(answer[0].name == row["tools"][-1]["name"] for answer in golden)
+    if mutation in _CONTROL or last:
+        named = any(answer[0].name == calls[0].name for answer in golden)
+        return "control_tool" if ours == named else UNLISTED
+    if not ours:
         return UNLISTED
     if any(answer[0] == calls[0] and not calls[0].parameters for answer in golden):
         return "parameterless"
@@ -51,16 +60,12 @@ def check_rotbench(row: Row) -> str:
     return UNLISTED
 
 
-def _rotbench_answer(text: str) -> GoldenAnswer:
+def _answer(text: str, control: set[str]) -> GoldenAnswer:
     """An acceptable ReAct text in the contract's form: "None" and a control tool's values are free."""
     (call,) = parse(text, source="rotbench").calls
-    free = call.name in CONTROL_TOOLS
-    return (
-        Call(
-            call.name,
-            {key: [ANY if free or value == "None" else value] for key, value in call.parameters.items()},
-        ),
-    )
+    free = call.name in control
+    parameters = {key: [ANY if free or value == "None" else value] for key, value in call.parameters.items()}
+    return (Call(call.name, parameters),)
 
 
 def _equal_as_text(call: Call, golden: Call) -> bool:

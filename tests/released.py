@@ -1,8 +1,7 @@
-"""Builds with a green gate and the command line of releases, for the tests of releasing and publishing."""
+"""Builds with a green gate, for the tests of releasing and publishing."""
 
 import shutil
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,28 +54,3 @@ def audit(folder: Path, *checks: Check, **more: Any) -> None:
 
 def released(build_folder: Path, out: Path, version: str = "1.0.0") -> Manifest:
     return freeze.release(build_folder, out, version=version, created_at=MOMENT, render=render)
-
-
-def command_line(arguments: Sequence[object]) -> None:
-    """`rbtc release|verify|diff|publish …`, with the error handling of the real command line."""
-    import typer
-
-    from robustbench_tc import cli
-    from robustbench_tc.cli import release
-
-    def app() -> Callable[[], Any]:
-        found = typer.Typer(pretty_exceptions_enable=False)
-        for verb in (release.release, release.verify, release.diff, release.publish):
-            found.command()(verb)
-        return found
-
-    before = cli._app, sys.argv
-    cli._app, sys.argv = app, ["rbtc", *map(str, arguments)]  # type: ignore[assignment]
-    try:
-        cli.main()
-    finally:
-        cli._app, sys.argv = before
-
-
-if __name__ == "__main__":
-    command_line(sys.argv[1:])

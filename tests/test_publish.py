@@ -18,6 +18,8 @@ from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity
 from .hub_client import Client
 from .released import released, small_build
 
+MAIN = "from robustbench_tc.cli import main; main()"
+
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[Hub]:
@@ -254,7 +256,7 @@ def test_a_release_is_one_commit_and_drops_what_it_no_longer_has(
 
 def test_the_command_line_says_it_in_one_line(hub: Hub, v1: Path, tmp_path: Path) -> None:
     def run(*arguments: object, token: str = WRITER) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tests.released", *map(str, arguments)]
+        command = [sys.executable, "-c", MAIN, *map(str, arguments)]
         environment = hub.environment(token, tmp_path)
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 

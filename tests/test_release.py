@@ -1,6 +1,7 @@
 """From a build to an immutable release, and what refuses to become one."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Check
 from robustbench_tc.errors import UserError
 
-from .released import CODES, audit, command_line, released, small_build
+from .conftest import Done
+from .released import CODES, audit, released, small_build
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +42,6 @@ def spoilt(release: Path, tmp_path: Path) -> Path:
     for path in folder.rglob("*"):
         path.chmod(0o755)
     return folder
-
-
-def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        command_line(arguments)
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out, err = capfd.readouterr()
-    return code, out, err
 
 
 def test_a_release_holds_the_audited_bytes_and_states_them_file_by_file(build: Path, release: Path) -> None:
@@ -198,15 +190,15 @@ def test_a_folder_that_is_no_build_is_refused(tmp_path: Path) -> None:
 
 
 def test_verify_prints_a_line_per_file_that_is_not_as_released(
-    spoilt: Path, capfd: pytest.CaptureFixture[str]
+    spoilt: Path, rbtc: Callable[..., Done]
 ) -> None:
-    assert run(capfd, "verify", spoilt)[0] == 0
+    assert rbtc("verify", spoilt)[0] == 0
     (spoilt / "README.md").write_text("another card")
     data = next((spoilt / "CD_AB").glob("*.parquet"))
     data.write_bytes(bytes(reversed(data.read_bytes())))
     next((spoilt / "clean").glob("*.parquet")).unlink()
     (spoilt / "extra.txt").write_text("")
-    code, out, _ = run(capfd, "verify", spoilt)
+    code, out, _ = rbtc("verify", spoilt)
     lines = out.splitlines()
     assert code == 1
     assert [line.split(":")[0] for line in lines] == ["bad", "bad", "missing", "surplus"]
@@ -229,9 +221,9 @@ def test_a_manifest_that_lies_about_its_data_is_bad(spoilt: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": 1}', "\xff"])
-def test_a_broken_manifest_is_one_line(text: str, spoilt: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_manifest_is_one_line(text: str, spoilt: Path, rbtc: Callable[..., Done]) -> None:
     (spoilt / manifest.NAME).write_bytes(text.encode("latin-1"))
-    code, out, err = run(capfd, "verify", spoilt)
+    code, out, err = rbtc("verify", spoilt)
     assert code == 1 and out == "" and err.startswith("rbtc: ") and err.count("\n") == 1
 
 
@@ -280,14 +272,14 @@ def test_a_token_inside_compressed_rows_is_found(
 
 
 def test_no_produced_file_or_line_holds_the_token(
-    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
 ) -> None:
     secret = "planted-token-0123456789"
     for variable in freeze.SECRETS:
         monkeypatch.setenv(variable, secret)
     out = tmp_path / "out"
-    assert run(capfd, "release", build, "--version", "1.0.0", "--out", out)[0] == 0
-    assert run(capfd, "verify", out)[0] == 0
+    assert rbtc("release", build, "--version", "1.0.0", "--out", out)[0] == 0
+    assert rbtc("verify", out)[0] == 0
     for path in out.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes()
     for arguments in (
@@ -295,5 +287,5 @@ def test_no_produced_file_or_line_holds_the_token(
         ("verify", build),
         ("diff", out, "?"),
     ):
-        code, text, error = run(capfd, *arguments)
+        code, text, error = rbtc(*arguments)
         assert code == 1 and secret not in text + error

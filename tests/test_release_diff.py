@@ -14,7 +14,8 @@ from robustbench_tc import schema
 from robustbench_tc.diff import Diff, diff
 from robustbench_tc.errors import UserError
 
-from .released import command_line, small_build
+from .conftest import Done
+from .released import small_build
 
 Edit = Callable[[list[dict[str, Any]]], None]
 
@@ -165,16 +166,13 @@ def test_a_folder_without_data_is_one_line(a: Path, tmp_path: Path) -> None:
         diff(a, tmp_path)
 
 
-def test_the_command_prints_a_table_or_json(
-    a: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_a_table_or_json(a: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     b = edited(a, tmp_path / "b", "CD_AB", lambda rows: rows[0].update(tools="[]"))
 
     def said(*arguments: object) -> str:
-        with pytest.raises(SystemExit) as stop:
-            command_line(["diff", *arguments])
-        assert not stop.value.code
-        return capfd.readouterr().out
+        done = rbtc("diff", *arguments)
+        assert done.code == 0 and done.err == ""
+        return done.out
 
     assert "hold the same rows" in said(a, a)
     assert "can move scores; 6 of 7 configs are equal" in said(a, b)

@@ -25,7 +25,7 @@ QUANTILES = (0.025, 0.975)
 GRID = 1 << 21
 """Points of the largest joint distribution that is worked out exactly (16 MB); beyond it we simulate."""
 
-DRAWS = 100_000
+DRAWS = 50_000
 """Resamples of a simulation; fewer where there are many clusters (`Resampling`)."""
 
 
@@ -118,26 +118,22 @@ class Resampling:
 
     def __init__(self, clusters: int, *, seed: int = 0, draws: int | None = None) -> None:
         self.clusters = clusters
-        self.draws = draws or max(2_000, min(DRAWS, 40_000_000 // clusters))
+        self.draws = draws or max(2_000, min(DRAWS, 20_000_000 // clusters))
         generator = np.random.default_rng(seeding.rng(seed, "cluster bootstrap").getrandbits(128))
-        self._block = max(1, 2_000_000 // clusters)
-        times = []
-        for start in range(0, self.draws, self._block):
-            rows = min(self._block, self.draws - start)
+        self._times = np.empty((clusters, self.draws), np.float32)
+        """How often each cluster was drawn."""
+        block = max(1, 2_000_000 // clusters)
+        for start in range(0, self.draws, block):
+            rows = min(block, self.draws - start)
             drawn = generator.integers(clusters, size=(rows, clusters), dtype=np.int32)
             drawn += np.arange(rows, dtype=np.int32)[:, None] * clusters
             counted = np.bincount(drawn.ravel(), minlength=rows * clusters)
-            times.append(counted.astype(np.uint8).reshape(rows, clusters))
-        self._times = np.concatenate(times)
-        """[draws, K]: how often each cluster was drawn."""
+            self._times[:, start : start + rows] = counted.reshape(rows, clusters).T
 
     def sums(self, columns: Ints | Floats) -> Floats:
         """[M, draws]: each column of [K, M] summed over the clusters of each resample."""
-        single = columns.T.astype(np.float32)  # exact: the sums stay far below 2**24
-        out = np.empty((len(single), self.draws))
-        for at in range(0, self.draws, self._block):
-            out[:, at : at + self._block] = single @ self._times[at : at + self._block].T.astype(np.float32)
-        return out
+        # Single precision is exact here: sums of small whole numbers stay far below 2**24.
+        return (columns.T.astype(np.float32) @ self._times).astype(np.float64)
 
 
 @lru_cache(maxsize=2)

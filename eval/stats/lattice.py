@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-8
 """What cutting and rounding may do to a sum of probabilities; this close to q counts as having reached it."""
 
-CUT = 1e-10
+CUT = 1e-9
 """Probability that the window of a sum may leave out on either side."""
 
 
@@ -70,27 +70,50 @@ def sum_of_draws(values: Ints, draws: int, unit: int) -> Lattice:
 
 
 class Ratio(NamedTuple):
-    """A distribution on finitely many ratios, values ascending."""
+    """The distribution of a / b for integers a (any) and b (positive), jointly distributed."""
 
-    values: Floats
-    p: Floats
+    a_low: int
+    b: Ints
+    """The values of b, ascending."""
+    upto: Floats
+    """[a, b]: P(a ≤ a_low + i and b)."""
+
+    def cdf(self, x: float) -> float:
+        """P(a / b ≤ x)"""
+        at = np.floor(x * self.b + 1e-9).astype(np.int64) - self.a_low
+        inside = np.flatnonzero(at >= 0)
+        return float(self.upto[np.minimum(at[inside], len(self.upto) - 1), inside].sum())
 
     def quantile(self, q: float) -> float:
-        found = int(np.searchsorted(np.cumsum(self.p), q - TOLERANCE))
-        return float(self.values[min(found, len(self.values) - 1)])
+        """The smallest value whose distribution function reaches q."""
+        reach = max(abs(self.a_low), abs(self.a_low + len(self.upto))) / int(self.b[0])
+        low, high = -reach - 1.0, reach
+        apart = 0.25 / float(self.b[-1]) ** 2  # two different ratios are at least four times that apart
+        while high - low > apart:
+            middle = (low + high) / 2
+            if self.cdf(middle) >= q - TOLERANCE:
+                high = middle
+            else:
+                low = middle
+        # The one attained value in (low, high].
+        a = np.floor(high * self.b + 1e-9)
+        there = a / self.b > low
+        return float((a[there] / self.b[there]).max()) if there.any() else high
 
     def tails(self) -> tuple[float, float]:
         """P(value ≤ 0) and P(value ≥ 0)."""
-        return min(float(self.p[self.values <= 0].sum()), 1.0), min(
-            float(self.p[self.values >= 0].sum()), 1.0
-        )
+        total = float(self.upto[-1].sum())
+        zero = -self.a_low
+        below = float(self.upto[min(zero, len(self.upto) - 1)].sum()) if zero >= 0 else 0.0
+        above = total - (float(self.upto[min(zero - 1, len(self.upto) - 1)].sum()) if zero >= 1 else 0.0)
+        return min(below, 1.0), min(max(above, 0.0), 1.0)
 
 
 def ratio_of_draws(above: Ints, below: Ints, draws: int, limit: int) -> Ratio | None:
     """Σ above / Σ below over `draws` draws of pairs; None where its grid has more than `limit` points.
 
-    The joint distribution of both sums is one two-dimensional transform. Draws in which the lower sum is 0
-    have no ratio and are left out.
+    `below` is not negative. The joint distribution of both sums is one two-dimensional transform. Draws in
+    which the lower sum is 0 have no ratio and are left out.
     """
     (a_low, a_high), (b_low, b_high) = window(above, draws), window(below, draws)
     shape = fast_size(a_high - a_low + 1), fast_size(b_high - b_low + 1)
@@ -99,12 +122,10 @@ def ratio_of_draws(above: Ints, below: Ints, draws: int, limit: int) -> Ratio | 
     one = np.zeros(shape)
     np.add.at(one, (above % shape[0], below % shape[1]), 1 / len(above))
     joint = np.fft.irfft2(_power(np.fft.rfft2(one), draws), s=shape)
-    joint = np.roll(joint, (-a_low, -b_low), axis=(0, 1))
-    joint[:, b_low + np.arange(shape[1]) <= 0] = 0.0
-    rows, columns = np.nonzero(joint > CUT / (shape[0] * shape[1]))
-    values = (rows + a_low) / (columns + b_low)
-    order = np.argsort(values, kind="stable")
-    return Ratio(values[order], _tidy(joint[rows, columns][order]))
+    rows = (a_low + np.arange(a_high - a_low + 1)) % shape[0]
+    b = np.arange(max(b_low, 1), b_high + 1)
+    found = np.maximum(joint[np.ix_(rows, b % shape[1])], 0.0)
+    return Ratio(a_low, b, np.cumsum(found, axis=0) / found.sum())
 
 
 def difference_quantiles(a: Lattice, b: Lattice, qs: tuple[float, ...]) -> tuple[float, ...]:
@@ -151,15 +172,21 @@ def sign_flips(values: Ints) -> Lattice:
     return Lattice(-reach, p, 1)
 
 
+_TILTS = np.geomspace(1.0, 30.0, 60)
+_SMALL = 1024
+"""A sum with no more values than this needs no window."""
+
+
 def window(values: Ints, draws: int) -> tuple[int, int]:
     """Bounds that the sum of `draws` draws leaves with probability at most CUT on either side (Chernoff)."""
-    mean = float(values.mean())
     low, high = draws * int(values.min()), draws * int(values.max())
-    if low == high:
+    if high - low < _SMALL:
         return low, high
     distinct, counts = np.unique(values, return_counts=True)
-    centred, share = distinct - mean, counts / len(values)
-    s = np.geomspace(1.0, 30.0, 60) / float(values.std()) / math.sqrt(draws)
+    share = counts / len(values)
+    mean = float(distinct @ share)
+    centred = distinct - mean
+    s = _TILTS / math.sqrt(draws * float(centred**2 @ share))
 
     def reach(z: NDArray[np.floating[Any]]) -> float:
         top = float(z.max())  # out of the exponent, so that nothing overflows

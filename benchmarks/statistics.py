@@ -1,0 +1,135 @@
+"""Seconds of the report's statistics, on one core, next to `scipy.stats.bootstrap` on the same cells.
+
+    .venv/bin/python -m benchmarks.statistics [--scipy-cells 21]
+
+Printed as JSON. unpaired: every interval of the paper's 21 models × 23 conditions and Table 2, from counts.
+clustered: 21 synthetic runs over the rows of a full build: intervals, Δ, retention, flips with Holm.
+marks: 20 of them against the first, in Table 2 and per type.
+scipy: percentile bootstraps at B = 10,000 of the accuracies alone, on some cells, scaled to all of them.
+Seconds of the processor stand beside the wall's: on a busy machine only they say what the work costs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from robustbench_tc import taxonomy
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.report.content import TABLE2
+from robustbench_tc.eval.stats import intervals, paired
+from robustbench_tc.eval.stats.runs import Outcomes
+from robustbench_tc.eval.stats.significance import holm
+from robustbench_tc.eval.stats.summary import codes_of, from_counts, summarise
+
+MODELS = 21
+
+
+def synthetic(seed: int) -> Outcomes:
+    """A run over the rows that the paper profile builds: 199 samples, ToolEyes without most types."""
+    generator = np.random.default_rng(seed)
+    types = (taxonomy.CLEAN, *taxonomy.codes())
+    n = np.ones((199, len(types)), np.int64)
+    for at, code in enumerate(types):
+        if code.startswith("same_name") or code in ("CD", "TD", "CD_NT", "TD_NT"):
+            n[148:, at] = 0
+        elif code in ("CD_AB", "TD_AB"):
+            n[144:, at] = 0
+    n[:3, types.index("paraphrase_parameter_description")] = 0
+    n[:2, types.index("paraphrase_tool_description")] = 0
+    n[140:148, types.index("same_name_B")] = 0
+    ability = generator.beta(2, 1.2, size=(199, 1))
+    correct = (generator.random(n.shape) < ability * generator.uniform(0.5, 1, len(types))) * n
+    return Outcomes(
+        clean_ids=tuple(f"s{i}" for i in range(199)),
+        types=types,
+        correct=correct.astype(np.int64),
+        n=n,
+        missing=np.zeros_like(n),
+        repeats=1,
+    )
+
+
+def unpaired() -> None:
+    for model in paper.models():
+        from_counts(paper.counts(model))
+
+
+def clustered(runs: list[Outcomes]) -> None:
+    for run in runs:
+        summarise(run)
+
+
+def marks(runs: list[Outcomes]) -> None:
+    base = runs[0]
+    for run in runs[1:]:
+        for metric in TABLE2:
+            if metric.startswith("delta_"):
+                paired.compare_deltas(base, run, codes_of(metric.removeprefix("delta_")))
+            elif metric != "retention":
+                paired.compare(base, run, codes_of(metric) or [taxonomy.CLEAN])
+        pairs = {code: paired.compare(base, run, [code]) for code in taxonomy.codes()}
+        holm({code: pair.p for code, pair in pairs.items() if pair})
+
+
+def scipy_cells(count: int) -> float:
+    """Seconds per cell of scipy's percentile bootstrap."""
+    from scipy.stats import bootstrap
+
+    cells = paper.cells()[:count]
+    started = time.perf_counter()
+    for cell in cells:
+        data = np.repeat([1.0, 0.0], [cell.correct, cell.n - cell.correct])
+        bootstrap((data,), np.mean, n_resamples=10_000, method="percentile", vectorized=True)
+    return (time.perf_counter() - started) / len(cells)
+
+
+def measure(scipy_cells_wanted: int) -> dict[str, object]:
+    runs = [synthetic(seed) for seed in range(MODELS)]
+    found: dict[str, object] = {"models": MODELS, "cells": len(paper.cells())}
+    works = {"unpaired": unpaired, "clustered": lambda: clustered(runs), "marks": lambda: marks(runs)}
+    best: dict[str, tuple[float, float]] = {}
+    for _ in range(3):
+        intervals.resampling.cache_clear()
+        for name, work in works.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            work()
+            taken = time.perf_counter() - wall, time.process_time() - cpu
+            best[name] = min(best.get(name, taken), taken)
+    for name, (wall_s, cpu_s) in best.items():
+        found[f"{name}_s"], found[f"{name}_cpu_s"] = round(wall_s, 3), round(cpu_s, 3)
+    started = time.perf_counter()
+    for cell in paper.cells():
+        intervals.accuracy(cell.correct, cell.n)
+    ours = time.perf_counter() - started
+    found["accuracies_only_s"] = round(ours, 3)
+    try:
+        every = scipy_cells(scipy_cells_wanted) * len(paper.cells())
+    except ImportError:
+        found["scipy"] = "not installed"
+    else:
+        found |= {"scipy_accuracies_s": round(every, 2), "times_faster_than_scipy": round(every / ours)}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scipy-cells", type=int, default=21)
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        sys.stdout.write(json.dumps(measure(arguments.scipy_cells), indent=1) + "\n")
+        return
+    # numpy reads these when it is imported, so the measuring is done in a process of its own.
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    command = [sys.executable, "-m", "benchmarks.statistics", "--measure"]
+    command += ["--scipy-cells", str(arguments.scipy_cells)]
+    subprocess.run(command, env=os.environ | dict.fromkeys(names, "1"), check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -92,6 +92,13 @@ def finds(text: str, field: str) -> Iterator[Find]:
         yield Find(kind, field, _hash(value))
 
 
+def shown(sample: Sample) -> Iterator[tuple[str, str, str]]:
+    """Field, kind and string of every find of a clean row: for the eyes of whoever reviews them."""
+    for field, text in _fields(sample):
+        for kind, value, _ in _matches(text):
+            yield field, kind, value
+
+
 def redact(text: str) -> str:
     """The text with every credential-like string replaced: reports quote rows."""
     for kind, _, (start, end) in sorted(_matches(text), key=lambda match: match[2], reverse=True):
@@ -118,11 +125,16 @@ def _matches(text: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
 
 def in_clean(sample: Sample) -> Iterator[Find]:
     """The finds of a clean row, all fields."""
+    for field, text in _fields(sample):
+        yield from finds(text, field)
+
+
+def _fields(sample: Sample) -> Iterator[tuple[str, str]]:
     for index, message in enumerate(sample.messages):
-        yield from finds(message.content, f"messages/{index}")
+        yield f"messages/{index}", message.content
     for index, tool in enumerate(sample.tools):
-        yield from finds(dumps(tool), f"tools/{index}")
-    yield from finds(dumps(sample.golden_answers), "golden_answers")
+        yield f"tools/{index}", dumps(tool)
+    yield "golden_answers", dumps(sample.golden_answers)
 
 
 def in_new_text(clean: Sample, row: Sample) -> Iterator[Find]:

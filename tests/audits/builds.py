@@ -1,0 +1,186 @@
+"""Builds to audit: the bundled samples, copies with planted defects, and a small training folder."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from robustbench_tc.audits import gate
+from robustbench_tc.audits.judge import Judge
+from robustbench_tc.audits.report import AuditReport, Check
+from robustbench_tc.builders.build import BuildSpec, build
+from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.cli.audit import recorded_judge
+from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.eval.validate import self_check
+from robustbench_tc.schema import loads, sample_features
+
+Row = dict[str, Any]
+
+SEED = 0
+
+
+def build_bundled(folder: Path) -> Path:
+    """The whole benchmark from the starter samples."""
+    build(BuildSpec(profile="bundled", seed=SEED), folder, card=benchmark_card, accept=self_check)
+    return folder
+
+
+def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
+    """The gate with everything that the command line hands in."""
+    return gate.audit(
+        folder,
+        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        self_check=self_check,
+        judge=judge or recorded_judge(),
+        **options,
+    )
+
+
+def copy(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def rows(folder: Path, config: str, split: str = "test") -> list[Row]:
+    """Rows with their JSON columns decoded."""
+    found: list[Row] = pq.read_table(_shard(folder, config, split)).to_pylist()
+    return [{**row, **{name: loads(row[name]) for name in _json(row)}} for row in found]
+
+
+def write(folder: Path, config: str, changed: Sequence[Row], split: str = "test") -> None:
+    """Writes rows back, JSON columns as canonical text; a JSON column that holds text is left alone."""
+    plain = [
+        {name: _text(value) if name in _json(row) else value for name, value in row.items()}
+        for row in changed
+    ]
+    schema = (
+        sample_features().arrow_schema
+        if "tools" in plain[0]
+        else pq.read_schema(_shard(folder, config, split))
+    )
+    pq.write_table(pa.Table.from_pylist(plain, schema=schema), _shard(folder, config, split))
+
+
+def edit(folder: Path, config: str, change: Callable[[list[Row]], Any]) -> Any:
+    """Changes the rows of a config in place; gives what `change` gives."""
+    found = rows(folder, config)
+    result = change(found)
+    write(folder, config, found)
+    return result
+
+
+def find(report: AuditReport, id: str) -> Check:
+    return next(check for check in report.checks if check.id == id)
+
+
+def _json(row: Row) -> tuple[str, ...]:
+    return ("tools", "golden_answers", "changes") if "tools" in row else ()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _shard(folder: Path, config: str, split: str) -> Path:
+    (found,) = (folder / config).glob(f"{split}-*.parquet")
+    return found
+
+
+SYSTEM = 'Tools:\n1. Name: tide_table\nDescription: Tides of a port.\nParameters: {"port": {"type": "str"}}'
+
+
+def gold(name: str, **parameters: Any) -> str:
+    call = json.dumps({"name": name, "parameters": parameters})
+    return f"<think>I look it up.</think>\n<tool_call>\n{call}\n</tool_call>"
+
+
+def training_row(index: int, query: str, port: str, code: str = "clean", **info: Any) -> Row:
+    """A row of `full`, `mixed` or `retry` as the trainer reads it."""
+    component = None if code == "clean" else REGISTRY[code].type.component
+    changes = (
+        [] if code == "clean" else [{"path": "/messages/1/content", "before": "x", "after": query, "at": 0}]
+    )
+    extra = {
+        "index": index,
+        "split": "train",
+        "clean_id": f"rlla__train_{index}",
+        "type_code": code,
+        "component": component,
+        "copy": 0 if code == "clean" else 1,
+        "generator": "rule",
+        "flags": [],
+        "changes": json.dumps(changes),
+        **info,
+    }
+    return {
+        "data_source": "rlla",
+        "prompt": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": query}],
+        "ability": "tool_calling",
+        "reward_model": {"style": "rule", "ground_truth": gold("tide_table", port=port)},
+        "extra_info": json.dumps(extra),
+    }
+
+
+def build_training(folder: Path) -> Path:
+    """A hand-written training build: two rows of `full` and `mixed`, one of `retry` and `paft`."""
+    from robustbench_tc.taxonomy import INJECTED_ERRORS
+
+    error = {"type_code": "transient_timeout", "error": INJECTED_ERRORS["transient_timeout"], "position": 1}
+    one = training_row(0, "Whne is high water at Mallow Quay?", "Mallow Quay", "realistic_typos")
+    two = training_row(1, "Please tell me about low water at Brunt Ness.", "Brunt Ness", "query_paraphrase")
+    clean = training_row(2, "When is low water at Brunt Ness today?", "Brunt Ness")
+    again = training_row(3, "And at Mallow Quay, when is high water?", "Mallow Quay", retry=error)
+    checked = training_row(4, "High water at Sallow Reach, please.", "Sallow Reach")
+    told = {
+        "messages": [*one["prompt"], {"role": "assistant", "content": one["reward_model"]["ground_truth"]}],
+        "extra_info": one["extra_info"],
+    }
+    configs = {"full": [one, two], "mixed": [one, clean], "retry": [again], "paft": [told]}
+    for config, train in configs.items():
+        (folder / config).mkdir(parents=True)
+        held = [{**checked} if config != "paft" else _told(checked)]
+        for split, found in (("train", train), ("validation", held)):
+            schema = _training_schema(config)
+            path = folder / config / f"{split}-00000-of-00001.parquet"
+            pq.write_table(pa.Table.from_pylist(found, schema=schema), path)
+    perturbed = {"full": 2, "mixed": 1, "retry": 0, "paft": 1}
+    report = {
+        "dataset_version": "1.0.0",
+        "form": "rl_parquet",
+        "drawn": {},
+        "files": [{"file": "train.parquet", "bytes": 1, "sha256": "0" * 64}],
+        "rows": {
+            c: {"train": len(t), "perturbed": perturbed[c], "validation": 1} for c, t in configs.items()
+        },
+    }
+    (folder / "build_report.json").write_text(json.dumps(report))
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Training\n")
+    return folder
+
+
+def _told(row: Row) -> Row:
+    gold_text = row["reward_model"]["ground_truth"]
+    turns = [*row["prompt"], {"role": "assistant", "content": gold_text}]
+    return {"messages": turns, "extra_info": row["extra_info"]}
+
+
+def _training_schema(config: str) -> pa.Schema:
+    from robustbench_tc.builders.training_row import fine_tuning_features, training_features
+
+    features = fine_tuning_features() if config == "paft" else training_features()
+    found: pa.Schema = features.arrow_schema
+    return found
+
+
+def edit_training(folder: Path, config: str, change: Callable[[list[Row]], Any]) -> None:
+    """Changes the train rows of a training config in place."""
+    path = _shard(folder, config, "train")
+    found: list[Row] = pq.read_table(path).to_pylist()
+    change(found)
+    pq.write_table(pa.Table.from_pylist(found, schema=pq.read_schema(path)), path)

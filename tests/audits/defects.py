@@ -1,0 +1,658 @@
+"""Defects to plant in a copy of a build, each with the check that has to catch it.
+
+A defect of rows changes one row of a config that no other defect touches, and names it, so that all of them
+are found in one audit. A defect of the folder changes files or reports, and names what the check must name.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import builds
+from .builds import Row
+
+
+class Defect(NamedTuple):
+    name: str
+    place: str
+    """A config, or "" for a defect of the folder."""
+    check: str
+    plant: Callable[..., str | None]
+
+
+class Picker:
+    """Rows of one config that no other defect has taken."""
+
+    def __init__(self, rows: list[Row], reserved: set[str]) -> None:
+        self.rows = rows
+        self.reserved = reserved
+        self.taken: list[Row] = []
+
+    def __call__(self, fits: Callable[[Row], Any] = lambda row: True) -> Row:
+        for row in self.rows:
+            if row["clean_id"] not in self.reserved and fits(row) and not any(row is t for t in self.taken):
+                self.taken.append(row)
+                return row
+        raise AssertionError("no row is left for this defect")
+
+
+REWRITES = (
+    "realistic_typos",
+    "query_paraphrase",
+    "paraphrase_tool_description",
+    "paraphrase_parameter_description",
+)
+
+ROWS: list[Defect] = []
+FOLDER: list[Defect] = []
+
+
+def of_row(
+    name: str, config: str, check: str
+) -> Callable[[Callable[[Picker], str]], Callable[[Picker], str]]:
+    def add(plant: Callable[[Picker], str]) -> Callable[[Picker], str]:
+        ROWS.append(Defect(name, config, check, plant))
+        return plant
+
+    return add
+
+
+def of_folder(name: str, check: str) -> Callable[[Callable[[Path], str]], Callable[[Path], str]]:
+    def add(plant: Callable[[Path], str]) -> Callable[[Path], str]:
+        FOLDER.append(Defect(name, "", check, plant))
+        return plant
+
+    return add
+
+
+def plant_rows(folder: Path, only: Iterable[str] | None = None) -> dict[str, str]:
+    """Plants every defect of rows (or those named); gives defect → the id that its check must name."""
+    chosen = [d for d in ROWS if only is None or d.name in only]
+    reserved: set[str] = set()
+    planted: dict[str, str] = {}
+    for config in sorted({d.place for d in chosen}, key=lambda c: c != "clean"):
+        found = builds.rows(folder, config)
+        pick = Picker(found, reserved if config != "clean" else set())
+        for defect in (d for d in chosen if d.place == config):
+            named = defect.plant(pick)
+            assert named is not None
+            planted[defect.name] = named
+        builds.write(folder, config, found)
+        if config == "clean":
+            reserved = {row["clean_id"] for row in pick.taken}
+    return planted
+
+
+def reword(row: Row, text: str) -> str:
+    """Replaces the rewritten query, in the message and in the diff. Gives the row's id."""
+    (change,) = (c for c in row["changes"] if c["path"].startswith("/messages/"))
+    index, at = int(change["path"].split("/")[2]), change["at"]
+    content = row["messages"][index]["content"]
+    row["messages"][index]["content"] = content[:at] + text + content[at + len(change["after"]) :]
+    change["after"] = text
+    return str(row["id"])
+
+
+def rewritten(row: Row) -> str:
+    return next(str(c["after"]) for c in row["changes"] if c["path"].startswith("/messages/"))
+
+
+def values(row: Row) -> list[str]:
+    """Gold values that are texts of some length."""
+    return [
+        v
+        for answer in row["golden_answers"]
+        for call in answer
+        for accepted in call["parameters"].values()
+        if isinstance(accepted, list)
+        for v in accepted
+        if isinstance(v, str) and len(v) > 3
+    ]
+
+
+def gold_tool(row: Row) -> Row:
+    tool: Row = row["tools"][row["gold_tool_index"]]
+    return tool
+
+
+def twin(row: Row) -> Row:
+    """The distractor of a reward row."""
+    return next(
+        t
+        for t in row["tools"]
+        if t is not gold_tool(row)
+        and t["parameters"] == gold_tool(row)["parameters"]
+        and ("Price per call" in t["description"] or "response time" in t["description"])
+    )
+
+
+def one_call(row: Row) -> bool:
+    return len(row["golden_answers"]) == 1 and len(row["golden_answers"][0]) == 1
+
+
+# --- golden answers ------------------------------------------------------------------------------------
+
+
+@of_row("a changed gold value", "query_paraphrase", "rows.gold_is_the_clean_gold")
+def _(pick: Picker) -> str:
+    row = pick(values)
+    call = row["golden_answers"][0][0]
+    call["parameters"] = {name: ["something else"] for name in call["parameters"]}
+    return str(row["id"])
+
+
+@of_row("a gold that its scorer refuses", "clean", "rows.gold_passes_its_scorer")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "bfcl_v3" and len(r["golden_answers"][0]) == 1)
+    row["golden_answers"][0][0]["parameters"]["no_such_parameter"] = ["x"]
+    return str(row["id"])
+
+
+@of_row("no golden call", "transient_timeout", "rows.gold_is_there")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["golden_answers"] = [[]]
+    return str(row["id"])
+
+
+@of_row("a gold tool that is not offered", "transient_timeout", "rows.gold_in_registry")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    row["golden_answers"][0][0]["name"] = "a_tool_of_nowhere"
+    return str(row["id"])
+
+
+@of_row("an index that points at another tool", "transient_timeout", "rows.gold_at_its_index")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: len({t["name"] for t in r["tools"]}) == len(r["tools"]) > 1)
+    row["gold_tool_index"] = (row["gold_tool_index"] + 1) % len(row["tools"])
+    return str(row["id"])
+
+
+@of_row("an index beyond the registry", "transient_timeout", "rows.gold_tool_index_is_in_the_registry")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["gold_tool_index"] = 99
+    return str(row["id"])
+
+
+@of_row("an index that means the distractor", "same_name_D", "rows.gold_index_means_the_clean_tool")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    name = gold_tool(row)["name"]
+    (other,) = (i for i, t in enumerate(row["tools"]) if t["name"] == name and i != row["gold_tool_index"])
+    row["gold_tool_index"] = other
+    return str(row["id"])
+
+
+# --- rewritten texts -----------------------------------------------------------------------------------
+
+
+@of_row("a lost digit", "realistic_typos", "rows.digits_kept")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: any(c.isdigit() for c in rewritten(r)))
+    text = rewritten(row)
+    digit = next(i for i, c in enumerate(text) if c.isdigit())
+    return reword(row, text[:digit] + text[digit + 1 :])
+
+
+@of_row("a lost gold value", "query_paraphrase", "rows.gold_values_kept")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: any(v in rewritten(r) and v.isalpha() for v in values(r)))
+    value = next(v for v in values(row) if v in rewritten(row) and v.isalpha())
+    return reword(row, rewritten(row).replace(value, "it"))
+
+
+@of_row("a blank rewriting", "query_paraphrase", "rows.texts_are_rewritten")
+def _(pick: Picker) -> str:
+    return reword(pick(), " ")
+
+
+@of_row("a rewriting of another sample", "query_paraphrase", "paraphrase.query_paraphrase")
+def _(pick: Picker) -> str:
+    row, other = pick(), pick()
+    return reword(row, rewritten(other))
+
+
+@of_row("a rewriting three times as long", "query_paraphrase", "texts.length")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: len(r["changes"][0]["before"]) > 60)
+    reword(row, f"{rewritten(row)} {'And nothing else matters here, as said. ' * 20}")
+    return f"{row['id']} {row['changes'][0]['path']}"
+
+
+@of_row("a rewritten reply of the assistant", "query_paraphrase", "rows.only_one_user_turn_changes")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: "<response>" in r["messages"][-1]["content"])
+    message, change = row["messages"][-1], row["changes"][0]
+    text = message["content"]
+    clean = text[: change["at"]] + change["before"] + text[change["at"] + len(change["after"]) :]
+    at = clean.index("<response>") + len("<response>")
+    change.update(before=clean[at : at + 5], after="Well, " + clean[at : at + 5], at=at)
+    message["content"] = clean[:at] + change["after"] + clean[at + 5 :]
+    return str(row["id"])
+
+
+@of_row("a tool renamed in a query type", "realistic_typos", "rows.changes_only_what_its_type_may")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: len(r["tools"]) > 1)
+    other = (row["gold_tool_index"] + 1) % len(row["tools"])
+    row["tools"][other]["name"] += "_renamed"
+    return str(row["id"])
+
+
+@of_row("a diff that hides a change", "paraphrase_tool_description", "rows.diff_explains_the_row")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: len(r["changes"]) > 1)
+    row["changes"].pop()
+    return str(row["id"])
+
+
+@of_row(
+    "a row in which nothing changed", "paraphrase_parameter_description", "rows.static_row_differs_from_clean"
+)
+def _(pick: Picker) -> str:
+    row = pick()
+    for change in row["changes"]:
+        _, _, index, _, *way, last = change["path"].split("/")
+        place = row["tools"][int(index)]["parameters"]
+        for step in way:
+            place = place[step.replace("~1", "/").replace("~0", "~")]
+        place[last] = change["before"]
+        change["after"] = change["before"]
+    return str(row["id"])
+
+
+@of_row("a vendor's key in a new text", "realistic_typos", "rows.no_new_credential")
+def _(pick: Picker) -> str:
+    row = pick()
+    return reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}")
+
+
+@of_row("an e-mail address in a clean row", "clean", "rows.clean_credentials_reviewed")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["messages"][-1]["content"] += " Write to mara.lind@harbour-mail.org."
+    return str(row["id"])
+
+
+# --- the registry --------------------------------------------------------------------------------------
+
+
+@of_row("a distractor with parameters that should have none", "same_name_B", "rows.distractor_is_of_its_kind")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    name = gold_tool(row)["name"]
+    other = next(t for i, t in enumerate(row["tools"]) if t["name"] == name and i != row["gold_tool_index"])
+    other["parameters"] = {"type": "object", "properties": {"tint": {"type": "string"}}}
+    return str(row["id"])
+
+
+@of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    row["tools"].append({"name": gold_tool(row)["name"], "description": "", "parameters": {"type": "object"}})
+    return str(row["id"])
+
+
+@of_row("clean tools in another order", "same_name_A", "rows.clean_tools_stand_in_order")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: len(r["tools"]) > 3)
+    row["tools"].reverse()
+    row["gold_tool_index"] = len(row["tools"]) - 1 - row["gold_tool_index"]
+    return str(row["id"])
+
+
+@of_row("a prompt's step taken for a tool", "transient_rate_limit", "rows.tools_are_tools")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["tools"].append({"name": "**Think", "description": "", "parameters": {"type": "object"}})
+    return str(row["id"])
+
+
+@of_row("a redundant tool with a taken name", "redundant", "rows.redundant_tools_are_new")
+def _(pick: Picker) -> str:
+    row = pick()
+    change = row["changes"][0]
+    index = int(change["path"].split("/")[2])
+    row["tools"][index]["name"] = change["after"]["name"] = gold_tool(row)["name"]
+    return str(row["id"])
+
+
+# --- reward --------------------------------------------------------------------------------------------
+
+
+def annotate(row: Row, tool: Row, description: str) -> None:
+    """Replaces a description in the row and in the diff."""
+    for change in row["changes"]:
+        if change["after"] == tool["description"]:
+            change["after"] = description
+        elif isinstance(change["after"], dict) and change["after"].get("name") == tool["name"]:
+            change["after"]["description"] = description
+    tool["description"] = description
+
+
+@of_row("a swapped price", "CD", "rows.annotations_in_order")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    cheap, dear = gold_tool(row), twin(row)
+    ours, theirs = cheap["description"], dear["description"]
+    annotate(row, cheap, theirs)
+    annotate(row, dear, ours)
+    return str(row["id"])
+
+
+@of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    annotate(row, twin(row), gold_tool(row)["description"])
+    return str(row["id"])
+
+
+@of_row("another tool with a price", "TD_NT", "rows.other_tools_look_no_better")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: one_call(r) and len(r["tools"]) > 2)
+    other = next(t for t in row["tools"] if t not in (gold_tool(row), twin(row)))
+    other["description"] += " Typical response time: 5 ms."
+    return str(row["id"])
+
+
+@of_row("a second twin", "TD", "rows.exactly_one_twin")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    row["tools"].append({**twin(row), "name": twin(row)["name"] + "_2"})
+    return str(row["id"])
+
+
+@of_row("a twin whose name promises nothing", "CD", "rows.twin_is_named_as_its_type_says")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    twin(row)["name"] += "_or_not"
+    return str(row["id"])
+
+
+@of_row("a preference of the other kind", "TD", "rows.preference_as_its_type_says")
+def _(pick: Picker) -> str:
+    row = pick()
+    change = next(c for c in row["changes"] if c["path"].startswith("/messages/"))
+    return reword(row, f"{change['before']} Please keep the cost of the call as low as possible.")
+
+
+@of_row("a schema changed by a reward type", "TD", "rows.clean_schemas_stand")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: len(r["tools"]) > 2)
+    other = next(t for t in row["tools"] if t not in (gold_tool(row), twin(row)))
+    other["parameters"] = {"type": "object", "properties": {"tint": {"type": "string"}}}
+    return str(row["id"])
+
+
+@of_row("a gold name that is no abbreviation", "CD_AB", "rows.gold_name_is_an_abbreviation")
+def _(pick: Picker) -> str:
+    row = pick(one_call)
+    gold_tool(row)["name"] = row["golden_answers"][0][0]["name"] = "zz"
+    return str(row["id"])
+
+
+@of_row("a telling transcript without its flag", "CD_AB", "rows.history_that_names_the_distractor_is_flagged")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: "history_names_distractor" in r["flags"])
+    row["flags"] = []
+    return str(row["id"])
+
+
+# --- transition ----------------------------------------------------------------------------------------
+
+
+@of_row("a transition row with another query", "transient_auth_error", "rows.transition_row_equals_clean")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["messages"][-1]["content"] += " Please."
+    return str(row["id"])
+
+
+@of_row(
+    "an injected text with another full stop", "transient_auth_error", "rows.injected_text_is_the_protocols"
+)
+def _(pick: Picker) -> str:
+    row = pick()
+    row["injected_error"] = row["injected_error"].rstrip(".")
+    return str(row["id"])
+
+
+# --- ids, origin, form ---------------------------------------------------------------------------------
+
+
+@of_row("a duplicate id", "transient_server_error", "rows.ids_are_unique")
+def _(pick: Picker) -> str:
+    row, other = pick(), pick()
+    row["id"] = other["id"]
+    return str(other["id"])
+
+
+@of_row("an id of other parts", "transient_server_error", "rows.id_is_made_of_its_parts")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["id"] += "_2"
+    return str(row["id"])
+
+
+@of_row("a row twice", "same_name_E", "rows.no_two_rows_of_a_type_are_equal")
+def _(pick: Picker) -> str:
+    row = pick()
+    pick.rows.append({**row, "seed": 99})
+    return str(row["id"])
+
+
+@of_row("an unanchored row", "TD_AB", "rows.anchored")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["clean_id"] = f"{row['source']}__nobody_knows"
+    row["id"] = f"{row['clean_id']}::TD_AB"
+    return str(row["id"])
+
+
+@of_row("a row of another type", "TD_AB", "rows.config_holds_its_type")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["type_code"], row["id"] = "CD_AB", f"{row['clean_id']}::CD_AB_2"
+    return str(row["id"])
+
+
+@of_row("an unknown type", "transient_server_error", "rows.type_is_known")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["type_code"], row["id"] = "transient_mood", f"{row['clean_id']}::transient_mood"
+    return str(row["id"])
+
+
+@of_row("another channel", "transient_server_error", "rows.component_is_its_types")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["component"] = "action"
+    return str(row["id"])
+
+
+@of_row("another source than the id says", "transient_server_error", "rows.source_is_the_ids_prefix")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "bfcl_v3")
+    row["source"] = "apibank"
+    return str(row["id"])
+
+
+@of_row("an unknown source", "transient_server_error", "rows.source_is_known")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["source"] = "hearsay"
+    return str(row["id"])
+
+
+@of_row("another category than the clean row's", "transient_schema_drift", "rows.same_origin_as_clean")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["category"] = "another"
+    return str(row["id"])
+
+
+@of_row("another output format", "transient_schema_drift", "rows.output_format_of_its_source")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "bfcl_v3")
+    row["output_format"] = "react"
+    return str(row["id"])
+
+
+@of_row("a row that asks nothing", "transient_schema_drift", "rows.asks_something")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["messages"] = [{"role": "user", "content": "  "}]
+    return str(row["id"])
+
+
+@of_row("a text by nobody", "redundant", "rows.generator_is_named")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["generator"] = "rule"
+    return str(row["id"])
+
+
+@of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_builds")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["seed"] = 12345
+    return str(row["id"])
+
+
+@of_row("JSON with blanks", "transient_malformed_response", "rows.json_is_canonical")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["tools"] = json.dumps(row["tools"], ensure_ascii=False)
+    return str(row["id"])
+
+
+@of_row("JSON that ends too soon", "transient_malformed_response", "rows.decodes")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["tools"] = '[{"name": '
+    return str(row["id"])
+
+
+@of_row("a row that its own unit refuses", "transient_malformed_response", "rows.unit_finds_nothing")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["tools"].append({"name": "one_more", "description": "", "parameters": {"type": "object"}})
+    return str(row["id"])
+
+
+# --- the folder ----------------------------------------------------------------------------------------
+
+
+def _only(folder: Path, config: str) -> Path:
+    (found,) = (folder / config).glob("test-*.parquet")
+    return found
+
+
+def _table(folder: Path, config: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    path = _only(folder, config)
+    pq.write_table(change(pq.read_table(path)), path)
+
+
+def _report(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    path = folder / "build_report.json"
+    report = json.loads(path.read_text())
+    change(report)
+    path.write_text(json.dumps(report))
+
+
+@of_folder("a dropped type", "configs.complete")
+def _(folder: Path) -> str:
+    shutil.rmtree(folder / "CD_AB")
+    return "CD_AB"
+
+
+@of_folder("an extra column", "columns.are_the_contracts")
+def _(folder: Path) -> str:
+    _table(folder, "TD_AB", lambda t: t.append_column("note", pa.array(["x"] * t.num_rows)))
+    return "TD_AB/test-00000-of-00001.parquet.16"
+
+
+@of_folder("a column of another type", "columns.have_the_contracts_types")
+def _(folder: Path) -> str:
+    def wider(table: pa.Table) -> pa.Table:
+        at = table.column_names.index("gold_tool_index")
+        return table.set_column(at, "gold_tool_index", table.column(at).cast(pa.int64()))
+
+    _table(folder, "CD_NT", wider)
+    return "CD_NT/test-00000-of-00001.parquet.9"
+
+
+@of_folder("a folder that is no config", "configs.known")
+def _(folder: Path) -> str:
+    shutil.copytree(folder / "clean", folder / "CD_AB_draft")
+    return "CD_AB_draft"
+
+
+@of_folder("a second split", "configs.splits")
+def _(folder: Path) -> str:
+    shutil.copy(_only(folder, "same_name_A"), folder / "same_name_A" / "train-00000-of-00001.parquet")
+    return "same_name_A"
+
+
+@of_folder("a file cut short", "files.readable")
+def _(folder: Path) -> str:
+    path = _only(folder, "transient_timeout")
+    path.write_bytes(path.read_bytes()[:-200])
+    return "transient_timeout/test"
+
+
+@of_folder("a row less", "configs.rows_as_pinned")
+def _(folder: Path) -> str:
+    _table(folder, "TD_NT", lambda t: t.slice(1))
+    return "TD_NT"
+
+
+@of_folder("a count that the report has otherwise", "configs.rows_as_reported")
+def _(folder: Path) -> str:
+    _report(folder, lambda r: r["rows"]["TD"].update(bfcl_v3=1))
+    return "TD"
+
+
+@of_folder("a skip without a reason", "configs.accounted")
+def _(folder: Path) -> str:
+    def forget(report: dict[str, Any]) -> None:
+        next(s for s in report["skipped"] if s["type_code"] == "same_name_B")["reason"] = ""
+
+    _report(folder, forget)
+    return "same_name_B"
+
+
+@of_folder("a card without a licence", "provenance.licence")
+def _(folder: Path) -> str:
+    card = folder / "README.md"
+    card.write_text(card.read_text().replace("\nlicense:", "\nlicence_of_ours:"))
+    return "README.md"
+
+
+@of_folder("a type without evidence", "evidence.every_type")
+def _(folder: Path) -> str:
+    _table(
+        folder,
+        "evidence",
+        lambda t: t.filter(pa.array([c != "redundant" for c in t["type_code"].to_pylist()])),
+    )
+    return "redundant"
+
+
+@of_folder("a taxonomy of its own", "tables.taxonomy")
+def _(folder: Path) -> str:
+    _table(folder, "taxonomy", lambda t: t.slice(1))
+    return "taxonomy"
+
+
+@of_folder("a table without its reasons", "tables.columns")
+def _(folder: Path) -> str:
+    _table(folder, "known_issues", lambda t: t.drop_columns(["reason"]))
+    return "known_issues"

@@ -1,0 +1,104 @@
+"""`rbtc audit` from end to end: exit codes, files, one-line errors, no key anywhere."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from robustbench_tc.cli.audit import app
+from robustbench_tc.errors import UserError
+from tests.loopback import Fault, LoopbackServer, error_body
+
+from . import builds
+
+
+def rbtc_audit(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def no_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "nowhere"))
+
+
+def test_a_sound_build_exits_with_0_and_leaves_its_report(bundled: Path, tmp_path: Path) -> None:
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+    done = rbtc_audit(folder)
+    assert done.exit_code == 0, done.output
+    assert "may be released" in done.output and "hand-written" in done.output
+    report = json.loads((folder / "audit_report.json").read_bytes())
+    assert report["passed"] is True
+    assert (folder / "audit_report.html").read_text().startswith("<!doctype html>")
+    again = rbtc_audit(folder, "--json", "--out", tmp_path / "elsewhere")
+    assert json.loads(again.stdout)["build"] == report["build"], "the reports are no part of what is audited"
+
+
+def test_a_defect_exits_with_1_and_names_the_row(bundled: Path, tmp_path: Path) -> None:
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+
+    def lose_the_gold(rows: list[builds.Row]) -> str:
+        rows[0]["golden_answers"] = [[]]
+        return str(rows[0]["id"])
+
+    row = builds.edit(folder, "TD", lose_the_gold)
+    done = rbtc_audit(folder)
+    assert done.exit_code == 1
+    assert "failed: rows.gold_is_there" in done.output and row in done.output
+    assert "may NOT be released" in done.output
+
+
+def test_no_key_is_in_any_report_or_message(
+    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+    key, token = "sk-planted-0123456789abcdef", "hf_plantedPlanted0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("HF_TOKEN", token)
+    store = tmp_path / "judgments.jsonl"
+    with LoopbackServer(lambda body: Fault(403, error_body(f"key {key} may not"))) as server:
+        done = rbtc_audit(folder, "--judge", f"tiny@{server.url}", "--n", 2, "--store", store)
+    said = (
+        done.output
+        + repr(done.exception)
+        + "".join(path.read_text() for path in (*folder.glob("audit_report.*"), store) if path.exists())
+    )
+    assert done.exit_code == 1
+    assert key not in said and token not in said
+
+
+def test_a_release_is_not_written_to(bundled: Path, tmp_path: Path) -> None:
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+    (folder / "manifest.json").write_text("{}")
+    done = rbtc_audit(folder)
+    assert isinstance(done.exception, UserError) and "never written to" in str(done.exception)
+    assert not (folder / "audit_report.json").exists()
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    for arguments in ([tmp_path / "none"], ["predictions", "none", "--dataset", tmp_path]):
+        done = rbtc_audit(*arguments)
+        assert isinstance(done.exception, UserError) and "\n" not in str(done.exception)
+
+
+def test_the_evidence_is_listed() -> None:
+    done = rbtc_audit("evidence")
+    assert done.exit_code == 0
+    assert done.output.count("constructed") == 4, "three types and the title"
+    assert len(json.loads(rbtc_audit("evidence", "--json").stdout)) == 22
+
+
+def test_without_a_network_a_second_look_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(url: str) -> tuple[int, str]:
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr("robustbench_tc.cli.audit.fetch_page", unreachable)
+    done = rbtc_audit("evidence", "--refetch")
+    assert isinstance(done.exception, UserError) and "not looked at again" in str(done.exception)
+
+
+def test_an_allow_list_is_written_for_a_build(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "allowed.json"
+    done = rbtc_audit("allow-credentials", bundled, "--show", "--out", out)
+    assert done.exit_code == 0
+    assert json.loads(out.read_bytes()) == {"entries": []}, "the starter samples hold none"

@@ -1,0 +1,87 @@
+"""The mutation test of the gate: every planted defect is caught, by the check that should catch it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.audits import report
+from robustbench_tc.audits.expectations import gx
+from robustbench_tc.audits.judge import Judgment, Recorded
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.audits.scan import Pair
+
+from . import builds, defects
+from .defects import FOLDER, ROWS, Defect
+
+
+@pytest.fixture(scope="module")
+def of_rows(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], AuditReport]:
+    """A copy with every defect of rows, each in a row of its own: what was planted, and its audit."""
+    folder = builds.copy(bundled, tmp_path_factory.mktemp("rows") / "robustbench-tc")
+    planted = defects.plant_rows(folder)
+    with pytest.MonkeyPatch.context() as patch:  # so many at once: show them all
+        patch.setattr(report, "SHOWN", 1_000)
+        patch.setattr(gx, "SHOWN", 1_000)
+        return planted, builds.audit(folder)
+
+
+@pytest.fixture(scope="module")
+def of_folder(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], AuditReport]:
+    folder = builds.copy(bundled, tmp_path_factory.mktemp("folder") / "robustbench-tc")
+    planted = {defect.name: str(defect.plant(folder)) for defect in FOLDER}
+    return planted, builds.audit(folder)
+
+
+def caught(defect: Defect, planted: dict[str, str], audit: AuditReport) -> None:
+    found = builds.find(audit, defect.check)
+    assert found.status == "failed", f"{defect.name}: {defect.check} is {found.status}"
+    named = [failure.where for failure in found.failures]
+    assert any(planted[defect.name].startswith(name) for name in named), (
+        defect.name,
+        planted[defect.name],
+        named,
+    )
+
+
+@pytest.mark.parametrize("defect", ROWS, ids=lambda d: d.name)
+def test_a_defect_of_a_row_is_caught_and_the_row_is_named(
+    defect: Defect, of_rows: tuple[dict[str, str], AuditReport]
+) -> None:
+    caught(defect, *of_rows)
+
+
+@pytest.mark.parametrize("defect", FOLDER, ids=lambda d: d.name)
+def test_a_defect_of_the_folder_is_caught_and_named(
+    defect: Defect, of_folder: tuple[dict[str, str], AuditReport]
+) -> None:
+    caught(defect, *of_folder)
+
+
+def test_rows_without_a_defect_are_not_accused(of_rows: tuple[dict[str, str], AuditReport]) -> None:
+    """Beyond the planted rows, only rows whose clean row was damaged fail, and the twin of a duplicate."""
+    planted, audit = of_rows
+    damaged = {planted[d.name].rpartition("::")[0] for d in ROWS if d.place == "clean"}
+    touched = {name.partition(" /")[0] for name in planted.values()}
+    named = {f.where for check in audit.checks if check.id.startswith("rows.") for f in check.failures}
+    assert {where for where in named - touched if where.rpartition("::")[0] not in damaged} == set()
+
+
+def test_the_table_of_defects_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    table = [(d.name, d.check) for d in (*ROWS, *FOLDER)]
+    assert len(table) >= 25 and len(set(table)) == len(table)
+    width = max(len(name) for name, _ in table)
+    lines = [f"  {name:<{width}}  {check}" for name, check in table]
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", f"{len(table)} planted defects, each caught by:", *lines, ""]))
+
+
+def low(pair: Pair) -> Judgment:
+    return Judgment(2 if "tide" in pair.before.lower() else 5, "the port changed", "test")
+
+
+def test_a_pair_that_is_judged_2_is_caught(bundled: Path) -> None:
+    audit = builds.audit(bundled, judge=Recorded(low, "test"))
+    failing = [c for c in audit.blocking if c.id.startswith("paraphrase.")]
+    assert failing and not audit.passed
+    assert any("scored 2" in f.what for c in failing for f in c.failures)

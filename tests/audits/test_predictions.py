@@ -1,0 +1,122 @@
+"""The suite of predictions, on answers to a bundled build."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc import parquet, schema
+from robustbench_tc.audits import gate
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Prediction, Sample, content_hash, record
+
+from . import builds
+
+
+@pytest.fixture(scope="module")
+def answers(bundled: Path) -> list[Prediction]:
+    rows = [
+        record(raw, Sample)
+        for config in ("clean", "CD", "transient_timeout")
+        for raw in parquet.read_rows(parquet.shards(bundled / config))
+    ]
+    return [
+        Prediction(
+            id=row.id,
+            clean_id=row.clean_id,
+            type_code=row.type_code,
+            component=row.component,
+            source=row.source,
+            category=row.category,
+            model="tiny",
+            mode="prompt",
+            sample_hash=content_hash(row),
+            status="ok",
+            raw_output="[f()]",
+            injected=None if row.injected_error is None else True,
+            first_output=None if row.injected_error is None else "[f()]",
+        )
+        for row in rows
+    ]
+
+
+def audited(found: list[Any], bundled: Path, path: Path) -> AuditReport:
+    table = parquet.table(schema.columns(found, Prediction), schema.prediction_features())
+    pq.write_table(table, path)
+    return gate.audit_predictions(path, bundled)
+
+
+def test_sound_predictions_pass(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
+    report = audited(answers, bundled, tmp_path / "predictions.parquet")
+    # Nothing is scored yet, so that check does not apply.
+    assert [one.id for one in report.blocking] == []
+    assert report.kind == "predictions" and report.passed
+
+
+DEFECTS: dict[str, tuple[str, Callable[[Prediction], Prediction]]] = {
+    "an unknown row": ("rows.anchored", lambda p: _but(p, id="nobody::CD")),
+    "another wording": ("rows.asked_in_these_words", lambda p: _but(p, sample_hash="0" * 16)),
+    "another source": ("rows.origin_is_the_rows", lambda p: _but(p, source="tooleyes")),
+    "no reply": ("rows.an_answer_is_there", lambda p: _but(p, raw_output=None)),
+    "an error without a reason": ("rows.an_answer_is_there", lambda p: _but(p, status="request_error")),
+    "an injection into a static row": ("rows.injected_where_it_should", lambda p: _but(p, injected=True)),
+}
+
+
+def _but(prediction: Prediction, **changes: Any) -> Prediction:
+    return msgspec.structs.replace(prediction, **changes)
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_caught_by_its_check(
+    name: str, answers: list[Prediction], bundled: Path, tmp_path: Path
+) -> None:
+    check, change = DEFECTS[name]
+    report = audited([change(answers[0]), *answers[1:]], bundled, tmp_path / "predictions.parquet")
+    found = builds.find(report, check)
+    assert found.status == "failed" and found.failed == 1
+
+
+def test_an_answer_twice_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
+    report = audited([*answers, answers[0]], bundled, tmp_path / "predictions.parquet")
+    assert builds.find(report, "rows.one_answer_per_question").status == "failed"
+
+
+def test_a_column_too_many_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    audited(answers, bundled, path)
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("note", table.column("id")), path)
+    report = gate.audit_predictions(path, bundled)
+    assert builds.find(report, "columns.are_the_contracts").status == "failed"
+
+
+def test_scores_are_held_against_their_verdicts(
+    answers: list[Prediction], bundled: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "scores.parquet"
+    columns = schema.columns(answers, Prediction)
+    wrong = {
+        "calls": "[]",
+        "variant": None,
+        "score": 0.5,
+        "correct": True,
+        "reason": None,
+        "error_mode": None,
+    }
+    good = {**wrong, "score": 1.0}
+    for name in wrong:
+        columns[name] = [wrong[name], *[good[name]] * (len(answers) - 1)]
+    columns["flags"] = [[] for _ in answers]
+    pq.write_table(parquet.table(columns, schema.prediction_features(scored=True)), path)
+    check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
+    assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
+
+
+def test_a_missing_file_is_said_in_one_line(bundled: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no predictions at"):
+        gate.audit_predictions(tmp_path / "none.parquet", bundled)

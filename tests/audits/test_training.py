@@ -1,0 +1,132 @@
+"""The suite of training data, on a small hand-written build and on copies with planted defects."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Message
+from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
+
+from . import builds
+from .builds import Row
+
+BENCHMARK = [
+    ("b::clean", [Message("user", "Which ferry leaves Port Ellery for the outer islands tomorrow night?")])
+]
+
+
+def audit(folder: Path) -> AuditReport:
+    return builds.audit(folder, earns_maximum=earns_maximum, benchmark_queries=lambda: BENCHMARK)
+
+
+def test_sound_training_data_pass(training: Path) -> None:
+    report = audit(training)
+    assert [one.id for one in report.blocking] == []
+    assert report.kind == "training" and report.passed
+
+
+def info(row: Row, **changes: Any) -> None:
+    row["extra_info"] = json.dumps({**json.loads(row["extra_info"]), **changes})
+
+
+def gold(row: Row, text: str) -> None:
+    row["reward_model"]["ground_truth"] = text
+
+
+def leaked_key(row: Row) -> None:
+    found = json.loads(row["extra_info"])
+    change = {
+        "path": "/messages/1/content",
+        "before": "x",
+        "after": "mail mara.lind@harbour-mail.org",
+        "at": 0,
+    }
+    info(row, changes=json.dumps([change]))
+    assert found["changes"]
+
+
+DEFECTS: dict[str, tuple[str, str, Callable[[list[Row]], Any]]] = {
+    "a clean row in full": (
+        "full",
+        "rows.type_fits_the_config",
+        lambda r: info(r[0], type_code="clean", component=None, changes="[]"),
+    ),
+    "a transition type in full": (
+        "full",
+        "rows.type_fits_the_config",
+        lambda r: info(r[0], type_code="transient_timeout", component="transition"),
+    ),
+    "another channel": ("full", "rows.component_is_its_types", lambda r: info(r[0], component="reward")),
+    "a gold cut short": (
+        "mixed",
+        "rows.gold_decodes",
+        lambda r: gold(r[0], '<think>x</think>\n<tool_call>\n{"name": \n</tool_call>'),
+    ),
+    "a gold below the maximum": (
+        "mixed",
+        "rows.gold_earns_the_maximum",
+        lambda r: gold(r[1], "no thought at all"),
+    ),
+    "a perturbed row that changed nothing": (
+        "full",
+        "rows.says_what_changed",
+        lambda r: info(r[1], changes="[]"),
+    ),
+    "a row of nobody": ("mixed", "rows.anchored", lambda r: info(r[0], clean_id="")),
+    "an error of its own": (
+        "retry",
+        "rows.retry_error_is_the_protocols",
+        lambda r: info(r[0], retry={"type_code": "transient_timeout", "error": "Oops."}),
+    ),
+    "an address in a new text": ("full", "rows.no_new_credential", lambda r: leaked_key(r[1])),
+    "a version twice": ("full", "rows.no_version_stands_twice", lambda r: info(r[1], index=0)),
+    "a prompt without a question": ("mixed", "rows.asks_something", lambda r: r[0]["prompt"].pop()),
+    "a row that does not decode": ("mixed", "rows.decodes", lambda r: r[0].update(extra_info="{}")),
+    "a row less": ("full", "configs.rows_as_reported", lambda r: r.pop()),
+    "a clean row for a perturbed one": (
+        "mixed",
+        "configs.perturbed_as_reported",
+        lambda r: info(r[0], type_code="clean", component=None, changes="[]"),
+    ),
+    "a benchmark query": (
+        "full",
+        "contamination.training",
+        lambda r: r[0]["prompt"][-1].update(content=BENCHMARK[0][1][0].content),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_caught_by_its_check(name: str, training: Path, tmp_path: Path) -> None:
+    config, check, plant = DEFECTS[name]
+    folder = builds.copy(training, tmp_path / "toolrl-dr")
+    builds.edit_training(folder, config, plant)
+    report = audit(folder)
+    found = builds.find(report, check)
+    assert found.status == "failed" and not report.passed
+    assert any(failure.where.startswith(f"{config}/train") for failure in found.failures)
+
+
+def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    folder = builds.copy(training, tmp_path / "toolrl-dr")
+    (path,) = (folder / "paft").glob("train-*.parquet")
+    pq.write_table(pq.read_table(path).rename_columns(["messages", "info"]), path)
+    failing = {one.id for one in audit(folder).blocking}
+    assert {"columns.are_as_the_trainer_reads_them", "rows.decodes"} <= failing
+
+
+def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Path) -> None:
+    report = builds.audit(training, earns_maximum=earns_maximum)
+    assert [one.id for one in report.blocking] == ["contamination.training"]
+
+
+def test_a_training_build_needs_the_reward(training: Path) -> None:
+    with pytest.raises(UserError, match="needs the reward"):
+        builds.audit(training)

@@ -106,6 +106,8 @@ def test_rotbench_compares_a_call_without_parameters_and_frees_control_tools() -
     asked = (Call("ask_to_user", {"question": ["Which town?"]}),)
     assert scored("rotbench", [Call("ask_to_user", {"question": "What?"})], asked).correct
     assert not scored("rotbench", [Call("ask_to_user", {})], asked).correct
+    swapped = (Call("ask_to_user", {"town": ["Oslo"]}),)  # a noisy list gave another tool that name
+    assert not scored("rotbench", [Call("ask_to_user", {"town": "Rome"})], swapped).correct
 
 
 # --- ToolAlpaca -----------------------------------------------------------------------------------------

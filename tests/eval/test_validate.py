@@ -88,6 +88,7 @@ def changed(**golden: list[object]) -> Sample:
 
 def test_a_golden_answer_that_its_scorer_refuses_has_a_reason() -> None:
     assert self_check(changed(zz=["x"])) == "answer 0 as text: scores 0 (unexpected_parameter)"
+    assert self_check(changed(zz=[])) == "answer 0 as text: scores 0 (missing_parameter)"
     row = msgspec.structs.replace(small.clean_rows()[0], golden_answers=())
     assert self_check(row) == "no golden answer"
     call = small.clean_rows()[0].golden_answers[0][0]

@@ -58,7 +58,7 @@ class ConfigWriter:
             rng = seeding.rng(self._seed, "mixture", config)
             times, self.left_out[config] = mixture(made, self._shares[config], rng)
             return times
-        times = bytearray(self._versions.count)
+        times = bytearray(self._versions.total)
         for start, perturbed in zip(starts, made, strict=True):
             if config == "retry":
                 times[start] = 1

@@ -56,7 +56,7 @@ class Versions(NamedTuple):
     validation: list[TrainingRow]
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """Versions in the scratch file."""
         return len(self.starts) + sum(self.made)
 

@@ -160,3 +160,42 @@ def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
         return len(ids)
 
     return count
+
+
+def check(
+    model: Annotated[Path, typer.Option(help="The model's folder: config and tokenizer are read.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Hydra overrides, as train.sh would be given them.")
+    ] = None,
+    dataset: Annotated[
+        str, typer.Option(help="The training data: a folder, or ORG/NAME@REVISION on the Hub.")
+    ] = "toolrl-dr",
+    recipe: Annotated[str, typer.Option(help="toolrl_dr, retry or paft.")] = "toolrl_dr",
+    config: Annotated[str | None, typer.Option(help="Config of the data; default: the recipe's own.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Try everything that can go wrong before a GPU is rented: config, data, lengths, tokenizer, reward.
+
+    Needs the training environment (`make env-train`), no GPU. Exit code 1 if a check fails.
+
+    Example: rbtc train check --dataset toolrl-dr --model ./Qwen2.5-3B-Instruct trainer.n_gpus_per_node=4
+    """
+    import msgspec
+    from rich.table import Table
+
+    from ..train_recipes.check import readiness
+
+    with _console.status("checking"):
+        findings = readiness(recipe, dataset, model, config, overrides or ())
+    failed = [finding for finding in findings if finding.verdict == "failed"]
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(findings), indent=1).decode())
+    else:
+        table = Table(title=f"{recipe}: {'not ready' if failed else 'ready'}", title_justify="left")
+        for column in ("check", "verdict", "finding"):
+            table.add_column(column, overflow="fold")
+        for finding in findings:
+            table.add_row(finding.what, finding.verdict, finding.detail)
+        _console.out.print(table, markup=False)
+    if failed:
+        raise typer.Exit(1)

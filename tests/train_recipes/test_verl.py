@@ -1,0 +1,166 @@
+"""What verl itself makes of the training data and the reward, on a CPU."""
+
+# ruff: noqa: I001 - needs_verl has to come first
+from tests.train_recipes import needs_verl  # noqa: F401
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc.train_recipes.check import compose, reward_batch, score_golds
+from robustbench_tc.train_recipes.dataset import locate
+from robustbench_tc.train_recipes.toolrl_dr import reward
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def config(training_data: Path, tiny: Path) -> Any:
+    return compose("toolrl_dr", locate(str(training_data), "full"), tiny)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny: Path) -> Any:
+    from verl.utils import hf_tokenizer
+
+    return hf_tokenizer(str(tiny))
+
+
+def test_every_row_reaches_the_rollout_with_its_extra_info(
+    config: Any, tokenizer: Any, training_data: Path
+) -> None:
+    from verl.trainer.ppo.utils import create_rl_dataset
+
+    files = [str(path) for path in locate(str(training_data), "full").train]
+    dataset = create_rl_dataset(files, config.data, tokenizer, None)
+    assert len(dataset) == 68
+    item = dataset[3]
+    assert [turn["role"] for turn in item["raw_prompt"]] == ["system", "user"]
+    assert item["index"] == item["extra_info"]["index"]
+    assert item["extra_info"]["type_code"] != "clean"
+    assert json.loads(item["extra_info"]["changes"])
+
+
+async def score_all(
+    config: Any, tokenizer: Any, paths: list[Path], variant: str
+) -> list[tuple[float, float]]:
+    config = config.copy()
+    config.reward.custom_reward_function.path = f"pkg://robustbench_tc.train_recipes.{variant}"
+    return await score_golds(config, tokenizer, paths, 68)
+
+
+@pytest.mark.parametrize("variant", ["toolrl_dr.reward", "toolrl_dr.shaping", "retry.reward"])
+def test_golds_earn_the_maximum_through_the_async_manager(
+    config: Any, tokenizer: Any, training_data: Path, variant: str
+) -> None:
+    paths = locate(str(training_data), "full").train
+    scores = asyncio.run(score_all(config, tokenizer, paths, variant))
+    assert len(scores) == 68
+    for score, best in scores:
+        assert score in ((best, best + 0.25) if variant == "toolrl_dr.shaping" else (best,))
+
+
+def test_the_legacy_manager_gives_the_same_scores_and_parts(
+    tokenizer: Any, training_data: Path, config: Any
+) -> None:
+    import datasets
+    from verl.trainer.ppo.reward import get_custom_reward_fn
+    from verl.workers.reward_manager import get_reward_manager_cls
+
+    files = [str(path) for path in locate(str(training_data), "full").train]
+    row = datasets.load_dataset("parquet", data_files=files, split="train")[0]
+    manager = get_reward_manager_cls("naive")(tokenizer, 0, compute_score=get_custom_reward_fn(config))
+    gold = row["reward_model"]["ground_truth"]
+    half = gold.replace("</tool_call>", "")
+    for answer in (gold, half):
+        out = manager(reward_batch(tokenizer, row, answer), return_dict=True)
+        parts = reward.compute_score("rlla", answer, gold)
+        assert out["reward_tensor"].sum().item() == pytest.approx(parts["score"])
+        assert {name: values[0] for name, values in out["reward_extra_info"].items()} == parts
+
+
+def test_grpo_advantages_rank_answers_within_their_group() -> None:
+    from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
+
+    gold = '<think> a </think>\n<tool_call>\n{"name": "f", "parameters": {"x": 1}}\n</tool_call>'
+    wrong = gold.replace('"x": 1', '"x": 2')
+    scores = [reward.compute_score("rlla", text, gold)["score"] for text in (gold, wrong, gold, gold)]
+    rewards = torch.tensor([[0.0, score] for score in scores])
+    groups = np.array(["a", "a", "b", "b"], dtype=object)
+    advantages, _ = compute_grpo_outcome_advantage(rewards, torch.ones(4, 2), groups)
+    assert advantages[:, 0].tolist() == pytest.approx([0.7071, -0.7071, 0.0, 0.0], abs=1e-3)
+
+
+TAGS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<response>", "</response>", "\n", "x"]
+LINES = [
+    '{"name": "f", "parameters": {"x": 1, "y": [2]}}',
+    '{"name": "g", "parameters": {}}',
+    '{"name": "f"}',
+]
+TEXT = st.lists(st.sampled_from(TAGS + LINES), max_size=12).map("".join)
+CALLS = st.lists(st.sampled_from(LINES), min_size=1, max_size=3).map(
+    lambda lines: "<think> t </think>\n<tool_call>\n" + "\n".join(lines) + "\n</tool_call>"
+)
+
+
+@settings(max_examples=300)
+@given(TEXT | CALLS, CALLS | st.just("<think> t </think>\n<response> r </response>"))
+def test_verls_own_copy_of_the_reward_agrees(answer: str, gold: str) -> None:
+    from verl.utils.reward_score import rlla
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        theirs = rlla.compute_score("rlla", answer, gold, {"experiment_name": "qwen"})
+    ours = reward.compute_score("rlla", answer, gold)
+    assert ours["score"] == pytest.approx(theirs["score"], abs=1e-9)
+    assert ours["format_score"] == theirs["format_reward"]
+
+
+def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, tmp_path: Path) -> None:
+    shards = locate(str(training_data), "paft")
+    overrides = {
+        "data.train_files": f"[{shards.train[0]}]",
+        "data.val_files": "null",
+        "data.train_batch_size": 2,
+        "data.max_length": 2048,
+        "data.num_workers": 0,
+        "data.train_max_samples": 4,
+        "data.use_dynamic_bsz": "false",
+        "data.micro_batch_size_per_gpu": 2,
+        "model.path": tiny,
+        "model.use_remove_padding": "false",
+        "+model.override_config.attn_implementation": "eager",
+        "engine.strategy": "fsdp2",
+        "engine.use_torch_compile": "false",
+        "optim.lr": 0.01,
+        "optim.lr_scheduler_type": "constant",
+        "optim.lr_warmup_steps_ratio": 0.0,
+        "trainer.device": "cpu",
+        "trainer.total_epochs": 1,
+        "trainer.total_training_steps": 2,
+        "trainer.resume_mode": "disable",
+        "trainer.test_freq": -1,
+        "trainer.default_local_dir": tmp_path / "checkpoints",
+        "hydra.run.dir": tmp_path / "hydra",
+    }
+    command = [sys.executable, "-m", "tests.train_recipes.cpu_platform"]
+    command += ["--config-path", str(ROOT / "train_recipes/paft"), "--config-name", "sft"]
+    command += [f"{key}={value}" for key, value in overrides.items()]
+    env = os.environ | {"VERL_PLATFORM": "cpu", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    losses = [float(loss) for loss in re.findall(r"train/loss:([\d.]+)", done.stdout + done.stderr)]
+    assert len(losses) == 2 and losses[1] < losses[0]
+    assert (tmp_path / "checkpoints/global_step_2/huggingface/config.json").is_file()

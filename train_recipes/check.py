@@ -1,0 +1,429 @@
+"""`rbtc train check`: everything that can go wrong before a GPU is rented, tried on a CPU.
+
+verl is forgiving in the wrong places: a key that moved is taken and ignored, a row that fails to tokenise is
+dropped, a prompt that is too long is cut from the left, a tag that the tokenizer holds for special vanishes
+from the text that the reward sees. Each of these is a finding here, in one line.
+"""
+
+import asyncio
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import pyarrow.parquet as pq
+
+from robustbench_tc.errors import UserError, need_extra, unknown
+
+from .dataset import Shards, hydra_list, locate
+
+TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<response>", "</response>")
+
+GOLDS = 100
+"""Golds that are scored through verl's own reward manager."""
+
+MOVED = {
+    "custom_reward_function": "reward.custom_reward_function",
+    "reward_model": "reward.reward_model, reward.reward_manager or reward.num_workers",
+    "sandbox_fusion": "reward.sandbox_fusion",
+}
+"""Groups that verl 0.9.1 still takes on the command line and reads nowhere, and where their keys are now."""
+
+_FREE = (
+    "reward.custom_reward_function.reward_kwargs",
+    "actor_rollout_ref.rollout.engine_kwargs",
+    "actor_rollout_ref.model.override_config",
+    "model.override_config",
+    "data.apply_chat_template_kwargs",
+)
+"""Groups whose keys are the user's own."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of the readiness table."""
+
+    what: str
+    verdict: Literal["ok", "failed", "note"]
+    detail: str
+
+
+class Recipe(NamedTuple):
+    """A recipe folder beside this file."""
+
+    config_name: str
+    base: str
+    """verl's config that it builds on."""
+    dataset_config: str
+    columns: tuple[str, ...]
+
+
+RECIPES = {
+    "toolrl_dr": Recipe(
+        "grpo", "ppo_trainer", "full", ("data_source", "prompt", "reward_model", "extra_info")
+    ),
+    "retry": Recipe(
+        "grpo_retry", "ppo_trainer", "retry", ("data_source", "prompt", "reward_model", "extra_info")
+    ),
+    "paft": Recipe("sft", "sft_trainer_engine", "paft", ("messages",)),
+}
+
+
+class _Failed(Exception):
+    """A check that failed in a way that leaves nothing for the checks that build on it."""
+
+
+def readiness(
+    recipe: str, dataset: str, model: Path, config: str | None = None, overrides: Sequence[str] = ()
+) -> list[Finding]:
+    """The findings of every check, in order. Raises UserError for a wrong name and where verl is missing."""
+    if recipe not in RECIPES:
+        raise unknown("recipe", recipe, RECIPES)
+    try:
+        import verl  # noqa: F401
+    except ImportError:
+        raise need_extra("verl", "train") from None
+    if not model.is_dir():
+        raise UserError(f"no model folder {model}: --model takes a folder with config and tokenizer")
+    known = RECIPES[recipe]
+    shards = locate(dataset, config or known.dataset_config)
+    findings: list[Finding] = []
+    checks = _sft_checks if recipe == "paft" else _grpo_checks
+    with _quiet():
+        try:
+            findings.append(_columns(shards, known.columns))
+            composed = compose(recipe, shards, model, overrides)
+            findings.append(Finding("config", "ok", f"{known.config_name} composes on verl's {known.base}"))
+            findings += checks(composed, shards, model)
+        except _Failed as failure:
+            what, detail = failure.args
+            findings.append(Finding(what, "failed", detail))
+    return findings
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """verl prints; a table should stand alone. Progress bars are switched off for the same reason."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _tell(error: BaseException) -> str:
+    """The first line of an error that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:200]
+
+
+# --- data ---------------------------------------------------------------------------------------------
+
+
+def _columns(shards: Shards, wanted: Sequence[str]) -> Finding:
+    for path in (*shards.train, *shards.validation):
+        names = pq.read_schema(path).names
+        for column in wanted:
+            if column not in names:
+                raise _Failed(
+                    "columns",
+                    f"{path.name} has no column {column!r} (it has {', '.join(names)}): "
+                    "rebuild it with `rbtc build toolrl-dr`",
+                )
+    return Finding("columns", "ok", ", ".join(wanted))
+
+
+def _rows(paths: Sequence[Path]) -> int:
+    return sum(pq.read_metadata(path).num_rows for path in paths)
+
+
+# --- config -------------------------------------------------------------------------------------------
+
+
+def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] = ()) -> Any:
+    """The recipe's whole config, as verl's entry point would compose it. Raises _Failed."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    folder = Path(__file__).resolve().parent / recipe
+    known = RECIPES[recipe]
+    values = [
+        f"data.train_files={hydra_list(shards.train)}",
+        f"data.val_files={hydra_list(shards.validation)}",
+    ]
+    values += [f"{'model' if recipe == 'paft' else 'actor_rollout_ref.model'}.path={model}"]
+    if recipe == "retry":
+        loop = folder / "agent_loop.yaml"
+        values += [f"actor_rollout_ref.rollout.agent.agent_loop_config_path={loop}"]
+    try:
+        with initialize_config_dir(str(folder), version_base=None):
+            composed = hydra_compose(known.config_name, overrides=[*values, *overrides])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise _Failed("config", _tell(error)) from None
+    _check_keys(composed, known.base)
+    return composed
+
+
+@cache
+def _verls_keys(base: str) -> frozenset[str]:
+    """Every key of one of verl's own configs."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        return frozenset(_leaves(hydra_compose(base)))
+
+
+def _check_keys(composed: Any, base: str) -> None:
+    """Raises _Failed for a key that verl would take and never read."""
+    ours, verls = _leaves(composed), _verls_keys(base)
+    for key, value in ours.items():
+        group = key.partition(".")[0]
+        if group in MOVED and value is not None:
+            raise _Failed("config", f"{key} has moved and is ignored by verl 0.9.1: set {MOVED[group]}")
+        free = key in _FREE or any(key.startswith(f"{parent}.") for parent in _FREE)
+        if key not in verls and not free:
+            raise _Failed("config", f"{key} is no key of verl 0.9.1: it would be ignored")
+
+
+def _leaves(config: Any) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    found: dict[str, Any] = {}
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict) and value:
+            for key, inner in value.items():
+                walk(inner, f"{path}.{key}" if path else str(key))
+        else:
+            found[path] = value
+
+    walk(OmegaConf.to_container(config, resolve=False), "")
+    return found
+
+
+# --- tokenizer ----------------------------------------------------------------------------------------
+
+
+def _tokenizer(model: Path) -> tuple[Any, Finding]:
+    """verl's tokenizer of the model, and whether the answer's tags survive decoding."""
+    from verl.utils import hf_tokenizer
+
+    try:
+        tokenizer = hf_tokenizer(str(model))
+    except (OSError, ValueError) as error:
+        raise _Failed("tokenizer", _tell(error)) from None
+    for tag in TAGS:
+        ids = tokenizer.encode(f"a {tag} b", add_special_tokens=False)
+        if tag not in tokenizer.decode(ids, skip_special_tokens=True):
+            raise _Failed(
+                "tokenizer",
+                f"{tag} is a special token of this tokenizer: verl decodes without special tokens, so no "
+                "answer could earn its format; make it an ordinary added token",
+            )
+    return tokenizer, Finding("tokenizer", "ok", f"{len(tokenizer)} tokens; the six tags survive decoding")
+
+
+def _within(what: str, lengths: Sequence[int], limit: int, mend: str) -> Finding:
+    """Whether all lengths are within the limit."""
+    over = [(length, row) for row, length in enumerate(lengths) if length > limit]
+    if over:
+        longest, row = max(over)
+        return Finding(
+            what,
+            "failed",
+            f"{len(over)} of {len(lengths)} exceed {limit} tokens (row {row}: {longest}): {mend}",
+        )
+    ordered = sorted(lengths)
+    return Finding(
+        what, "ok", f"median {ordered[len(ordered) // 2]}, longest {ordered[-1]} of {limit} tokens"
+    )
+
+
+# --- GRPO ---------------------------------------------------------------------------------------------
+
+
+def _grpo_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+
+    findings = []
+    try:
+        validate_config(config, need_reference_policy(config), need_critic(config))
+        findings.append(Finding("verl's own validation", "ok", "passed"))
+    except (AssertionError, ValueError, TypeError) as error:
+        findings.append(Finding("verl's own validation", "failed", _tell(error)))
+    tokenizer, finding = _tokenizer(model)
+    findings.append(finding)
+    for split, paths in (("train", shards.train), ("validation", shards.validation)):
+        findings += _grpo_split(config, split, paths, tokenizer)
+    findings.append(_golds(config, tokenizer, shards.train))
+    findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
+    findings += _agent_loop(config)
+    findings.append(_engine(config.actor_rollout_ref.rollout.name))
+    return findings
+
+
+def _grpo_split(config: Any, split: str, paths: Sequence[Path], tokenizer: Any) -> list[Finding]:
+    """Loads a split as verl does: no row may vanish, no prompt or gold may be too long."""
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils.tokenizer import normalize_token_ids
+
+    try:
+        dataset = create_rl_dataset([str(path) for path in paths], config.data, tokenizer, None)
+    except Exception as error:  # whatever it is, verl would end on it
+        return [Finding(f"{split} rows", "failed", f"RLHFDataset cannot read them: {_tell(error)}")]
+    there = _rows(paths)
+    if len(dataset) != there:
+        return [
+            Finding(
+                f"{split} rows", "failed", f"{there - len(dataset)} of {there} rows vanish in RLHFDataset"
+            )
+        ]
+    items = [dataset[index] for index in range(len(dataset))]
+    prompts = [
+        len(
+            normalize_token_ids(tokenizer.apply_chat_template(item["raw_prompt"], add_generation_prompt=True))
+        )
+        for item in items
+    ]
+    texts = [item["reward_model"]["ground_truth"] for item in items]
+    # Of a response only the form is scored; a call has to be written out to the end.
+    golds = [len(tokenizer.encode(text)) if "<tool_call>" in text else 0 for text in texts]
+    rebuild = "rebuild with `rbtc build toolrl-dr --tokenizer`, or raise"
+    return [
+        Finding(f"{split} rows", "ok", f"{there} rows, all of them in RLHFDataset"),
+        _within(
+            f"{split} prompts", prompts, config.data.max_prompt_length, f"{rebuild} data.max_prompt_length"
+        ),
+        _within(f"{split} golds", golds, config.data.max_response_length, "raise data.max_response_length"),
+    ]
+
+
+def _golds(config: Any, tokenizer: Any, paths: Sequence[Path]) -> Finding:
+    """Scores golds through the reward manager that the config names."""
+    try:
+        scores = asyncio.run(score_golds(config, tokenizer, paths, GOLDS))
+    except Exception as error:  # a reward that raises ends the training
+        return Finding("reward", "failed", f"the reward manager raises: {_tell(error)}")
+    below = [(row, score, best) for row, (score, best) in enumerate(scores) if abs(score - best) > 1e-9]
+    if below:
+        row, score, best = below[0]
+        detail = (
+            f"{len(below)} of {len(scores)} golds earn less than they should (row {row}: {score} of {best})"
+        )
+        return Finding("reward", "failed", detail)
+    return Finding("reward", "ok", f"{len(scores)} golds earn the maximum through verl's reward manager")
+
+
+async def score_golds(
+    config: Any, tokenizer: Any, paths: Sequence[Path], count: int
+) -> list[tuple[float, float]]:
+    """(score, what it should be) of the first `count` golds as answers, through verl's reward manager."""
+    import datasets
+    from verl.trainer.ppo.reward import load_reward_manager
+
+    manager = load_reward_manager(config, tokenizer)
+    files = [str(path) for path in paths]
+    rows = datasets.load_dataset("parquet", data_files=files, split=f"train[:{count}]")
+    scores = []
+    for row in rows:
+        gold = row["reward_model"]["ground_truth"]
+        result = await manager.run_single(reward_batch(tokenizer, row, gold))
+        scores.append((float(result["reward_score"]), 4.0 if "<tool_call>" in gold else 1.0))
+    return scores
+
+
+def reward_batch(tokenizer: Any, row: Mapping[str, Any], answer: str) -> Any:
+    """One answer to one row in the form that verl's reward managers read."""
+    import numpy as np
+    import torch
+    from tensordict import TensorDict
+    from verl import DataProto
+
+    ids = torch.tensor([tokenizer.encode(answer, add_special_tokens=False)])
+    prompts = torch.zeros((1, 1), dtype=torch.long)
+    mask = torch.ones((1, 1 + ids.shape[1]), dtype=torch.long)
+    values = {
+        name: np.array([row[name]], dtype=object) for name in ("data_source", "reward_model", "extra_info")
+    }
+    batch = TensorDict({"prompts": prompts, "responses": ids, "attention_mask": mask}, batch_size=1)
+    return DataProto(batch=batch, non_tensor_batch=values)
+
+
+def _agent_loop(config: Any) -> list[Finding]:
+    """Whether the classes of an agent-loop file can be imported."""
+    from omegaconf import OmegaConf
+    from verl.utils.import_utils import load_class_from_fqn
+
+    agent = config.actor_rollout_ref.rollout.agent
+    if not agent.agent_loop_config_path:
+        return []
+    try:
+        for loop in OmegaConf.load(agent.agent_loop_config_path):
+            load_class_from_fqn(loop["_target_"])
+    except (OSError, ImportError, AttributeError, ValueError) as error:
+        return [Finding("agent loop", "failed", _tell(error))]
+    return [Finding("agent loop", "ok", agent.default_agent_loop)]
+
+
+def _steps(rows: int, batch: int, epochs: int) -> Finding:
+    if rows < batch:
+        return Finding(
+            "steps", "failed", f"{rows} rows make no batch of {batch}: lower data.train_batch_size"
+        )
+    left = rows % batch
+    note = f", {left} rows of each epoch left over" if left else ""
+    return Finding("steps", "ok", f"{rows // batch * epochs} ({rows // batch} per epoch × {epochs}{note})")
+
+
+def _engine(name: str) -> Finding:
+    from importlib.util import find_spec
+
+    if find_spec(name) is None:
+        return Finding("rollout engine", "note", f"{name} is not installed here; the GPU machine needs it")
+    return Finding("rollout engine", "ok", f"{name} is installed")
+
+
+# --- fine-tuning --------------------------------------------------------------------------------------
+
+
+def _sft_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
+    from verl.trainer.sft_trainer import create_sft_dataset
+
+    tokenizer, finding = _tokenizer(model)
+    findings = [finding]
+    for split, paths in (("train", shards.train), ("validation", shards.validation)):
+        try:
+            dataset = create_sft_dataset([str(path) for path in paths], config.data, tokenizer, None)
+            lengths = [len(_untruncated(dataset, index)) for index in range(len(dataset))]
+        except Exception as error:  # whatever it is, verl would end on it
+            findings.append(
+                Finding(f"{split} rows", "failed", f"the SFT dataset cannot read them: {_tell(error)}")
+            )
+            continue
+        findings.append(Finding(f"{split} rows", "ok", f"{len(lengths)} conversations"))
+        findings.append(
+            _within(f"{split} conversations", lengths, config.data.max_length, "raise data.max_length")
+        )
+        if split == "validation" and len(lengths) < config.data.train_batch_size:
+            findings.append(
+                Finding(
+                    "validation batch", "failed", f"{len(lengths)} rows make no batch: verl's loss is nan"
+                )
+            )
+    findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
+    return findings
+
+
+def _untruncated(dataset: Any, index: int) -> Any:
+    """Token ids of one conversation, however long."""
+    messages: Sequence[Any] = dataset.messages[index]
+    encode: Callable[..., Any] = dataset.tokenizer.apply_chat_template
+    return encode(messages, return_dict=False)

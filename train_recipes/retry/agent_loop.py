@@ -1,0 +1,128 @@
+"""A rollout in which a tool call meets a transition error and the model may try again.
+
+    model: <think> … </think> <tool_call> … </tool_call>      attempt 1
+    tool:  <obs> HTTP 429 Too Many Requests. … </obs>          the row's error, at its turn
+    model: <tool_call> … </tool_call>                          attempt 2: the reward looks at this one
+    tool:  <obs> [{"name": …, "results": …}] </obs>            later calls succeed
+    model: <response> … </response>                            no call: the rollout ends
+
+The tools' answers are user turns in the form that rlla's own transcripts and system text give them; they
+are masked out of the loss. The attempts reach the reward through `extra_fields`.
+"""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
+from verl.utils.profiler import simple_timer
+
+from robustbench_tc import seeding
+from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
+
+
+@register("retry_agent")
+class RetryAgentLoop(AgentLoopBase):
+    """One trajectory. Arguments beyond verl's own come from agent_loop.yaml."""
+
+    def __init__(
+        self,
+        *args: Any,
+        max_attempts: int = 4,
+        position: int | None = None,
+        probability: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """`position` and `probability` override what the rows say; see agent_loop.yaml."""
+        super().__init__(*args, **kwargs)
+        self._max_attempts, self._position, self._probability = max_attempts, position, probability
+        self._response_length = self.rollout_config.response_length
+        self._parser = RllaToolParser(self.tokenizer)
+        self._tool = ReplayTool()
+
+    async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
+        """Generates, answers, generates again, until the model makes no call or its room is used up."""
+        messages = [dict(message) for message in kwargs["raw_prompt"]]
+        fault = self._fault(kwargs.get("extra_info") or {})
+        deterministic = getattr(self.rollout_config, "full_determinism", False)
+        request_id = f"det-{int(priority)}" if deterministic else uuid4().hex
+        ids: list[int] = await self.ct_build_initial_tokens(messages)
+        mask: list[int] = []
+        logprobs: list[float] | None = None
+        fields: dict[str, Any] = {}
+        metrics: dict[str, Any] = {}
+        attempts: list[str] = []
+        error_attempt = -1
+        while True:
+            with simple_timer("generate_sequences", metrics):
+                output = await self.server_manager.generate(
+                    request_id=request_id, prompt_ids=ids, sampling_params=sampling_params
+                )
+            metrics["num_preempted"] = metrics.get("num_preempted", 0) + (output.num_preempted or 0)
+            # The first generation's fields stand, but the newest weights that took part are named.
+            newest = output.extra_fields.get("max_global_steps")
+            fields = fields or dict(output.extra_fields)
+            fields |= {} if newest is None else {"max_global_steps": newest}
+            merged, mask, logprobs = await self.ct_merge_assistant_token(
+                ids,
+                output.token_ids,
+                mask,
+                (logprobs or []) if output.log_probs else None,
+                assistant_logprobs=output.log_probs or None,
+            )
+            ids = merged.token_ids
+            text, calls = await self._parser.extract_tool_calls(output.token_ids)
+            attempts.append(text)
+            messages.append({"role": "assistant", "content": text})
+            if not calls or len(attempts) >= self._max_attempts or len(mask) >= self._response_length:
+                break
+            failing = fault is not None and len(attempts) == fault["position"]
+            answer = await self._answer(calls, fault["error"] if fault and failing else None)
+            longer = [*messages, {"role": "user", "content": answer}]
+            merged, grown, grown_logprobs = await self.ct_merge_context_msg(
+                messages, longer, ids, mask, logprobs
+            )
+            if len(grown) >= self._response_length:
+                break  # no room for another attempt
+            error_attempt = len(attempts) - 1 if failing else error_attempt
+            messages, ids, mask, logprobs = longer, merged.token_ids, grown, grown_logprobs
+        prompt = len(ids) - len(mask)
+        return AgentLoopOutput(
+            prompt_ids=ids[:prompt],
+            response_ids=ids[prompt:][: self._response_length],
+            response_mask=mask[: self._response_length],
+            response_logprobs=logprobs[: self._response_length] if logprobs else None,
+            num_turns=len(messages),
+            metrics=metrics,
+            extra_fields=fields
+            | {
+                "attempts": attempts,
+                "error_attempt": error_attempt,
+                "turn_scores": [],
+                "tool_rewards": [],
+            },
+        )
+
+    def _fault(self, info: dict[str, Any]) -> dict[str, Any] | None:
+        """The error of the row and the turn that meets it; None where the row has none, or is spared."""
+        fault = info.get("retry")
+        if not fault:
+            return None
+        if self._probability is not None:
+            # By row, so that all rollouts of a group meet the same world.
+            draw = seeding.rng(0, "meets", str(info.get("clean_id")), str(info.get("split")))
+            if draw.random() >= self._probability:
+                return None
+        return dict(fault) | {"position": self._position or fault["position"]}
+
+    async def _answer(self, calls: list[Any], error: str | None) -> str:
+        """The tool's turn: the error once, or the result of every call."""
+        results = []
+        for call in calls:
+            instance, _ = await self._tool.create()
+            response, _, _ = await self._tool.execute(
+                instance, json.loads(call.arguments) or {}, name=call.name, error=error
+            )
+            await self._tool.release(instance)
+            results.append(response.text)
+        return f"<obs> {error} </obs>" if error else f"<obs> [{', '.join(results)}] </obs>"

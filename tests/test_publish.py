@@ -202,6 +202,14 @@ def test_a_folder_that_is_no_gated_release_is_refused(
     assert hub.log() == []
 
 
+def test_an_offline_machine_is_told_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from robustbench_tc.errors import UserError
+    from robustbench_tc.publish import publish
+
+    with pytest.raises(UserError, match=r"who the token belongs to: HF_HUB_OFFLINE is set"):
+        publish(v1, "acme/offline", token=WRITER)
+
+
 @pytest.mark.parametrize("repo", ["robustbench-tc", "a/b/c", "acme/", "acme/a b", "https://x/y"])
 def test_a_name_that_is_no_repository_is_refused(repo: str, client: Client, v1: Path) -> None:
     assert "is no name on the Hub" in client.publish(v1, repo, WRITER)["error"]

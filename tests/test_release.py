@@ -102,6 +102,11 @@ def test_an_existing_folder_is_never_overwritten(build: Path, release: Path) -> 
     assert manifest.read(release) == before and manifest.problems(release) == []
 
 
+def test_a_release_is_not_released_again(release: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is a release already"):
+        released(release, tmp_path / "out", "1.0.1")
+
+
 def test_a_failed_release_leaves_nothing_behind(copy: Path, tmp_path: Path) -> None:
     (copy / "build_report.json").write_text('{"rows": {}}')
     with pytest.raises(UserError, match=r"build_report\.json"):
@@ -275,7 +280,7 @@ def test_no_produced_file_or_line_holds_the_token(
     build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
 ) -> None:
     secret = "planted-token-0123456789"
-    for variable in freeze.SECRETS:
+    for variable in ("HF_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "SOME_PASSWORD"):
         monkeypatch.setenv(variable, secret)
     out = tmp_path / "out"
     assert rbtc("release", build, "--version", "1.0.0", "--out", out)[0] == 0

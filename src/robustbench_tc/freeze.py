@@ -1,6 +1,7 @@
 """`rbtc release`: a build with a green audit becomes a release folder that nothing changes any more."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,8 +23,11 @@ CHECKPOINT = "checkpoint.json"
 RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
 """Files that a release gets anew, whatever the build had."""
 
-SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY")
+SECRET_NAMES = re.compile(r"(?:^|_)(?:TOKEN|KEY|SECRET|PASSWORD)$")
 """Environment variables whose value must be in no file of a release."""
+
+SECRET_LENGTH = 12
+"""Shorter values could stand anywhere."""
 
 
 class AuditReport(msgspec.Struct, frozen=True):
@@ -75,6 +79,8 @@ def release(
     secret of the environment.
     """
     version = manifest.check_version(version)
+    if (build / manifest.NAME).is_file():
+        raise UserError(f"{build} is a release already: name the build that it was made from")
     kind = kind or kind_of(build)
     if out.exists():
         raise UserError(f"{out} exists: a release is never overwritten, choose another --out")
@@ -149,8 +155,9 @@ def check_secrets(folder: Path) -> None:
     """UserError if a file holds the value of a secret environment variable, or the Hub's stored token."""
     from huggingface_hub import get_token
 
-    known = {name: os.environ.get(name) for name in SECRETS} | {"the Hub's token": get_token()}
-    secrets = {name: value.strip() for name, value in known.items() if value and len(value.strip()) >= 8}
+    known = {name: value for name, value in os.environ.items() if SECRET_NAMES.search(name)}
+    known |= {"the Hub's token": get_token() or ""}
+    secrets = {name: value.strip() for name, value in known.items() if len(value.strip()) >= SECRET_LENGTH}
     if not secrets:
         return
     for name in manifest.files_of(folder):

@@ -188,6 +188,8 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
         found = snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=wanted)
     except errors.RevisionNotFoundError:
         raise UserError(f"{name} on the Hub has no revision {revision!r}") from None
+    except errors.GatedRepoError:
+        raise UserError(f"{name} on the Hub is gated: ask for access there, then `hf auth login`") from None
     except errors.RepositoryNotFoundError:
         raise UserError(
             f"no dataset {name}: no such folder here, and none on the Hub that this machine may read"

@@ -250,9 +250,15 @@ class _Hub:
         if set(found) != set(splits):
             return False
         for split, parts in splits.items():
-            ours = pa.concat_tables([pq.read_table(part) for part in parts])
-            theirs = found[split].data.table
-            if ours.num_rows != theirs.num_rows or not theirs.cast(ours.schema).equals(ours):
+            theirs, at = found[split].data.table, 0  # on disk: only the slice at hand is in memory
+            for part in parts:
+                with pq.ParquetFile(part) as file:
+                    for batch in file.iter_batches():
+                        ours = pa.Table.from_batches([batch])
+                        if not theirs.slice(at, ours.num_rows).cast(ours.schema).equals(ours):
+                            return False
+                        at += ours.num_rows
+            if at != theirs.num_rows:
                 return False
         return True
 

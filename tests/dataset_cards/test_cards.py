@@ -1,0 +1,282 @@
+"""Cards say what the release holds: counts, examples, evidence and audit come from its own files."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc import manifest, parquet, schema, taxonomy
+from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, TypeScore
+from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
+from robustbench_tc.dataset_cards.examples import Example
+from robustbench_tc.dataset_cards.facts import Release, release_facts
+from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS
+from robustbench_tc.dataset_cards.render import benchmark_card, size_category
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Sample
+
+from ..released import small_build
+
+SECTIONS = (
+    "Structure",
+    "Sources and licences",
+    "How each type is made",
+    "Audit",
+    "Evidence",
+    "Known issues",
+    "Intended use",
+    "Misuse",
+    "Limits",
+    "Cost",
+    "Deviations from the paper's release, and comparability",
+    "Citation",
+)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_build(tmp_path_factory.mktemp("cards") / "robustbench-tc", codes=taxonomy.codes())
+
+
+@pytest.fixture(scope="module")
+def report(build: Path) -> BuildReport:
+    return msgspec.json.decode((build / "build_report.json").read_bytes(), type=BuildReport)
+
+
+def audit_report(**more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(
+        AuditReport(
+            **{
+                "package_version": "0",
+                "kind": "benchmark",
+                "name": "x",
+                "build": "x",
+                "passed": True,
+                "checks": (Check(id="a.passed", protects="x", status="passed"),),
+                **more,
+            }
+        )
+    )
+    return found
+
+
+def facts(build: Path, version: str = "1.2.3", **audit: Any) -> Release:
+    paths = [path for path in manifest.files_of(build) if path.endswith(".parquet")]
+    hashes = {path: manifest.entry(build / path).sha256 for path in paths}
+    citations = {"bfcl": "Somebody et al."}
+    return release_facts(
+        build, version=version, sha256=hashes, audit=audit_report(**audit), citations=citations
+    )
+
+
+@pytest.fixture(scope="module")
+def card(build: Path, report: BuildReport) -> str:
+    return benchmark_card(report, facts(build))
+
+
+def front_matter(card: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(card.split("---\n")[1])
+    return found
+
+
+def section(card: str, name: str) -> str:
+    return card.split(f"\n## {name}\n")[1].split("\n## ")[0]
+
+
+def test_the_front_matter_names_every_config_with_its_files_and_sizes(
+    build: Path, report: BuildReport, card: str
+) -> None:
+    front = front_matter(card)
+    assert front["license"] == "apache-2.0" and front["language"] == ["en"]
+    assert front["size_categories"] == ["1K<n<10K"]
+    assert [config["config_name"] for config in front["configs"]] == list(report.configs)
+    assert {str(config["version"]) for config in front["configs"]} == {"1.2.3"}
+    for config in front["configs"]:
+        (files,) = config["data_files"]
+        assert list(build.glob(files["path"]))
+    sizes = {info["config_name"]: info["splits"][0]["num_examples"] for info in front["dataset_info"]}
+    for config, number in sizes.items():
+        assert number == sum(pq.read_metadata(path).num_rows for path in (build / config).glob("*.parquet"))
+    assert set(sizes) == set(report.configs)
+
+
+def test_a_pre_release_loads_under_its_plain_version(build: Path, report: BuildReport) -> None:
+    card = benchmark_card(report, facts(build, "2.0.0-rc.1"))
+    assert {config["version"] for config in front_matter(card)["configs"]} == {"2.0.0"}
+    assert "# RobustBench-TC 2.0.0-rc.1" in card
+
+
+def test_every_section_is_there_and_nothing_is_left_empty(card: str) -> None:
+    for name in SECTIONS:
+        assert section(card, name).strip(), name
+    assert "None" not in re.sub(r"```.*?```", "", card, flags=re.DOTALL).replace("None.", "")
+
+
+def test_counts_are_those_of_the_files(build: Path, card: str) -> None:
+    for code in ("clean", *taxonomy.codes()):
+        rows = sum(pq.read_metadata(path).num_rows for path in (build / code).glob("*.parquet"))
+        line = next(
+            line for line in section(card, "Structure").splitlines() if line.startswith(f"| {code} |")
+        )
+        assert line.split("|")[4].strip() == str(rows)
+
+
+def test_every_type_shows_a_row_of_this_release(build: Path, card: str) -> None:
+    for code in ("clean", *taxonomy.codes()):
+        shown = card.split(f"\n### {code}\n")[1].split("\n#")[0]
+        assert HOW_MADE[code] in shown
+        rows = [schema.record(row, Sample) for row in parquet.read_rows(parquet.shards(build / code))]
+        (row,) = [row for row in rows if f"row: {row.id}\n" in shown]
+        if row.injected_error:
+            assert row.injected_error in shown
+        elif code != "clean":
+            after = row.changes[-1].after
+            text = " ".join((after if isinstance(after, str) else schema.dumps(after)).split())
+            assert text[:200] in shown
+
+
+def test_types_without_a_supporting_case_are_called_constructed(build: Path, report: BuildReport) -> None:
+    found = facts(build)
+    constructed = ["realistic_typos", "paraphrase_parameter_description", "TD_AB"]
+    assert found.constructed == constructed
+    text = section(benchmark_card(report, found), "Evidence")
+    assert "3 types have no supporting case and are constructed" in text
+    lines = {line.split(" | ")[0].strip("| "): line for line in text.splitlines() if line.startswith("| ")}
+    for code in taxonomy.codes():
+        assert lines[code].endswith("| constructed |") is (code in constructed)
+
+
+def test_evidence_is_counted_in_the_releases_own_table(build: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+    path = next((build / "evidence").glob("*.parquet"))
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    for row in rows:
+        if row["type_code"] == "CD":
+            row["verdict"] = "partly"
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), folder / path.name)
+    found = release_facts(
+        tmp_path, version="1.0.0", sha256={f"evidence/{path.name}": "x"}, audit=audit_report(), citations={}
+    )
+    assert "CD" in found.constructed
+
+
+def test_the_audit_is_shown_as_it_was(build: Path, report: BuildReport) -> None:
+    paper = {"n": 50, "mean": 4.94, "median": 5.0, "std": 0.31, "frac_le_2": 0.0}
+    score = TypeScore(
+        type_code="realistic_typos",
+        judge="hand-written",
+        scope="all",
+        population=73,
+        n=73,
+        mean=4.875,
+        median=5.0,
+        std=0.25,
+        share_low=0.0137,
+        upper=0.0736,
+        paper=paper,
+    )
+    checks = (
+        Check(id="a.passed", protects="x", status="passed"),
+        Check(id="b.waived", protects="x", status="waived", reason="upstream has it", expires="2027-01-31"),
+        Check(id="c.left", protects="x", status="not_run", reason="no network", may_be_left_out="issue 4"),
+    )
+    redundant = RedundantScore(judge=None, population=9)
+    found = facts(build, checks=checks, paraphrase=(score,), redundant=redundant)
+    text = section(benchmark_card(report, found), "Audit")
+    assert "1 checks passed, 1 waived, 0 failed, 1 did not run" in text
+    assert "Waived until 2027-01-31: `b.waived`. upstream has it" in text
+    assert "Did not run: `c.left`. no network" in text
+    numbers = "73 (all) | 4.88 | 5.0 | 0.25 | 1.4 % | 7.4 % | 50, 4.94, 5.0, 0.31, 0.0 % |"
+    assert f"| realistic_typos | hand-written | {numbers}" in text
+    assert "measure nothing\nindependent" in text
+    assert "nobody was asked whether a new tool could answer" in text
+    asked = facts(build, redundant=RedundantScore(judge="judge-7", population=9, asked=9, could_answer=2))
+    assert "2 of 9 times yes (judge-7)" in benchmark_card(report, asked)
+
+
+def test_a_build_claims_no_audit_and_no_version_to_cite(build: Path, report: BuildReport) -> None:
+    card = benchmark_card(report)
+    assert (build / "README.md").read_text() == card
+    assert "This folder is a build" in card and "Not audited yet" in card
+    assert "revision=" not in card.split("```")[1]
+    assert "dataset_info" not in front_matter(card)
+
+
+def test_cards_speak_of_the_paper_only_where_its_samples_are(report: BuildReport) -> None:
+    assert "rows in the paper" not in benchmark_card(report)
+    assert "does not hold the paper's samples (profile `bundled`)" in benchmark_card(report)
+    paper = msgspec.structs.replace(report, profile="paper")
+    assert "| CD | MisDesc | reward | " in benchmark_card(paper)
+    assert "rows in the paper" in benchmark_card(paper)
+
+
+def test_the_papers_counts_are_its_own() -> None:
+    assert sum(PAPER_ROWS.values()) == 3721 and PAPER_ROWS["clean"] == 199
+    assert list(PAPER_ROWS) == ["clean", *taxonomy.codes()]
+
+
+def test_every_type_and_every_flag_has_its_words(report: BuildReport) -> None:
+    assert set(HOW_MADE) == {"clean", *(t.code for t in taxonomy.types("all"))}
+    assert set(report.flags) <= set(FLAGS)
+
+
+@given(st.lists(st.text(alphabet="`~-#\na ", max_size=30), max_size=4))
+def test_no_text_of_a_row_gets_out_of_its_block(lines: list[str]) -> None:
+    block = Example("id", tuple(lines)).block
+    fence = block.split("text\n")[0]
+    assert set(fence) == {"`"}
+    inside = block.removeprefix(f"{fence}text\n").removesuffix(f"\n{fence}")
+    assert inside == "\n".join(lines) and fence not in inside
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (99_999, "10K<n<100K"), (10**6, "1M<n<10M")],
+)
+def test_size_categories(rows: int, word: str) -> None:
+    assert size_category(rows) == word
+
+
+# --- checkpoints --------------------------------------------------------------------------------------
+
+MODEL = {
+    "name": "tiny",
+    "base_model": "acme/tiny",
+    "licence": "apache-2.0",
+    "dataset": "toolrl-dr",
+    "dataset_version": "1.0.0",
+    "dataset_config": "full",
+    "recipe_name": "grpo",
+}
+
+
+def test_a_checkpoint_without_numbers_claims_none() -> None:
+    card = checkpoint_card(MODEL, "1.0.0")
+    assert "This checkpoint was not evaluated: it claims no number." in card
+    assert front_matter(card)["base_model"] == "acme/tiny"
+
+
+def test_what_a_checkpoint_says_stays_in_its_place() -> None:
+    hostile = "x\ntags: [evil]\n--- | `y`"
+    card = checkpoint_card({**MODEL, "base_model": hostile, "results": [{"a|b": "1|2\n| 3 |"}]}, "1.0.0")
+    front = front_matter(card)
+    assert front["base_model"] == hostile and "evil" not in front["tags"]
+    lines = [line.strip() for line in card.splitlines()]
+    assert lines[lines.index("| a\\|b |") + 2] == "| 1\\|2 \\| 3 \\| |"
+
+
+def test_a_ragged_or_incomplete_checkpoint_is_refused() -> None:
+    with pytest.raises(UserError, match=r"checkpoint\.json: .*base_model"):
+        checkpoint_card({"name": "tiny"}, "1.0.0")
+    with pytest.raises(UserError, match="different keys"):
+        checkpoint_card({**MODEL, "results": [{"a": 1}, {"b": 1}]}, "1.0.0")

@@ -1,0 +1,90 @@
+"""Results in a dataset on the Hub: every addition is one commit; the folder on this machine is a copy.
+
+A commit comes first and the copy after it, so what the board shows is on the Hub. After a crash between the
+two the next start brings the copy up to date.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc.errors import UserError
+
+from .store import CARD, FILES, Store
+
+
+class HubStore(Store):
+    """A store whose additions go to the dataset `repo` as well. The token is the environment's."""
+
+    def __init__(self, folder: Path, repo: str) -> None:
+        super().__init__(folder)
+        self.repo = repo
+
+    def sync(self) -> int:
+        """Makes the repository if need be and fetches what this machine lacks; how many submissions."""
+        from huggingface_hub import CommitOperationAdd, HfApi, snapshot_download
+
+        api = HfApi()
+        self._ask("creating it", lambda: api.create_repo(self.repo, repo_type="dataset", exist_ok=True))
+        files = self._ask("listing it", lambda: api.list_repo_files(self.repo, repo_type="dataset"))
+        if "README.md" not in files:
+            card = CommitOperationAdd("README.md", CARD.encode())
+            self._ask(
+                "writing its card",
+                lambda: api.create_commit(self.repo, [card], commit_message="Card", repo_type="dataset"),
+            )
+        parts = [path.split("/") for path in files]
+        there = {part[1] for part in parts if part[0] == "submissions" and len(part) == 3}
+        wanted = [one for one in sorted(there) if not self.path(one).is_dir()]
+        patterns = [f"submissions/{one}/*" for one in wanted] + ["verifications/*.json"]
+        copy = Path(
+            self._ask(
+                "fetching it",
+                lambda: snapshot_download(self.repo, repo_type="dataset", allow_patterns=patterns),
+            )
+        )
+        with self.locked():
+            for one in wanted:
+                self._take(copy / "submissions" / one)
+            for path in sorted((copy / "verifications").glob("*.json")):
+                shutil.copyfile(path, self.folder / "verifications" / path.name)
+        return len(wanted)
+
+    def _take(self, source: Path) -> None:
+        """A submission of the Hub into the folder. Its name is a folder's, so nothing else can be written."""
+        if not all((source / name).is_file() for name in FILES) or self.path(source.name).exists():
+            return
+        staged = self.incoming()
+        for name in FILES:
+            shutil.copyfile(source / name, staged / name)
+        self._place(staged, source.name)
+
+    def _publish(self, files: Mapping[str, Path], message: str) -> None:
+        from huggingface_hub import CommitOperationAdd, HfApi
+
+        api = HfApi()
+        adds = [CommitOperationAdd(name, str(path)) for name, path in files.items()]
+        commit = lambda: api.create_commit(  # noqa: E731
+            self.repo, adds, commit_message=message, repo_type="dataset"
+        )
+        try:
+            self._ask("storing the submission", commit)
+        except UserError:
+            # The answer may have been lost on its way back: then the files are there.
+            there = self._ask("looking for it", lambda: api.list_repo_files(self.repo, repo_type="dataset"))
+            if not set(files) <= set(there):
+                raise
+
+    def _ask(self, what: str, call: Callable[[], Any]) -> Any:
+        """The call's answer. Whatever the clients raise becomes one line without a token in it."""
+        try:
+            return call()
+        except UserError:
+            raise
+        except Exception as error:  # huggingface_hub's, its HTTP library's, the system's
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            said = f"answered {status}" if status else f"did not answer ({type(error).__name__})"
+            raise UserError(
+                f"{self.repo}: {what}: the Hub {said}; nothing was stored, try again in a moment"
+            ) from None

@@ -1,0 +1,190 @@
+"""From the raw predictions anew: every entry, every board, and the verification of a repeated run."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+import robustbench_tc
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import predictions, record
+from robustbench_tc.eval.record import RunRecord
+
+from .board import LEVEL, Board, boards, p_of
+from .checks import Accepted, Asked, Trail, check
+from .limits import Limits
+from .records import Entry, Submission, Verification, encode
+from .scoring import Marts, entries_of_paper, score
+from .store import Store
+
+
+class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rebuild found. With nothing in `changed` and `not_possible` the served boards are the same."""
+
+    same: tuple[str, ...]
+    changed: tuple[str, ...]
+    """Submissions whose stored entry was another; it has been replaced."""
+    new: tuple[str, ...]
+    """Submissions that had no entry."""
+    not_possible: dict[str, str]
+    """Submission → why."""
+    boards_changed: tuple[str, ...]
+
+
+def rescore(store: Store, submission: Submission, asked: Asked, marts: Marts) -> Entry:
+    """The entry of a stored submission from its raw predictions. Raises UserError where they are damaged."""
+    folder = store.path(submission.id)
+    raw = folder / "predictions.parquet"
+    if sha256(raw.read_bytes()).hexdigest() != submission.predictions_sha256:
+        raise UserError(f"{raw} is not what was submitted: its sha256 is another")
+    answers = tuple(predictions.read(raw))
+    run = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunRecord)
+    accepted = Accepted(submission.model, run, answers, (None,) * len(answers))
+    with tempfile.TemporaryDirectory() as temporary:
+        entry, _ = score(accepted, asked, Path(temporary) / "run", marts)
+    return entry
+
+
+def rebuild(
+    store: Store,
+    asked: Sequence[Asked],
+    marts: Marts,
+    *,
+    only_missing: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Rebuilt:
+    """Computes entries and boards from what was submitted and replaces what differs.
+
+    A submission of a dataset version that is not among `asked` keeps the entry that it has.
+    """
+    datasets = {one.fingerprint(): one for one in asked}
+    submissions, damaged = store.submissions()
+    same: list[str] = []
+    changed: list[str] = []
+    new: list[str] = []
+    why: dict[str, str] = {line.split()[1]: line for line in damaged}
+    for one in submissions:
+        old = store.entry(one.id)
+        if only_missing and old is not None:
+            continue
+        if one.fingerprint not in datasets:
+            why[one.id] = f"dataset version {one.dataset_version} ({one.fingerprint[:8]}) was not given"
+            continue
+        progress(one.id)
+        try:
+            entry = rescore(store, one, datasets[one.fingerprint], marts)
+        except UserError as error:
+            why[one.id] = str(error)
+            continue
+        (new if old is None else same if old == entry else changed).append(one.id)
+        if old != entry:
+            with store.locked():
+                store.put_entry(one.id, entry)
+    moved = write_boards(store, load(store, entries_of_paper(marts)))
+    return Rebuilt(
+        same=tuple(same),
+        changed=tuple(changed),
+        new=tuple(new),
+        not_possible=why,
+        boards_changed=moved,
+    )
+
+
+def load(store: Store, published: Mapping[str, Entry]) -> dict[str, Board]:
+    """The boards of what is stored."""
+    submissions, _ = store.submissions()
+    entries = {one.id: entry for one in submissions if (entry := store.entry(one.id)) is not None}
+    return boards(submissions, store.verifications(), entries, published)
+
+
+def write_boards(store: Store, found: Mapping[str, Board]) -> tuple[str, ...]:
+    """Writes the served tables; the versions whose table is another than before."""
+    moved = []
+    with store.locked():
+        for version, board in found.items():
+            table = encode(board)
+            if store.board(version) != table:
+                moved.append(version)
+                store.put_board(version, table)
+    return tuple(moved)
+
+
+def verify(
+    store: Store,
+    submission_id: str,
+    run: Path,
+    asked: Asked,
+    marts: Marts,
+    *,
+    by: str,
+    now: datetime | None = None,
+) -> Verification:
+    """Marks a submission whose run was repeated in the run folder `run`. Raises UserError where it was not.
+
+    The repeated run passes the same checks as an upload, is of the same dataset, mode and decoding, and its
+    perturbed accuracy is not significantly another (paired cluster test).
+    """
+    submission = store.submission(submission_id)
+    theirs = store.entry(submission_id)
+    if theirs is None:
+        raise UserError(f"{submission_id} has no entry yet: rbtc leaderboard rebuild")
+    if submission.fingerprint != asked.fingerprint():
+        raise UserError(
+            f"{submission_id} is of dataset version {submission.dataset_version} "
+            f"({submission.fingerprint[:8]}): name that dataset with --dataset"
+        )
+    repeated = record.open_run(run)
+    stored = msgspec.json.decode((store.path(submission_id) / "run.json").read_bytes(), type=RunRecord)
+    accepted = check(
+        repeated.predictions_path,
+        run / "run.json",
+        asked,
+        name=submission.model,
+        listed=[submission.model],
+        limits=Limits(),
+        trail=Trail(),
+    )
+    for what in ("mode", "decoding", "prompt_version", "repeat"):
+        ours, wanted = getattr(repeated.record.settings, what), getattr(stored.settings, what)
+        if ours != wanted:
+            raise UserError(f"{run} has another {what} than {submission_id}: {ours} here, {wanted} there")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "run"
+        entry, _ = score(accepted, asked, folder, marts)
+        digest = sha256((folder / "predictions.parquet").read_bytes()).hexdigest()
+    p = p_of(theirs, entry, "perturbed")
+    submitted, again = (_accuracy(one) for one in (theirs, entry))
+    if p < LEVEL:
+        raise UserError(
+            f"{run} does not repeat {submission_id}: perturbed accuracy {again:.3f} here, {submitted:.3f} "
+            f"there, p = {p:.2g}; it stays unverified"
+        )
+    pairs = [
+        (a, b)
+        for code, digits in (theirs.verdicts or {}).items()
+        for a, b in zip(digits, (entry.verdicts or {})[code], strict=True)
+        if a != "-"
+    ]
+    made = Verification(
+        submission=submission_id,
+        verified_at=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
+        by=by,
+        rows=len(pairs),
+        agree=sum(a == b for a, b in pairs),
+        submitted=submitted,
+        repeated=again,
+        p=p,
+        predictions_sha256=digest,
+        package_version=robustbench_tc.__version__,
+    )
+    with store.locked():
+        store.verify(made)
+    return made
+
+
+def _accuracy(entry: Entry) -> float:
+    correct, n = entry.counts["perturbed"]
+    return correct / n

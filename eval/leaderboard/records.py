@@ -1,0 +1,167 @@
+"""What is stored of a submission, and what is computed from it."""
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Json
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """`record.json`: one small record per submission. Never changed once it is there."""
+
+    format: int = 1
+    id: str
+    """`YYYYMMDD-` and 12 hex digits over user, model, mode and predictions."""
+    user: str
+    """The account on the Hub; `local` on a laptop."""
+    model: str
+    mode: str
+    params_b: float | None
+    """Billions of parameters; None where nobody said."""
+    family: str
+    submitted_at: str
+    """UTC, ISO 8601."""
+    dataset_version: str
+    fingerprint: str
+    """Of the dataset."""
+    repeats: int
+    predictions_sha256: str
+    """Of predictions.parquet beside this record."""
+    package_version: str
+
+    @property
+    def line(self) -> tuple[str, str, str, str]:
+        """Submissions that agree in this are one line of a board: the newest one counts."""
+        return self.user, self.model, self.mode, self.fingerprint
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """A maintainer has repeated the run of a submission, and what came out."""
+
+    format: int = 1
+    submission: str
+    verified_at: str
+    by: str
+    rows: int
+    agree: int
+    """Rows with the same verdict in both runs."""
+    submitted: float
+    """Perturbed accuracy of the submission."""
+    repeated: float
+    """Perturbed accuracy of the maintainer's run."""
+    p: float
+    """Paired cluster test of the difference."""
+    predictions_sha256: str
+    """Of the maintainer's predictions, as they would be stored."""
+    package_version: str
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """A value with its 95 % interval; None where it cannot be had."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One perturbation type of one entry. Δ is positive when the type is worse than clean."""
+
+    accuracy: Metric
+    delta: Metric
+    delta_matched: float | None = None
+    lost: int | None = None
+    """Clean right, perturbed wrong; None where the samples are not known."""
+    gained: int | None = None
+    p_holm: float | None = None
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """A type by what fixing it would give (mart what_to_gain)."""
+
+    type_code: str
+    lost: int
+    gained: int
+    gain: float
+    """Rise of perturbed accuracy."""
+    error: str | None
+    """The most frequent way to be wrong."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What the board shows of one submission, or of one of the paper's models."""
+
+    counts: dict[str, tuple[int, int]]
+    """(correct, n) of clean, perturbed, every component and every type."""
+    metrics: dict[str, Metric]
+    """By the names of `stats.summary.METRICS`."""
+    types: dict[str, TypeLine]
+    error_modes: dict[str, dict[str, int]] = {}
+    """Wrong answers by component (and clean), then by mode."""
+    gains: tuple[Gain, ...] = ()
+    repeats: int = 1
+    verdicts: dict[str, str] | None = None
+    """Per type one character for each clean_id in sorted order: right answers as a digit, `-` without a row.
+    Two entries of one dataset can be paired from this alone. None: only counts are known."""
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file said of its own rows, beside what we found. It has no influence on anything."""
+
+    rows: int
+    """Rows with a claim."""
+    agree: int
+    too_good: int
+    """Claimed right, scored wrong."""
+    too_bad: int
+    claimed_perturbed: float | None
+    """Perturbed accuracy over the claims."""
+    examples: tuple[str, ...] = ()
+    """Ids of rows where the claim is not what we found, bounded."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One check of an upload. `passed` is None for a check that was not reached."""
+
+    code: str
+    passed: bool | None
+    text: str = ""
+    details: tuple[str, ...] = ()
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to an upload: every step, and the report if all passed."""
+
+    steps: tuple[Step, ...]
+    submission: Submission | None = None
+    """As it would be listed."""
+    entry: Entry | None = None
+    claims: Claims | None = None
+
+    @property
+    def refused(self) -> Step | None:
+        return next((step for step in self.steps if step.passed is False), None)
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """The type codes behind `clean`, `perturbed`, a component or a type."""
+    if name == "perturbed":
+        return taxonomy.codes()
+    if name in taxonomy.COMPONENTS:
+        return tuple(t.code for t in taxonomy.types() if t.component == name)
+    return (name,)
+
+
+def encode(value: msgspec.Struct) -> bytes:
+    """The bytes of a stored record: the same for the same record."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def board_version(version: str | None, fingerprint: str) -> str:
+    """How a board is addressed: the dataset's version and the beginning of its fingerprint."""
+    return f"{version or 'unversioned'}-{fingerprint[:8]}"
+
+
+Rows = list[dict[str, Json]]
+"""Rows of a mart."""

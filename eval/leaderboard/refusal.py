@@ -1,0 +1,25 @@
+"""Why an upload is not taken: the step that it failed and one line that says what to do."""
+
+from robustbench_tc.errors import UserError
+
+STEPS = {
+    "size": "File sizes",
+    "format": "Format",
+    "dataset": "Dataset version and fingerprint",
+    "ids": "Every row once",
+    "record": "Run record",
+    "name": "Model name",
+    "protocol": "Protocol of the transition types",
+    "score": "Parsed and scored",
+    "quota": "Quota",
+}
+"""The checks in their order, as the page names them."""
+
+
+class Refused(UserError):
+    """An upload that fails the check `step`. `details` are further lines, such as ids, bounded."""
+
+    def __init__(self, step: str, reason: str, details: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.step = step
+        self.details = details

@@ -1,0 +1,205 @@
+"""The results: a folder to which submissions are only ever added. The board is computed from it.
+
+    results/
+      submissions/ID/record.json           one small record                         (Submission)
+                     predictions.parquet   the raw answers, without any verdict     (Prediction)
+                     run.json              how they were asked                      (RunRecord)
+      verifications/ID.json                a maintainer repeated the run            (Verification)
+      entries/ID.json                      computed: may be thrown away             (Entry)
+      boards/VERSION.json                  computed: the table that is served
+      incoming/                            uploads that nobody has listed yet
+
+A submission is written beside, synced and renamed: it is wholly there or not at all, whatever is killed when.
+"""
+
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.files import atomic_file
+
+from .records import Entry, Submission, Verification, encode
+
+FILES = ("record.json", "predictions.parquet", "run.json")
+CARD = """---
+license: cc-by-4.0
+configs:
+- config_name: submissions
+  data_files: submissions/*/record.json
+---
+# Results of the RobustBench-TC leaderboard
+
+One folder per submission: `record.json`, the raw answers (`predictions.parquet`) and the run record
+(`run.json`). Submissions are added by the leaderboard and never changed; a newer one of the same user, model
+and mode supersedes an older one on the board, and both stay here. `verifications/` says which runs were
+repeated by a maintainer. Every figure of the board can be computed anew from these files:
+`rbtc leaderboard rebuild`.
+"""
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Store:
+    """A results folder. Safe under several threads and processes; all writing happens under `locked`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        for part in ("submissions", "verifications", "entries", "boards", "incoming"):
+            (self.folder / part).mkdir(parents=True, exist_ok=True)
+
+    # --- reading --------------------------------------------------------------------------------------
+
+    def submissions(self) -> tuple[list[Submission], list[str]]:
+        """Every submission, oldest first, and one line for each that cannot be read."""
+        found, damaged = [], []
+        for path in sorted((self.folder / "submissions").iterdir()):
+            if path.name.startswith("."):
+                continue
+            try:
+                one = _decode(path / "record.json", Submission)
+                missing = [name for name in FILES if not (path / name).is_file()]
+                if missing:
+                    raise ValueError(f"it has no {', '.join(missing)}")
+                if one.id != path.name:
+                    raise ValueError(f"its record is that of {one.id}")
+                found.append(one)
+            except (OSError, ValueError) as error:
+                damaged.append(f"submission {path.name} is left out: {error}")
+        return sorted(found, key=lambda one: (one.submitted_at, one.id)), damaged
+
+    def verifications(self) -> dict[str, Verification]:
+        """By submission id; damaged ones count as absent."""
+        found = {}
+        for path in sorted((self.folder / "verifications").glob("*.json")):
+            try:
+                found[path.stem] = _decode(path, Verification)
+            except (OSError, ValueError):
+                continue
+        return found
+
+    def submission(self, submission_id: str) -> Submission:
+        """Raises UserError."""
+        found, _ = self.submissions()
+        for one in found:
+            if one.id == submission_id:
+                return one
+        raise UserError(
+            f"no submission {submission_id!r} in {self.folder}: its page on the board names the id"
+        )
+
+    def path(self, submission_id: str) -> Path:
+        return self.folder / "submissions" / submission_id
+
+    def entry(self, submission_id: str) -> Entry | None:
+        """The computed entry; None where there is none yet."""
+        try:
+            return _decode(self.folder / "entries" / f"{submission_id}.json", Entry)
+        except (OSError, ValueError):
+            return None
+
+    def revision(self) -> tuple[int, ...]:
+        """Another value after every addition: two looks at folders, cheap enough for every request."""
+        parts = ("submissions", "verifications", "entries")
+        return tuple((self.folder / part).stat().st_mtime_ns for part in parts)
+
+    # --- writing --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time; the others wait. The kernel drops the lock with its process."""
+        with (self.folder / ".lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def add(self, submission: Submission, run: Path, entry: Entry) -> None:
+        """Stores a submission with the files of its run folder. Call it under `locked`.
+
+        Raises UserError where it cannot be stored; then it is not there.
+        """
+        self.put_entry(submission.id, entry)
+        staged = self.incoming()
+        try:
+            (staged / "record.json").write_bytes(encode(submission))
+            for name in ("predictions.parquet", "run.json"):
+                shutil.copyfile(run / name, staged / name)
+            self._publish(
+                {f"submissions/{submission.id}/{name}": staged / name for name in FILES},
+                f"Submission {submission.id}: {submission.model} by {submission.user}",
+            )
+            self._place(staged, submission.id)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _place(self, staged: Path, submission_id: str) -> None:
+        for name in FILES:
+            _sync(staged / name)
+        _sync(staged)
+        staged.rename(self.path(submission_id))
+        _sync(self.folder / "submissions")
+
+    def verify(self, verification: Verification) -> None:
+        """Stores a verification. Call it under `locked`."""
+        name = f"verifications/{verification.submission}.json"
+        with atomic_file(self.folder / name) as beside:
+            beside.write_bytes(encode(verification))
+            self._publish({name: beside}, f"Verified {verification.submission}")
+
+    def put_entry(self, submission_id: str, entry: Entry) -> None:
+        with atomic_file(self.folder / "entries" / f"{submission_id}.json") as beside:
+            beside.write_bytes(encode(entry))
+
+    def put_board(self, version: str, table: bytes) -> None:
+        """The served table; written only where it changed."""
+        path = self.folder / "boards" / f"{version}.json"
+        if not path.is_file() or path.read_bytes() != table:
+            with atomic_file(path) as beside:
+                beside.write_bytes(table)
+
+    def board(self, version: str) -> bytes | None:
+        path = self.folder / "boards" / f"{version}.json"
+        return path.read_bytes() if path.is_file() else None
+
+    def incoming(self) -> Path:
+        """A new folder for an upload."""
+        path = self.folder / "incoming" / secrets.token_urlsafe(18)
+        path.mkdir(mode=0o700)
+        return path
+
+    def sweep(self, older_than_s: float) -> None:
+        """Removes uploads that nobody listed, and what a killed process left of one."""
+        for path in (self.folder / "incoming").iterdir():
+            try:
+                if time.time() - path.stat().st_mtime > older_than_s:
+                    shutil.rmtree(path, ignore_errors=True)
+            except FileNotFoundError:
+                continue
+
+    def _publish(self, files: Mapping[str, Path], message: str) -> None:
+        """Where results also go elsewhere (`hub`): all of `files` at once, before they count here."""
+
+
+def _decode(path: Path, kind: type[T]) -> T:
+    return msgspec.json.decode(path.read_bytes(), type=kind)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def current(submissions: Sequence[Submission]) -> dict[str, str | None]:
+    """For each submission id the id of the one that supersedes it, or None. `submissions` oldest first."""
+    newest: dict[tuple[str, ...], str] = {one.line: one.id for one in submissions}
+    return {one.id: None if newest[one.line] == one.id else newest[one.line] for one in submissions}

@@ -1,0 +1,106 @@
+"""The process that reads uploads: what it answers, and what becomes of an upload that is too much for it."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.cli.leaderboard import worker_command
+from robustbench_tc.eval.leaderboard import worker
+from robustbench_tc.eval.leaderboard.limits import MB, Limits
+from robustbench_tc.eval.leaderboard.worker import Job, Pool, in_child
+
+from .bad_files import BAD
+from .conftest import RunOf
+
+
+def job(folder: Path, run: Path) -> Job:
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(run / "predictions.parquet", folder / worker.UPLOAD)
+    shutil.copyfile(run / "run.json", folder / worker.RECORD)
+    return Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00")
+
+
+@pytest.fixture(scope="module")
+def pool(release: Path) -> Iterator[Pool]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", "hf_secret_of_the_server")
+        patch.setenv("OAUTH_CLIENT_SECRET", "another secret")
+        made = Pool(worker_command(release, Limits()), size=1)
+        made.warm()
+        yield made
+    made.close()
+
+
+def test_one_warm_process_answers_good_and_bad_uploads_in_turn(
+    pool: Pool, run_of: RunOf, tmp_path: Path
+) -> None:
+    good = pool.run(job(tmp_path / "good", run_of("oracle")))
+    assert good.refused is None and good.entry is not None
+    assert good.entry.counts["perturbed"][0] == good.entry.counts["perturbed"][1]
+    for bad in (bad for bad in BAD if bad.name in ("pickle", "Parquet cut off", "rows missing")):
+        made = tmp_path / bad.name
+        made.mkdir()
+        upload = bad.make(run_of("oracle"), made)
+        folder = tmp_path / f"job {bad.name}"
+        asked = job(folder, run_of("oracle"))
+        shutil.copyfile(upload.predictions, folder / worker.UPLOAD)
+        refused = pool.run(asked).refused
+        assert refused is not None and refused.code == bad.step and bad.says in refused.text
+    assert pool.run(job(tmp_path / "again", run_of("oracle"))) == good
+
+
+def test_the_process_sees_no_token_and_a_dead_one_is_replaced(
+    pool: Pool, run_of: RunOf, tmp_path: Path
+) -> None:
+    process = pool._idle.get()
+    assert process is not None
+    environment = Path(f"/proc/{process.pid}/environ")
+    if environment.exists():
+        assert b"PATH=" in environment.read_bytes() and b"secret" not in environment.read_bytes()
+    process.kill()
+    process.wait()
+    pool._idle.put(process)
+    assert pool.run(job(tmp_path / "job", run_of("oracle"))).refused is None
+
+
+def test_a_process_that_cannot_start_is_one_line(run_of: RunOf, tmp_path: Path) -> None:
+    pool = Pool(worker_command(tmp_path / "no release", Limits()), size=1)
+    refused = pool.run(job(tmp_path / "job", run_of("oracle"))).refused
+    assert refused is not None and "could not be read" in refused.text
+
+
+def _hungry() -> None:
+    bytearray(600 * MB)
+
+
+def _endless() -> None:
+    while True:
+        pass
+
+
+def _sleepy() -> None:
+    import time
+
+    time.sleep(60)
+
+
+def _writes() -> None:
+    with Path(os.environ["RBTC_TEST_FILE"]).open("wb") as file:
+        for _ in range(64):
+            file.write(b"x" * MB)
+
+
+def test_memory_time_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RBTC_TEST_FILE", str(tmp_path / "written"))
+    tight = Limits(memory_bytes=300 * MB, cpu_s=1, wall_s=20.0, decoded_bytes=8 * MB)
+    assert in_child(lambda: None, tight) == "done"
+    assert in_child(_hungry, tight) == "memory"
+    assert in_child(_endless, tight) == "time"
+    assert in_child(_sleepy, Limits(wall_s=0.2)) == "time"
+    assert in_child(_writes, tight) == "crash"
+    assert (tmp_path / "written").stat().st_size <= 16 * MB
+    assert in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight) == "crash"

@@ -22,6 +22,9 @@ CONTRACT = {
     "json_schema",
     "parquet",
     "parallel",
+    "manifest",
+    "cluster",
+    "",
     "__version__",
 }
 

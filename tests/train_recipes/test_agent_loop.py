@@ -1,0 +1,218 @@
+"""The retry-aware rollout with a fake model server, on a CPU."""
+
+# ruff: noqa: I001 - needs_verl has to come first
+from tests.train_recipes import needs_verl  # noqa: F401
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.taxonomy import INJECTED_ERRORS
+from robustbench_tc.train_recipes.check import compose, score_golds
+from robustbench_tc.train_recipes.dataset import locate
+from robustbench_tc.train_recipes.retry import reward
+
+THOUGHT = "<think> Try. </think>"
+RATE_LIMIT = INJECTED_ERRORS["transient_rate_limit"]
+
+
+def call(*names: str, **parameters: Any) -> str:
+    lines = "\n".join(json.dumps({"name": name, "parameters": parameters}) for name in names)
+    return f"{THOUGHT}\n<tool_call>\n{lines}\n</tool_call>"
+
+
+GOLD = call("findFerryTimes", harbour="Turku")
+REPLY = f"{THOUGHT}\n<response> At nine. </response>"
+INFO = {
+    "clean_id": "rlla__x",
+    "split": "train",
+    "retry": {"type_code": "transient_rate_limit", "error": RATE_LIMIT, "position": 1},
+}
+
+
+class Server:
+    """Answers each generation with the next text; remembers the prompts."""
+
+    def __init__(self, tokenizer: Any, texts: list[str]) -> None:
+        self._tokenizer, self._texts = tokenizer, list(texts)
+        self.prompts: list[str] = []
+
+    async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: Any) -> Any:
+        from verl.workers.rollout.replica import TokenOutput
+
+        self.prompts.append(self._tokenizer.decode(prompt_ids))
+        ids = self._tokenizer.encode(self._texts.pop(0) + "<|im_end|>", add_special_tokens=False)
+        step = {"min_global_steps": 7, "max_global_steps": 7 + len(self.prompts)}
+        return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields=step)
+
+
+@pytest.fixture(scope="module")
+def config(training_data: Path, tiny: Path) -> Any:
+    return compose("retry", locate(str(training_data), "retry"), tiny)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny: Path) -> Any:
+    from verl.utils import hf_tokenizer
+
+    return hf_tokenizer(str(tiny))
+
+
+def rollout(
+    config: Any, tokenizer: Any, texts: list[str], info: dict[str, Any] = INFO, **arguments: Any
+) -> tuple[Any, Server]:
+    from verl.experimental.agent_loop.agent_loop import DictConfigWrap
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop
+
+    server = Server(tokenizer, texts)
+    prompt = [{"role": "system", "content": "Tools."}, {"role": "user", "content": "When?"}]
+
+    async def run() -> Any:
+        loop = RetryAgentLoop(
+            trainer_config=DictConfigWrap(config),
+            server_manager=server,
+            tokenizer=tokenizer,
+            processor=None,
+            dataset_cls=RLHFDataset,
+            data_config=DictConfigWrap(config.data),
+            hf_model_type="qwen2",
+            **arguments,
+        )
+        return await loop.run({"temperature": 1.0}, raw_prompt=prompt, extra_info=info)
+
+    return asyncio.run(run()), server
+
+
+def test_the_first_call_meets_the_error_and_the_second_succeeds(config: Any, tokenizer: Any) -> None:
+    output, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY])
+    assert output.extra_fields["error_attempt"] == 0
+    assert [text.strip() for text in output.extra_fields["attempts"]] == [GOLD, GOLD, REPLY]
+    assert f"<|im_start|>user\n<obs> {RATE_LIMIT} </obs><|im_end|>" in server.prompts[1]
+    assert '<obs> [{"name": "findFerryTimes", "results": {"status": "success"}}] </obs>' in server.prompts[2]
+    assert server.prompts[1].count(RATE_LIMIT) == server.prompts[2].count(RATE_LIMIT) == 1
+
+
+def test_what_the_tool_said_is_masked_and_every_sampled_token_is_trained_on(
+    config: Any, tokenizer: Any
+) -> None:
+    output, _ = rollout(config, tokenizer, [GOLD, GOLD, REPLY])
+    trained = [t for t, m in zip(output.response_ids, output.response_mask, strict=True) if m]
+    masked = [t for t, m in zip(output.response_ids, output.response_mask, strict=True) if not m]
+    assert tokenizer.decode(trained) == f"{GOLD}<|im_end|>{GOLD}<|im_end|>{REPLY}<|im_end|>"
+    assert RATE_LIMIT in tokenizer.decode(masked) and "<tool_call>" not in tokenizer.decode(masked)
+    assert [p == -0.5 for p in output.response_logprobs] == [bool(m) for m in output.response_mask]
+    assert len(output.response_ids) == len(output.response_mask) == len(output.response_logprobs)
+    assert tokenizer.decode(output.prompt_ids).endswith("<|im_start|>assistant\n")
+
+
+def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokenizer: Any) -> None:
+    import numpy as np
+    from verl.trainer.ppo.reward import load_reward_manager
+
+    from robustbench_tc.train_recipes.check import reward_batch
+
+    other = call("identify_mushroom", cap="red")
+    expected = {(other, GOLD): 4.0, (GOLD, GOLD): 4.0, (GOLD, REPLY): -3.0}
+    for texts, score in expected.items():
+        output, _ = rollout(config, tokenizer, [*texts, REPLY])
+        row = {
+            "data_source": "rlla",
+            "reward_model": {"style": "rule", "ground_truth": GOLD},
+            "extra_info": dict(INFO),
+        }
+        batch = reward_batch(tokenizer, row, tokenizer.decode(output.response_ids))
+        batch.non_tensor_batch["tool_extra_fields"] = np.array([output.extra_fields], dtype=object)
+
+        async def run(batch: Any = batch) -> Any:
+            return await load_reward_manager(config, tokenizer).run_single(batch)
+
+        result = asyncio.run(run())
+        assert result["reward_score"] == score
+        assert result["reward_extra_info"]["met_error"] == 1.0
+
+
+def test_no_call_means_no_error(config: Any, tokenizer: Any) -> None:
+    output, server = rollout(config, tokenizer, [REPLY])
+    assert output.extra_fields["error_attempt"] == -1 and len(server.prompts) == 1
+
+
+def test_a_row_without_an_error_only_meets_success(config: Any, tokenizer: Any) -> None:
+    output, server = rollout(config, tokenizer, [GOLD, REPLY], info={"retry": None})
+    assert output.extra_fields["error_attempt"] == -1
+    assert "success" in server.prompts[1]
+
+
+def test_several_calls_of_any_name_are_one_answer(config: Any, tokenizer: Any) -> None:
+    both = call("findFerryTimes", "Library Hours")
+    _, server = rollout(config, tokenizer, [both, both, REPLY])
+    assert server.prompts[1].count(RATE_LIMIT) == 1
+    assert '{"name": "Library Hours", "results"' in server.prompts[2]
+
+
+def test_position_and_probability_can_be_overridden(config: Any, tokenizer: Any) -> None:
+    late, server = rollout(config, tokenizer, [GOLD, GOLD, GOLD, REPLY], position=2)
+    assert late.extra_fields["error_attempt"] == 1 and RATE_LIMIT not in server.prompts[1]
+    spared, _ = rollout(config, tokenizer, [GOLD, REPLY], probability=0.0)
+    assert spared.extra_fields["error_attempt"] == -1
+    met, _ = rollout(config, tokenizer, [GOLD, REPLY], probability=1.0)
+    assert met.extra_fields["error_attempt"] == 0
+
+
+def test_the_rollout_ends_after_its_attempts_and_within_its_room(config: Any, tokenizer: Any) -> None:
+    output, server = rollout(config, tokenizer, [GOLD] * 9, max_attempts=4)
+    assert len(server.prompts) == 4
+    info = INFO | output.extra_fields
+    assert reward.compute_score("rlla", "", GOLD, info)["charged"] == 0.5
+    long = GOLD.replace("Try", "Try " * 600)
+    output, server = rollout(config, tokenizer, [long] * 9)
+    assert len(server.prompts) == 1 and output.extra_fields["error_attempt"] == -1
+    assert len(output.response_ids) <= config.data.max_response_length
+
+
+def test_the_weights_that_took_part_are_named(config: Any, tokenizer: Any) -> None:
+    output, _ = rollout(config, tokenizer, [GOLD, GOLD, REPLY])
+    assert (output.extra_fields["min_global_steps"], output.extra_fields["max_global_steps"]) == (7, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (call("a", "b c"), ["a", "b c"]),
+        ("<tool_call>\nnot json\n" + json.dumps({"name": "a"}) + "\n</tool_call>", ["a"]),
+        ('<tool_call>{"name": 3}\n[1]\nnull\n</tool_call>', []),
+        ("no call", []),
+        ("<tool_call>\n" + "[" * 5_000, []),
+        (call("a") + call("b"), ["a"]),
+    ],
+)
+def test_the_parser_reads_rllas_form(tokenizer: Any, text: str, names: list[str]) -> None:
+    from verl.experimental.agent_loop.tool_parser import ToolParser
+
+    import robustbench_tc.train_recipes.retry.rollout  # noqa: F401 - registers the parser
+
+    parser = ToolParser.get_tool_parser("rlla", tokenizer)
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    content, calls = asyncio.run(parser.extract_tool_calls(ids))
+    assert [c.name for c in calls] == names
+    assert content == text
+
+
+def test_golds_earn_the_maximum_under_the_retry_reward(
+    config: Any, tokenizer: Any, training_data: Path
+) -> None:
+    scores = asyncio.run(score_golds(config, tokenizer, locate(str(training_data), "retry").train, 70))
+    assert len(scores) == 70 and all(score == best for score, best in scores)
+
+
+def test_verl_builds_the_loop_from_its_file(config: Any) -> None:
+    from omegaconf import OmegaConf
+    from verl.utils.import_utils import load_class_from_fqn
+
+    (entry,) = OmegaConf.load(config.actor_rollout_ref.rollout.agent.agent_loop_config_path)
+    assert entry.name == config.actor_rollout_ref.rollout.agent.default_agent_loop
+    assert load_class_from_fqn(entry["_target_"]).__name__ == "RetryAgentLoop"

@@ -22,7 +22,7 @@ final as (
         generator,
         flags
     from configs
-    where clean_id is not null -- taxonomy, evidence and known_issues are tables of another kind
+    where messages is not null -- taxonomy, evidence and known_issues are tables of another kind
 )
 
 select * from final;

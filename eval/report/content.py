@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -258,7 +257,7 @@ def _card(run: Run) -> dict[str, str]:
         "finish reasons": _counts(totals.get("finish_reason")),
         "retries": str(totals.get("retries", "")),
         "tokens": _tokens(totals),
-    }
+    } | {f"flagged {flag}": _flagged(cells) for flag, cells in _dict(record.get("flagged")).items()}
     return {name: value for name, value in card.items() if value}
 
 
@@ -275,6 +274,15 @@ def _counts(value: object) -> str:
     return ", ".join(f"{name} {count}" for name, count in _dict(value).items())
 
 
+def _flagged(cells: object) -> str:
+    """Rows that the dataset flags are reported apart: right of all, per type."""
+    return ", ".join(
+        f"{code} {cell.get('correct')} of {cell.get('n')} right"
+        for code, cell in _dict(cells).items()
+        if isinstance(cell, dict)
+    )
+
+
 def _tokens(totals: Mapping[str, Any]) -> str:
     if "prompt_tokens" not in totals:
         return ""
@@ -283,8 +291,5 @@ def _tokens(totals: Mapping[str, Any]) -> str:
 
 def _host(endpoint: str) -> str:
     """Scheme, host and path: credentials and queries stay out of a page that is passed on."""
-    if "://" not in endpoint:
-        return endpoint
-    parts = urlsplit(endpoint)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+    found = re.search(r"(https?)://(?:[^/?#]*@)?([^/?#]+)([^?#]*)", endpoint)
+    return "://".join((found[1], found[2] + found[3])) if found else endpoint.partition("@")[0]

@@ -192,6 +192,18 @@ def test_sizes_are_read_from_the_paper_and_from_names() -> None:
     assert content.params_of("gpt4boost") is None
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("http://me:secret@host:8000/v1?key=k", "http://host:8000/v1"),
+        ("qwen@https://api.example/v1", "https://api.example/v1"),
+        ("in this process", "in this process"),
+    ],
+)
+def test_a_card_names_an_endpoint_without_its_secrets(endpoint: str, shown: str) -> None:
+    assert content._host(endpoint) == shown
+
+
 def test_equal_names_are_told_apart(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 4}))
     a, b = (str(write_run(tmp_path / name, coin(1), rows, model="same")) for name in "ab")

@@ -228,10 +228,9 @@ def release_of(folder: Path, wanted: list[tuple[str, str]]) -> Path:
         ]
         (folder / code).mkdir(parents=True)
         pq.write_table(schema.arrow_table(samples), folder / code / "test-00000-of-00001.parquet")
-    (folder / "evidence").mkdir()
-    pq.write_table(
-        pa.table({"number": [1], "source": ["x"]}), folder / "evidence" / "test-00000-of-00001.parquet"
-    )
+    (folder / "known_issues").mkdir()
+    issues = pa.table({"number": [1], "source": ["x"], "clean_id": ["x__1"]})
+    pq.write_table(issues, folder / "known_issues" / "test-00000-of-00001.parquet")
     return folder
 
 

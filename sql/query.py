@@ -91,6 +91,8 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
             "allow_missing": inputs.allow_missing,
         }
         for variable, value in variables.items():
+            if not re.fullmatch(r"[a-z_][a-z0-9_]*", variable):
+                raise UserError(f"parameter {variable!r}: a name is lower-case letters, digits and _")
             connection.execute(f"set variable {variable} = ?", [value])
         try:
             for view in _views(inputs):
@@ -105,6 +107,7 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
 
 def _views(inputs: Inputs) -> list[str]:
     return [
+        "macro_in_subset",
         "stg_types",
         "no_paper" if inputs.paper is None else "stg_paper_cells",
         *(["stg_runs", "stg_predictions"] if inputs.runs else ["no_runs"]),
@@ -140,6 +143,8 @@ def text_of(name: str, inputs: Inputs) -> str:
 def _folder(path: str, inside: str, mend: str) -> str:
     """The folder without a slash at its end; a local one is looked at, a remote one is not."""
     folder = path.rstrip("/") or "/"
+    if glob := re.search(r"[*?\[\]]", folder):
+        raise UserError(f"{path}: DuckDB takes {glob[0]} in a path as a pattern: rename the folder")
     if not re.match(r"[a-z0-9]+://", folder) and not (Path(folder) / inside).exists():
         raise UserError(f"{path} has no {inside}: {mend}")
     return folder

@@ -39,15 +39,7 @@ final as (
         reason,
         error_mode
     from scored
-    -- `--subset paper`: the rows whose kind the paper's release has
-    where coalesce(getvariable('subset'), 'all') <> 'paper'
-        or not (
-            (type_code like 'same\_name\_%' escape '\' and source = 'bfcl_v3')
-            or (
-                type_code in ('CD', 'TD', 'CD_NT', 'TD_NT')
-                and (source = 'bfcl_v3' or starts_with(clean_id, 'apibank__level3_'))
-            )
-        )
+    where in_subset(type_code, source, clean_id)
 )
 
 select * from final;

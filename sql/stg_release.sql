@@ -23,6 +23,7 @@ final as (
         flags
     from configs
     where messages is not null -- taxonomy, evidence and known_issues are tables of another kind
+        and in_subset(type_code, source, clean_id)
 )
 
 select * from final;

@@ -22,7 +22,7 @@ from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
 
 CELLS = paper.CELLS
 SQL = Path(module.__file__).parent
-VIEWS = ("stg_", "int_", "no_")
+VIEWS = ("stg_", "int_", "no_", "macro_")
 SHELL = ("setup.sql", "with_runs.sql")
 
 
@@ -56,7 +56,7 @@ def test_every_file_is_lower_case_and_ends_in_its_final_cte() -> None:
     for path in SQL.glob("*.sql"):
         code = re.sub(r"--.*|'(?:[^']|'')*'", "", path.read_text())
         assert not re.search(r"\b(SELECT|FROM|WITH|WHERE|GROUP|JOIN|CASE)\b", code), path.name
-        if path.name not in SHELL and not path.name.startswith("no_"):
+        if path.name not in SHELL and not path.name.startswith(("no_", "macro_")):
             assert re.search(r"\bfinal as \(", code) and re.search(
                 r"\bfrom final\b[\w\s.:,()]*;\s*$", code
             ), path
@@ -255,6 +255,16 @@ def test_the_paper_subset_is_the_python_one(run: str) -> None:
     assert found == ours
 
 
+def test_a_release_and_a_subset_leave_no_row_missing(tmp_path: Path, run: str) -> None:
+    release = str(release_of(tmp_path / "release", pairs(clean_ids())))
+    [row] = rows("table2", Inputs(runs=[run], release=release, subset="paper"))
+    assert row["gaps"] is None and row["perturbed"] is not None
+    coverage = {
+        r["type_code"]: r for r in rows("coverage", Inputs(runs=[run], release=release, subset="paper"))
+    }
+    assert (coverage["CD"]["expected"], coverage["CD"]["verdicts"]) == (102, 102)
+
+
 def test_recovery_tells_the_five_ways_apart(tmp_path: Path) -> None:
     replies = {
         0: ("[f(a=1)]", '[{"name":"f","parameters":{}}]', True, "retried_right"),
@@ -314,6 +324,8 @@ def test_wrong_questions_are_refused_in_one_line(tmp_path: Path, run: str) -> No
         ("table2", Inputs(runs=[run], parameters={"top": "3"}), "takes no parameters"),
         ("hardest", Inputs(runs=[run], parameters={"top": "many"}), "Could not convert"),
         (str(tmp_path / "mine.sql"), Inputs(paper=CELLS), "no SQL file"),
+        ("table2", Inputs(runs=[f"{tmp_path}/a*"]), "takes * in a path as a pattern"),
+        (str(SQL / "table2.sql"), Inputs(paper=CELLS, parameters={"x = 1; --": "1"}), "lower-case letters"),
     ]
     for name, inputs, line in cases:
         with pytest.raises(UserError, match=re.escape(line)) as caught:

@@ -126,7 +126,7 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
 def gold_is_the_unique_best(row: Sample, clean: Sample) -> Verdict:
     """There is one best offer and it is the gold tool's: else a row has several right answers."""
     kind = channel(row.type_code)
-    accepted = accepted_names(clean)
+    accepted = accepted_names(clean) - set(first_answer_names(clean))
     for _, gold, twins in offers(row, clean):
         price = None if gold is None else value(gold, kind)
         if gold is None or price is None:

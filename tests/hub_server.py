@@ -97,6 +97,9 @@ def refusal(status: int, message: str, code: str = "") -> Answer:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Head and body in one packet: apart, each answer waits 40 ms for an acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
     state: State
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -99,6 +99,8 @@ def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_p
     folder.mkdir()
     (folder / "model.safetensors").write_bytes(bytes(range(256)) * 40)
     (folder / "config.json").write_text("{}")
+    (folder / "LICENSE").write_text("the base model's own")
+    (folder / "README.md").write_text("what the trainer wrote")
     results = [{"dataset": "robustbench-tc 1.0.0", "mode": "prompt", "clean": 0.5, "reward": 0.25}]
     description = {
         "name": "ToolRL-DR-Full tiny",
@@ -114,6 +116,7 @@ def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_p
     (folder / "checkpoint.json").write_text(json.dumps(description))
     frozen = released(folder, tmp_path / "release")
     assert frozen.kind == "checkpoint" and frozen.gate is None
+    assert (tmp_path / "release" / "LICENSE").read_text() == "the base model's own"
     card = (tmp_path / "release" / "README.md").read_text()
     for fact in ("acme/tiny", "version 1.0.0", "183", "| robustbench-tc 1.0.0 | prompt | 0.5 | 0.25 |"):
         assert fact in card

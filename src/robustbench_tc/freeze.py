@@ -21,7 +21,7 @@ CHECKPOINT = "checkpoint.json"
 """What a folder of weights says about itself; see docs/releases.md."""
 
 RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
-"""Files that a release gets anew, whatever the build had."""
+"""Files that a dataset's release gets anew, whatever the build had."""
 
 SECRET_NAMES = re.compile(r"(?:^|_)(?:TOKEN|KEY|SECRET|PASSWORD)$")
 """Environment variables whose value must be in no file of a release."""
@@ -99,7 +99,10 @@ def release(
             if (build / name).is_file():
                 shutil.copyfile(build / name, folder / name)
         facts = Facts(kind=kind, version=version, build=about, audit=audit, files=data)
-        for name, content in {**render(folder, facts), "LICENSE": _licence_text()}.items():
+        made = dict(render(folder, facts))
+        if kind != "checkpoint":  # a model may be under another licence, which lies beside it
+            made["LICENSE"] = _licence_text()
+        for name, content in made.items():
             (folder / name).write_bytes(content)
         check_secrets(folder)
         frozen = Manifest(
@@ -192,7 +195,7 @@ def _data_names(build: Path, kind: Kind) -> list[str]:
     names = []
     for name in manifest.files_of(build):
         if kind == "checkpoint":
-            if name not in RENDERED:
+            if name != "README.md":
                 names.append(name)
         elif name.endswith(".parquet"):
             names.append(name)

@@ -24,9 +24,6 @@ KINDS: tuple[str, ...] = get_args(Kind)
 NOT_OURS = (".gitattributes", ".cache")
 """What the Hub and its client put beside a release that they store."""
 
-PROSE = ("README.md", "LICENSE")
-"""Files of a checkpoint that are made at its release."""
-
 _VERSION = re.compile(r"v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -125,9 +122,9 @@ def digest(files: dict[str, FileEntry]) -> str:
 
 
 def data_files(files: dict[str, FileEntry], kind: Kind) -> dict[str, FileEntry]:
-    """The files that are data: the Parquet files of a dataset, everything but the prose of a checkpoint."""
+    """The files that are data: the Parquet files of a dataset, everything but the card of a checkpoint."""
     if kind == "checkpoint":
-        return {path: found for path, found in files.items() if path not in PROSE}
+        return {path: found for path, found in files.items() if path != "README.md"}
     return {path: found for path, found in files.items() if path.endswith(".parquet")}
 
 

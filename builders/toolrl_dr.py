@@ -80,16 +80,16 @@ def build(
     out: Path,
     *,
     checks: Checks,
+    card: Callable[[TrainingReport], str],
     generators: Mapping[str, Generator] | None = None,
     leak_note: str = "not done",
-    card: Callable[[TrainingReport], str] | None = None,
     force: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingReport:
     """Writes the folder `out`, all or nothing, and returns its report.
 
-    `generators` write the texts of the model-written types; a type without one is not drawn, and reported.
-    `leak_note` says in the report what `checks.leaks` compared with.
+    `card` renders the README. `generators` write the texts of the model-written types; a type without one is
+    not drawn, and reported. `leak_note` says in the report what `checks.leaks` compared with.
     """
     spec.check()
     codes = spec.codes()
@@ -141,17 +141,5 @@ def build(
         )
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
-        (folder / "README.md").write_text((card or default_card)(report))
+        (folder / "README.md").write_text(card(report))
     return report
-
-
-def default_card(report: TrainingReport) -> str:
-    """The README: the YAML that `load_dataset` reads, and the build report."""
-    lines = ["---", "license: apache-2.0", "configs:"]
-    for number, config in enumerate(report.rows):
-        lines += [f"- config_name: {config}"] + ["  default: true"] * (number == 0)
-        lines += ["  data_files:"]
-        lines += [
-            f'  - {{split: {split}, path: "{config}/{split}-*.parquet"}}' for split in ("train", "validation")
-        ]
-    return "\n".join([*lines, "---", "", "# ToolRL-DR", "", report.markdown()])

@@ -6,7 +6,7 @@ perturbed ones.
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
 from .sources import rlla
 from .sources.rlla import Dropped, RllaFiles, RllaRow
-from .sources.rlla_prompt import Originals, user_turns
+from .sources.rlla_prompt import Originals
 from .training_row import TrainingRow, training_features
 
 DONORS = 512
@@ -38,8 +38,8 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
 
     earns_maximum: Callable[[str], bool]
     """Whether a gold text, as an answer to itself, earns the maximum."""
-    leaks: Callable[[Iterable[str]], bool] | None = None
-    """Whether user turns hold a benchmark query."""
+    leaks: Callable[[str, Sequence[Message]], bool] | None = None
+    """Whether the conversation of a row (clean id, messages) holds a benchmark query."""
     tokens: Callable[[list[dict[str, str]]], int] | None = None
     """A prompt's length in tokens; None: prompts are measured in characters and none is too long."""
     max_tokens: int = 2048
@@ -193,7 +193,7 @@ class VersionMaker:
         if not self._checks.earns_maximum(row.gold):
             return "gold_below_maximum"
         leaks = self._checks.leaks
-        if leaks is not None and leaks(user_turns(sample.messages[0].content)):
+        if leaks is not None and leaks(sample.clean_id, sample.messages):
             return "benchmark_query"
         if self._checks.tokens is not None and not self._fits(self._draws.version(row, sample)):
             return "prompt_too_long"

@@ -6,7 +6,6 @@
 prints two lines for a shell: the train shards and the validation shards, as lists that hydra takes.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from robustbench_tc import parquet
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.manifest import resolve_dataset
 
 
 class Shards(NamedTuple):
@@ -26,48 +26,14 @@ class Shards(NamedTuple):
 def locate(dataset: str, config: str) -> Shards:
     """The shards of `config` in a folder, or of `org/name[@revision]` on the Hub (downloaded).
 
-    A folder with a revision is taken only if the revision is its own version. Raises UserError.
+    A folder with a revision is taken only if that is the version of its manifest. Raises UserError.
     """
     name, _, revision = dataset.partition("@")
-    folder = Path(name)
-    if not folder.is_dir():
-        folder = _download(name, revision or "main", config)
-    elif revision:
-        _check_version(folder, revision)
+    folder = resolve_dataset(name, revision or None, patterns=[f"{config}/*.parquet", "manifest.json"])
     known = sorted(path.parent.name for path in folder.glob("*/train-*.parquet"))
     if config not in known:
         raise unknown(f"config of {dataset}", config, set(known))
     return Shards(parquet.shards(folder / config, "train"), parquet.shards(folder / config, "validation"))
-
-
-def _check_version(folder: Path, revision: str) -> None:
-    try:
-        version = json.loads((folder / "build_report.json").read_bytes())["dataset_version"]
-    except (OSError, ValueError, KeyError):
-        raise UserError(f"{folder} does not say its version: leave out @{revision}") from None
-    if revision.removeprefix("v") != version:
-        raise UserError(
-            f"{folder} holds version {version}, not {revision}: name the right folder, or the Hub's"
-        )
-
-
-def _download(name: str, revision: str, config: str) -> Path:
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(
-            huggingface_hub.snapshot_download(
-                name,
-                repo_type="dataset",
-                revision=revision,
-                allow_patterns=[f"{config}/*.parquet", "build_report.json"],
-            )
-        )
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise UserError(
-            f"no folder {name} and no dataset {name}@{revision} on the Hub: {str(error).splitlines()[0]}"
-        ) from None
 
 
 def hydra_list(paths: Sequence[Path]) -> str:

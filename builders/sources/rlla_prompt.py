@@ -220,14 +220,8 @@ def _replace_name(text: str, old: str, new: str) -> str:
 
 # --- transcript ---------------------------------------------------------------------------------------
 
-_TURN = re.compile(r"<user>(.*?)</user>", re.DOTALL)
 _PAST = re.compile(r"<tool_call>.*?</tool_call>|<obs>.*?</obs>", re.DOTALL)
 _NAMED = re.compile(r'\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")(?=\s*,\s*"(?:parameters|results|arguments)")')
-
-
-def user_turns(transcript: str) -> list[str]:
-    """What the user says in a transcript, turn by turn; the whole text where nothing is marked as a turn."""
-    return [turn.strip() for turn in _TURN.findall(transcript)] or [transcript.strip()]
 
 
 def rename_in_history(transcript: str, names: Mapping[str, str]) -> tuple[str, list[tuple[int, str, str]]]:

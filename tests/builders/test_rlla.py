@@ -16,7 +16,6 @@ from robustbench_tc.builders.sources.rlla_prompt import (
     parse_system,
     rename_in_history,
     system_text,
-    user_turns,
 )
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Tool
@@ -153,11 +152,6 @@ def test_history_follows_a_renamed_tool_in_calls_and_results_only() -> None:
     assert '{"name": "finFerTim", "parameters"' in text
     assert '[{"name": "finFerTim", "results": {"name": "findFerryTimes is a line"}}]' in text
     assert "<response> findFerryTimes said so. </response>" in text
-
-
-def test_the_users_turns_are_found_and_a_bare_text_is_one_turn() -> None:
-    assert user_turns(made.dialogue_row()[1])[1].startswith("And which ones")
-    assert user_turns(" hello ") == ["hello"]
 
 
 def test_a_thought_that_mentions_the_tag_does_not_hide_the_answer() -> None:

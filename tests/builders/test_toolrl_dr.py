@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 
 from robustbench_tc import parquet, taxonomy
 from robustbench_tc.builders.generators.base import Generator, Refuse, check
-from robustbench_tc.builders.leaks import Leaks
 from robustbench_tc.builders.perturb import Text, TextRequest
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls, parse_system
 from robustbench_tc.builders.toolrl_configs import mixture
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 
 from . import rlla_rows as made
@@ -90,7 +91,7 @@ def rows(folder: Path, config: str, split: str = "train") -> list[dict[str, Any]
 
 
 def made_from(source: Path, out: Path, **changes: Any) -> TrainingReport:
-    options: dict[str, Any] = {"checks": CHECKS}
+    options: dict[str, Any] = {"checks": CHECKS, "card": training_card}
     options |= {name: changes.pop(name) for name in ("checks", "generators") if name in changes}
     return build(TrainingSpec(rlla=source, **changes), out, **options)
 
@@ -158,14 +159,17 @@ def test_a_renamed_gold_tool_is_in_gold_registry_and_history(
 
 
 def test_no_benchmark_query_is_in_the_training_data(shared: Path, real: tuple[Path, TrainingReport]) -> None:
-    from robustbench_tc.builders.perturb import query_text
+    from robustbench_tc.audits.contamination import Index, query
     from robustbench_tc.builders.sources import read
-    from robustbench_tc.builders.sources.rlla_prompt import user_turns
 
-    pool = read(shared / "sources", "full").samples
-    leaks = Leaks(query_text(sample) for sample in pool)
-    assert len(leaks) > 2_000
-    assert not any(leaks(user_turns(row["prompt"][1]["content"])) for row in rows(real[0], "retry"))
+    samples = read(shared / "sources", "full").samples
+    index = Index(query(sample.id, sample.messages) for sample in samples)
+    assert index.size > 2_000
+    for config in ("full", "retry"):
+        for row in rows(real[0], config):
+            message = Message("user", row["prompt"][1]["content"])
+            overlap = index.look_up(query(row["extra_info"]["clean_id"], [message]))
+            assert overlap is None or not overlap.contaminated
 
 
 # --- laws ---------------------------------------------------------------------------------------------
@@ -178,8 +182,9 @@ def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -
         "from robustbench_tc.builders.toolrl_dr import TrainingSpec, build\n"
         "from robustbench_tc.builders.toolrl_versions import Checks\n"
         "from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum\n"
+        "from robustbench_tc.dataset_cards.training import training_card\n"
         "checks = Checks(earns_maximum=earns_maximum)\n"
-        "build(TrainingSpec(rlla=Path(sys.argv[1])), Path(sys.argv[2]), checks=checks)"
+        "build(TrainingSpec(rlla=Path(sys.argv[1])), Path(sys.argv[2]), checks=checks, card=training_card)"
     )
     command = [sys.executable, "-c", script, str(source), str(tmp_path / "there")]
     subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "7"})
@@ -383,11 +388,11 @@ def test_a_gold_below_the_maximum_is_dropped(tmp_path: Path) -> None:
     assert report.dropped["train"] == {"gold_below_maximum": 1}
 
 
-def test_a_benchmark_query_is_dropped_even_when_hidden_in_other_words(tmp_path: Path) -> None:
-    query = "Please tell me when the very next boat leaves harbour two tomorrow morning"
-    system, _, gold = made.ferry_row(2)
-    row = (system, made.user(f"Hello there. {query}, and be quick about it!"), gold)
-    report = one_train_row(tmp_path, row, leaks=Leaks([query]))
+def test_a_row_that_leaks_is_dropped(tmp_path: Path) -> None:
+    def leaks(clean_id: str, messages: Sequence[Message]) -> bool:
+        return clean_id == "rlla__train_1" and "harbour 2" in messages[0].content
+
+    report = one_train_row(tmp_path, made.ferry_row(2), leaks=leaks)
     assert report.dropped["train"] == {"benchmark_query": 1}
 
 
@@ -407,14 +412,6 @@ def test_undeclared_gold_parameters_and_unlisted_gold_tools_stay_and_are_counted
     gold = made.gold(("findFerryTimes", {"harbour": "Turku", "class": "first"}), ("sail", {}))
     report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku in style."), gold))
     assert report.kept == {"gold_parameter_not_declared": 1, "gold_tool_not_listed": 1, "no_type_fits": 1}
-
-
-def test_leaks_know_short_and_half_shared_queries() -> None:
-    leaks = Leaks(["What day is it?", "one two three four five six seven eight nine ten"])
-    assert leaks(["Thanks.", "what DAY is it"])
-    assert leaks(["so, one two three four five six seven eight nine. Right?"])
-    assert not leaks(["what day is it today", "one two three four five six seven"])
-    assert not Leaks([])(["anything"])
 
 
 # --- errors -------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 from tests.builders import rlla_rows as made
 
@@ -37,5 +38,6 @@ def training_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         TrainingSpec(rlla=source, types=("action", "reward")),
         folder / "toolrl-dr",
         checks=Checks(earns_maximum=earns_maximum),
+        card=training_card,
     )
     return folder / "toolrl-dr"

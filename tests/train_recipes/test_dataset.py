@@ -14,14 +14,11 @@ def test_a_folder_gives_the_shards_of_both_splits(training_data: Path) -> None:
     shards = locate(str(training_data), "mixed")
     assert [path.name for path in shards.train] == ["train-00000-of-00001.parquet"]
     assert [path.name for path in shards.validation] == ["validation-00000-of-00001.parquet"]
-    assert locate(f"{training_data}@v1.0.0", "mixed") == shards
 
 
-def test_a_folder_of_another_version_is_refused(training_data: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"holds version 1\.0\.0, not v2\.0\.0"):
-        locate(f"{training_data}@v2.0.0", "full")
-    with pytest.raises(UserError, match="does not say its version"):
-        locate(f"{tmp_path}@v1.0.0", "full")
+def test_a_revision_of_a_build_is_refused(training_data: Path) -> None:
+    with pytest.raises(UserError, match="unreleased build and has no version"):
+        locate(f"{training_data}@v1.0.0", "full")
 
 
 def test_an_unknown_config_names_near_misses(training_data: Path) -> None:
@@ -30,9 +27,7 @@ def test_an_unknown_config_names_near_misses(training_data: Path) -> None:
 
 
 def test_a_dataset_that_is_nowhere_is_one_line() -> None:
-    with pytest.raises(
-        UserError, match=r"no folder nobody/nothing and no dataset nobody/nothing@v1"
-    ) as caught:
+    with pytest.raises(UserError, match="nobody/nothing") as caught:
         locate("nobody/nothing@v1", "full")
     assert "\n" not in str(caught.value)
 

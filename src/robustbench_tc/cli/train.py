@@ -1,6 +1,6 @@
 """`rbtc build toolrl-dr` and `rbtc train`: the training data, and whether all is ready to train on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ from ..errors import UserError, need_extra
 from . import _console
 
 if TYPE_CHECKING:
-    from ..builders.leaks import Leaks
+    from ..schema import Message
 
 Names = Annotated[
     list[str] | None, typer.Option(help="Type codes to draw from, also comma-separated; default all 16.")
@@ -67,6 +67,7 @@ def build_toolrl_dr(
     from ..builders.toolrl_configs import CONFIGS
     from ..builders.toolrl_dr import TrainingSpec, build
     from ..builders.toolrl_versions import Checks
+    from ..dataset_cards.training import training_card
     from ..train_recipes.toolrl_dr.reward import earns_maximum
 
     spec = TrainingSpec(
@@ -82,7 +83,7 @@ def build_toolrl_dr(
     )
     generators = parse_generators(generator or ["none"])
     with _console.status("building") as progress:
-        leaks, note = _benchmark_queries(sources, progress)
+        leaks, note = _leaks(sources, progress)
         report = build(
             spec,
             out,
@@ -92,6 +93,7 @@ def build_toolrl_dr(
                 tokens=None if tokenizer is None else prompt_tokens(tokenizer),
                 max_tokens=max_prompt_length,
             ),
+            card=training_card,
             generators={kind: g for kind, g in generators.items() if g.label != "none"},
             leak_note=note,
             force=force,
@@ -116,30 +118,31 @@ def _share(option: str, text: str) -> Fraction:
         raise UserError(f"{option} {text!r} is no number: give a share from 0 to 1") from None
 
 
-def _benchmark_queries(sources: Path | None, progress: Callable[[str], None]) -> tuple["Leaks | None", str]:
-    """What training rows must not ask, the queries of the 199 and of the full pools; and a note on it."""
-    from ..builders.leaks import Leaks
-    from ..builders.perturb import NotApplicable, query_text
+def _leaks(
+    sources: Path | None, progress: Callable[[str], None]
+) -> tuple[Callable[[str, "Sequence[Message]"], bool] | None, str]:
+    """Whether a row asks what the benchmark asks (the 199 and the full pools), and a note on the check.
+
+    The gate of a release asks the same question in the same way.
+    """
+    from ..audits.contamination import Index, query
     from ..builders.sources import read
     from ..builders.sources.fetch import default_root
 
     root = sources or default_root()
     if not (root / "bfcl").is_dir():
         if sources is not None:
-            raise UserError(
-                f"no benchmark sources in {sources}: run `rbtc sources fetch`, or leave --sources out"
-            )
+            raise UserError(f"no benchmark sources in {sources}: name their folder, or leave --sources out")
         return None, "not done: no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
     progress("reading the benchmark's queries")
-    samples = [*read(root, "paper").samples, *read(root, "full").samples]
-    queries = []
-    for sample in samples:
-        try:
-            queries.append(query_text(sample))
-        except NotApplicable:
-            continue
-    leaks = Leaks(queries)
-    return leaks, f"user turns compared with {len(leaks)} benchmark queries (the 199 and the full pools)."
+    samples = (*read(root, "paper").samples, *read(root, "full").samples)
+    index = Index(query(sample.id, sample.messages) for sample in samples)
+
+    def leaks(clean_id: str, messages: "Sequence[Message]") -> bool:
+        overlap = index.look_up(query(clean_id, messages))
+        return overlap is not None and overlap.contaminated
+
+    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
 
 
 def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:

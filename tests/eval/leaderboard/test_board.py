@@ -1,0 +1,165 @@
+"""The boards: the paper's values and order, ranking, marks, superseding, differences."""
+
+import itertools
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.cli.leaderboard import marts
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.leaderboard.board import (
+    PAPER,
+    Board,
+    Row,
+    boards,
+    differences,
+    p_of,
+    paper_board,
+    ranked,
+)
+from robustbench_tc.eval.leaderboard.records import Entry, Verification
+from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
+from robustbench_tc.eval.stats.significance import fisher_p
+
+from .few import entry, submission
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[str, Entry]:
+    return entries_of_paper(marts)
+
+
+def test_the_papers_board_equals_table_2_in_all_126_cells(published: dict[str, Entry]) -> None:
+    board = paper_board(published)
+    shown = {row.model: row.entry.metrics for row in board.rows}
+    printed = paper.table2()
+    assert len(printed) == 126 and len(shown) == 21
+    wrong = [
+        (cell.model, cell.metric)
+        for cell in printed
+        if f"{shown[cell.model][cell.metric].value:.3f}" != f"{cell.value:.3f}"
+    ]
+    assert wrong == []
+
+
+def test_the_papers_board_is_in_the_order_of_perturbed_accuracy(published: dict[str, Entry]) -> None:
+    board = paper_board(published)
+    keys = []
+    for row in board.rows:
+        correct, n = row.entry.counts["perturbed"]
+        keys.append((-correct / n, -correct, row.model.casefold()))
+    assert keys == sorted(keys)
+    assert [row.rank for row in board.rows] == list(range(1, 22))
+    assert not board.paired and {row.status for row in board.rows} == {"published"}
+    leader, second = board.rows[:2]
+    assert leader.p_leader is None
+    assert second.p_leader == fisher_p(leader.entry.counts["perturbed"], second.entry.counts["perturbed"])
+
+
+def row(model: str, found: Entry, row_id: str = "") -> Row:
+    return Row(
+        id=row_id or model,
+        model=model,
+        family=model,
+        user="ann",
+        params_b=None,
+        mode="fc",
+        submitted_at="2026-11-20T10:00:00+00:00",
+        status="unverified",
+        entry=found,
+    )
+
+
+def test_ties_go_by_correct_count_and_then_by_name() -> None:
+    once = entry({"CD": [1, 1, 0, 0]})
+    twice = entry({"CD": [2, 2, 0, 0]}, repeats=2)
+    rows = [row("b", once), row("C", once), row("a", once), row("z", twice)]
+    for given_order in itertools.permutations(rows):
+        assert [one.model for one in ranked(given_order)] == ["z", "a", "b", "C"]
+
+
+def test_a_board_can_be_ranked_by_any_type() -> None:
+    one = row("one", entry({"CD": [1, 1, 1, 1], "TD": [0, 0, 0, 0]}))
+    two = row("two", entry({"CD": [0, 0, 0, 0], "TD": [1, 1, 0, 0]}))
+    assert [found.model for found in ranked([two, one])] == ["one", "two"]
+    assert [found.model for found in ranked([two, one], "TD")] == ["two", "one"]
+    assert [found.model for found in ranked([two, one], "reward")] == ["one", "two"]
+
+
+def test_the_mark_is_a_paired_test_over_clean_ids() -> None:
+    # Ten samples on which one is always right and the other never: 2 / 2**10.
+    a, b = entry({"CD": [1] * 10}), entry({"CD": [0] * 10})
+    assert p_of(a, b, "CD") == pytest.approx(2 / 2**10)
+    assert p_of(a, a, "perturbed") == 1.0
+    # The same ten, but every flip of one kind has its counterpart.
+    assert p_of(entry({"CD": [1, 0] * 5}), entry({"CD": [0, 1] * 5}), "CD") == 1.0
+
+
+def test_counts_alone_are_tested_as_independent() -> None:
+    a, b = entry({"CD": [1] * 10}), entry({"CD": [0] * 10})
+    blind = msgspec.structs.replace(b, verdicts=None)
+    assert p_of(a, blind, "CD") == fisher_p((10, 10), (0, 10))
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=6, max_size=6), min_size=2, max_size=6))
+def test_ranking_is_a_permutation_and_never_rises(found: list[list[int]]) -> None:
+    rows = [row(f"m{i}", entry({"CD": verdicts})) for i, verdicts in enumerate(found)]
+    order = ranked(rows)
+    assert sorted(one.id for one in order) == sorted(one.id for one in rows)
+    shares = [one.entry.counts["perturbed"][0] for one in order]
+    assert shares == sorted(shares, reverse=True)
+    assert all(one.p_leader is not None and 0 < one.p_leader <= 1 for one in order[1:])
+
+
+def test_differences_are_paired_and_signed_b_minus_a() -> None:
+    a, b = (
+        entry({"clean": [1, 1, 1, 1], "CD": [0, 0, 1, 0]}),
+        entry({"clean": [1, 1, 1, 0], "CD": [1, 1, 1, 0]}),
+    )
+    found = {one.name: one for one in differences(a, b)}
+    assert found["clean"].difference.value == -0.25
+    assert found["CD"].difference.value == 0.5 and found["CD"].difference.method == "exact"
+    assert found["CD"].p_holm is not None and found["clean"].p_holm is None
+    assert np.isclose(found["perturbed"].difference.value, 2 / (22 * 4))
+
+
+def test_boards_are_apart_by_version_and_the_newest_submission_counts(published: dict[str, Entry]) -> None:
+    good, bad = entry({"CD": [1, 1]}), entry({"CD": [0, 1]})
+    made = [
+        submission(0, "one"),
+        submission(1, "two"),
+        submission(2, "one"),
+        submission(3, "one", user="bob"),
+        submission(4, "one", fingerprint="e" * 32),
+        submission(5, "no entry"),
+    ]
+    entries = {one.id: bad if one.id == made[2].id else good for one in made[:5]}
+    verified = Verification(
+        submission=made[1].id,
+        verified_at="",
+        by="",
+        rows=1,
+        agree=1,
+        submitted=1,
+        repeated=1,
+        p=1,
+        predictions_sha256="",
+        package_version="",
+    )
+    found = boards(made, {made[1].id: verified}, entries, published)
+    assert list(found) == ["1.0.0-eeeeeeee", "1.0.0-ffffffff", PAPER]
+    board = found["1.0.0-ffffffff"]
+    assert [(one.model, one.user, one.status) for one in board.rows] == [
+        ("one", "bob", "unverified"),
+        ("two", "ann", "verified"),
+        ("one", "ann", "unverified"),
+    ]
+    assert [(one.id, one.superseded_by, one.rank) for one in board.past] == [(made[0].id, made[2].id, 0)]
+    assert isinstance(board, Board) and board.row(made[0].id) is not None and board.row("x") is None
+
+
+def test_without_submissions_there_is_the_papers_board(published: dict[str, Entry]) -> None:
+    assert list(boards([], {}, {}, published)) == [PAPER]

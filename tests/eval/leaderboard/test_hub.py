@@ -1,0 +1,83 @@
+"""Results on the Hub: one commit per submission, nothing lost with an answer, a fresh machine catches up."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from ...conftest import ROOT
+from ...hub import READER, WRITER, Hub
+from .conftest import RunOf
+
+REPO = "datasets/acme/results"
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.leaderboard.hub import HubStore
+from tests.eval.leaderboard.few import entry, submission
+
+store, run, what = HubStore(Path(sys.argv[1]), "acme/results"), Path(sys.argv[2]), sys.argv[3]
+try:
+    print("fetched", store.sync())
+    for number in map(int, what.split()):
+        with store.locked():
+            store.add(submission(number, "one"), run, entry({"CD": [1, 0]}))
+except UserError as error:
+    print("error", error)
+print(len(store.submissions()[0]), "stored")
+"""
+
+
+def told(
+    hub: Hub, home: Path, store: str, run: Path, what: str = "", token: str | None = WRITER
+) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), str(home / store), str(run), what],
+        cwd=ROOT,
+        env=hub.environment(token, home / f"cache-{store}"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert WRITER not in done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_every_submission_is_one_commit_and_another_machine_gets_it(tmp_path: Path, run_of: RunOf) -> None:
+    run = run_of("oracle")
+    with Hub() as hub:
+        assert told(hub, tmp_path, "a", run, "1 2") == ["fetched 0", "2 stored"]
+        commits = hub.commits(REPO)
+        assert told(hub, tmp_path, "a", run, "3") == ["fetched 0", "3 stored"]
+        assert hub.commits(REPO) == commits + 1
+        assert told(hub, tmp_path, "b", run) == ["fetched 3", "3 stored"]
+        for name in ("record.json", "predictions.parquet", "run.json"):
+            first = tmp_path / "a" / "submissions" / "20261121-000000000001" / name
+            assert (tmp_path / "b").joinpath(*first.relative_to(tmp_path / "a").parts).read_bytes() == (
+                first.read_bytes()
+            )
+
+
+def test_an_answer_that_got_lost_stores_once_and_a_refusal_not_at_all(tmp_path: Path, run_of: RunOf) -> None:
+    run = run_of("oracle")
+    with Hub() as hub:
+        told(hub, tmp_path, "a", run)
+        hub.fault("commit", drop=True, times=1)
+        assert told(hub, tmp_path, "a", run, "1")[-1] == "1 stored"
+        hub.mend()
+        assert told(hub, tmp_path, "b", run) == ["fetched 1", "1 stored"]
+        hub.fault("commit", status=500)
+        lines = told(hub, tmp_path, "a", run, "2")
+        assert "nothing was stored" in lines[1] and lines[-1] == "1 stored"
+        hub.mend()
+        assert told(hub, tmp_path, "a", run, "2")[-1] == "2 stored"
+
+
+def test_who_may_not_write_is_told_in_one_line(tmp_path: Path, run_of: RunOf) -> None:
+    with Hub() as hub:
+        lines = told(hub, tmp_path, "a", run_of("oracle"), "1", token=READER)
+        assert lines[0].startswith("error acme/results: ") and lines[-1] == "0 stored"

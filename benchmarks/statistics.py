@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -91,11 +92,15 @@ def scipy_cells(count: int) -> float:
 def measure(scipy_cells_wanted: int) -> dict[str, object]:
     runs = [synthetic(seed) for seed in range(MODELS)]
     found: dict[str, object] = {"models": MODELS, "cells": len(paper.cells())}
-    works = {"unpaired": unpaired, "clustered": lambda: clustered(runs), "marks": lambda: marks(runs)}
+    works: list[tuple[str, Callable[[], None]]] = [
+        ("unpaired", unpaired),
+        ("clustered", lambda: clustered(runs)),
+        ("marks", lambda: marks(runs)),
+    ]
     best: dict[str, tuple[float, float]] = {}
     for _ in range(3):
         intervals.resampling.cache_clear()
-        for name, work in works.items():
+        for name, work in works:
             wall, cpu = time.perf_counter(), time.process_time()
             work()
             taken = time.perf_counter() - wall, time.process_time() - cpu

@@ -1,5 +1,6 @@
 -- Correct of n per run and type, runs and paper alike. `missing` counts rows that should have a verdict and
--- have none: no answer was had, or the release has the row and the run has not.
+-- have none: no answer was had, or the release has the row and the run has not. `expected` is what the run
+-- record promises over all types.
 create or replace view int_cells as
 with counted as (
     select
@@ -9,7 +10,7 @@ with counted as (
         type_code,
         count(correct) as n,
         count(*) filter (where correct) as correct,
-        count(*) - count(correct) as unanswered,
+        count(*) as predictions,
         max(repeat) + 1 as repeats
     from stg_predictions
     group by run, type_code
@@ -30,7 +31,12 @@ of_runs as (
         counted.type_code,
         counted.n,
         counted.correct,
-        greatest(counted.unanswered, coalesce(listed.rows_in_release * counted.repeats - counted.n, 0)) as missing
+        greatest(
+            counted.predictions - counted.n,
+            coalesce(listed.rows_in_release * counted.repeats - counted.n, 0)
+        ) as missing,
+        counted.predictions,
+        stg_runs.expected
     from counted
     left join stg_runs on counted.run = stg_runs.run
     left join listed on counted.type_code = listed.type_code
@@ -39,7 +45,7 @@ of_runs as (
 every as (
     select * from of_runs
     union all
-    select *, 0 as missing from stg_paper_cells
+    select *, 0 as missing, n as predictions, null as expected from stg_paper_cells
 ),
 
 final as (
@@ -53,6 +59,8 @@ final as (
         every.n,
         every.correct,
         every.missing,
+        every.predictions,
+        every.expected,
         case
             when every.n > 0 and (every.missing = 0 or coalesce(getvariable('allow_missing'), false))
             then every.correct / every.n

@@ -1,5 +1,6 @@
 -- Correct of n per run and component, `clean` and `perturbed` included, weighted by samples. The accuracy is
--- null where a type or a row is missing, unless the variable `allow_missing` is true.
+-- null where a type or a row is missing, unless the variable `allow_missing` is true. `never_made` counts
+-- predictions that the run record promises and the files do not hold.
 create or replace view int_components as
 with cells as materialized (
     select * from int_cells
@@ -14,7 +15,15 @@ wanted as (
 ),
 
 runs as (
-    select dataset_version, run, any_value(model) as model, any_value(mode) as mode
+    select
+        dataset_version,
+        run,
+        any_value(model) as model,
+        any_value(mode) as mode,
+        case
+            when coalesce(getvariable('subset'), 'all') <> 'paper'
+            then greatest(max(expected) - sum(predictions), 0)::bigint
+        end as never_made
     from cells
     group by dataset_version, run
 ),
@@ -52,6 +61,7 @@ final as (
         coalesce(pooled.correct, 0) as correct,
         coalesce(pooled.missing, 0) as missing,
         wanted.types_wanted - coalesce(pooled.types, 0) as types_missing,
+        runs.never_made,
         case
             when pooled.n > 0
                 and (

@@ -14,17 +14,10 @@ with values_by_component as (
         max(accuracy) filter (where component = 'reward') as reward,
         max(accuracy) filter (where component = 'transition') as transition,
         sum(missing) filter (where component in ('clean', 'perturbed'))::bigint as missing,
-        sum(types_missing) filter (where component in ('clean', 'perturbed'))::bigint as types_missing
+        sum(types_missing) filter (where component in ('clean', 'perturbed'))::bigint as types_missing,
+        max(never_made) as never_made
     from int_components
     group by dataset_version, run, model, mode
-),
-
-promised as (
-    select stg_runs.run, stg_runs.expected - count(*) as unasked
-    from stg_runs
-    inner join stg_predictions on stg_runs.run = stg_predictions.run
-    where coalesce(getvariable('subset'), 'all') <> 'paper'
-    group by stg_runs.run, stg_runs.expected
 ),
 
 final as (
@@ -48,12 +41,11 @@ final as (
                 '; ',
                 case when found.types_missing > 0 then found.types_missing || ' types have no rows' end,
                 case when found.missing > 0 then found.missing || ' rows have no verdict' end,
-                case when promised.unasked > 0 then promised.unasked || ' predictions were never made' end
+                case when found.never_made > 0 then found.never_made || ' predictions were never made' end
             ),
             ''
         ) as gaps
     from values_by_component as found
-    left join promised on found.run = promised.run
 )
 
 select *

@@ -258,7 +258,7 @@ def test_four_files_are_written_and_gaps_are_said(
 def test_check_paper_agrees_and_needs_no_run(app: typer.Typer) -> None:
     found = CliRunner().invoke(app, ["--check-paper"], catch_exceptions=False)
     assert found.exit_code == 0
-    for part in ("126 of 126", "503 of 630", "26.3%", "26.6%", "19.2%"):
+    for part in ("126 of 126", "503 of 630", "26.3%", "26.6%", "19.2%", "DeepSeek-R1-Distill-14B", "0.502"):
         assert part in found.output
     assert "differs" not in found.output
 

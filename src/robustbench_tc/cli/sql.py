@@ -149,9 +149,15 @@ def _print(table: "pa.Table", title: str) -> None:
     from rich.text import Text
 
     rows = table.to_pylist()
+    if len(rows) == 1:  # downwards: a row of twenty columns fits no terminal
+        shown = Table("column", "value", title=title, title_justify="left")
+        for name, value in rows[0].items():
+            shown.add_row(name, Text(_cell(value)))
+        _console.out.print(shown)
+        return
     distinct = {name: {_cell(row[name]) for row in rows} for name in table.column_names}
     # What is the same everywhere stands below once; a run needs its folder only where two share a model.
-    same = [name for name in table.column_names if len(rows) > 1 and len(distinct[name]) == 1]
+    same = [name for name in table.column_names if rows and len(distinct[name]) == 1]
     hidden = {*same, *(["run"] if len(distinct.get("run", ())) == len(distinct.get("model", ())) > 1 else [])}
     names = [name for name in table.column_names if name not in hidden] or table.column_names
     shown = Table(title=title, title_justify="left")

@@ -1,34 +1,40 @@
 """Training rows per second and memory of `rbtc build toolrl-dr`, on synthetic rows of rlla's shape.
 
-    .venv/bin/python benchmarks/training_rows.py --rows 4000 --rewriter
-    .venv/bin/python benchmarks/training_rows.py --rows 1000000
+    .venv/bin/python -m benchmarks.training_rows                    # 1,000,000 rows, and 4,000 rewritten ones
+    .venv/bin/python -m benchmarks.training_rows --rows 100000 --rewritten 0
 
 Every row is made up here: names, descriptions, queries and golds by rule, one to six tools, one to three
-calls, now and then a dialogue with earlier calls. With `--rewriter` a stand-in that rewrites by rule (upper
-case for lower case words, numbered tools) writes the texts of the five model-written types, so that the
-model path runs too; its rows are labelled `rewriter-by-rule`. Peak memory is printed beside that of a tenth
-of the rows: flat means that they are near each other.
+calls, now and then a dialogue with earlier calls. `rewritten` builds all four configs with all sixteen types,
+their texts from an OpenAI-compatible endpoint on the loopback interface that rewrites by rule, so labelled:
+no model is behind it. `tenth` and `all` build `full` from a parquet with the rule types; memory is flat if
+their peaks are near each other.
 """
 
 import argparse
+import asyncio
 import json
 import multiprocessing as mp
 import random
+import re
 import resource
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from aiohttp import web
 
-from robustbench_tc.builders.generators.base import Refuse, check
-from robustbench_tc.builders.perturb import Text, TextRequest
-from robustbench_tc.builders.toolrl_dr import Checks, TrainingSpec, build
+from robustbench_tc.builders.generate import Settings, parse_generators
+from robustbench_tc.builders.toolrl_configs import CONFIGS
+from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 NOUNS = (
@@ -36,9 +42,7 @@ NOUNS = (
 )
 VERBS = "find list book cancel estimate translate compare schedule measure archive renew inspect".split()
 TYPES = ["string", "int", "float", "str, optional", "bool, optional", "List[int]"]
-THOUGHT = (
-    "<think> I should use the appropriate tool with proper parameters to respond to the user's need. </think>"
-)
+THOUGHT = "<think> A tool answers this. </think>"
 HEAD = (
     "You answer with tool calls.\n\n**Available Tools**\nIn your response, you can use the following tools:\n"
 )
@@ -49,7 +53,8 @@ def row(index: int) -> tuple[str, str, str]:
     """(system, user, gold) of one made-up row."""
     rng = random.Random(index)
     tools = rng.sample([(v, n) for v in VERBS for n in NOUNS], rng.randint(1, 6))
-    entries, golds = [], []
+    entries: list[str] = []
+    golds: list[dict[str, Any]] = []
     for number, (verb, noun) in enumerate(tools, start=1):
         parameters = {
             f"{noun}_{key}": {"description": f"The {key} of the {noun}.", "type": kind, "default": ""}
@@ -68,16 +73,16 @@ def row(index: int) -> tuple[str, str, str]:
         f"{c['name'].replace('_', ' a ')} with {', '.join(map(str, c['parameters'].values())) or 'no limits'}"
         for c in calls
     )
-    user = f"**Dialogue Records History**\n<user> Could you please {wishes} for me today? </user>"
-    if index % 12 == 0:
-        past = json.dumps(calls[0])
-        user = f"{user}\n\n{THOUGHT}\n<tool_call>\n{past}\n</tool_call>\n<obs> [{{}}] </obs>\n\n" + user[33:]
+    turn = f"<user> Could you please {wishes} for me today? </user>"
+    past = f"{turn}\n\n{THOUGHT}\n<tool_call>\n{json.dumps(calls[0])}\n</tool_call>\n<obs> [{{}}] </obs>\n\n"
+    user = f"**Dialogue Records History**\n{past if index % 12 == 0 else ''}{turn}"
     block = "\n".join(json.dumps(call) for call in calls)
     return HEAD + "\n".join(entries) + TAIL, user, f"{THOUGHT}\n<tool_call>\n{block}\n</tool_call>"
 
 
 def write_source(folder: Path, rows: int, validation: int = 80) -> None:
     """`train.parquet` and `test.parquet` in the form of rlla_4k."""
+    folder.mkdir()
     for name, start, count in (("test", 10**9, validation), ("train", 0, rows)):
         writer: pq.ParquetWriter | None = None
         for at in range(start, start + count, 5_000):
@@ -91,91 +96,116 @@ def write_source(folder: Path, rows: int, validation: int = 80) -> None:
         writer.close()
 
 
-class Rewriter:
-    """Writes texts by rule: no model, labelled so."""
+class ByRule:
+    """An OpenAI-compatible endpoint that rewrites by rule, in a thread; the block gets its generator spec."""
 
-    label = "rewriter-by-rule"
+    def __enter__(self) -> str:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", self._chat)
+        self._runner = web.AppRunner(app, access_log=None)
+        self._loop = asyncio.new_event_loop()
+        self._loop.run_until_complete(self._runner.setup())
+        self._loop.run_until_complete(web.TCPSite(self._runner, "127.0.0.1", 0).start())
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        return f"openai:by-rule@http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
 
-    def __init__(self) -> None:
-        self._asked = 0
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        self._asked += len(requests)
-        answers: dict[str, Text | str] = {}
-        for request in requests:
-            answer: Any = f"In other words: {request.input}"
-            if request.kind == "redundant":
-                schema = {
-                    "type": "object",
-                    "properties": {"note": {"type": "string", "description": "A note."}},
-                }
-                answer = [
-                    {
-                        "name": f"{request.tool}_{word}",
-                        "description": f"Keeps a {word}.",
-                        "parameters": schema,
-                    }
-                    for word in ("diary", "digest")
-                ]
-            reason = check(request, answer, refuse)
-            answers[request.key] = reason or Text(answer, self.label)
-        return answers
-
-    def statistics(self) -> dict[str, Any]:
-        return {"generator": self.label, "asked": self._asked}
+    async def _chat(self, request: web.Request) -> web.Response:
+        asked = json.loads(await request.read())["messages"][-1]["content"]
+        message = {"role": "assistant", "content": rewrite(asked)}
+        return web.json_response(
+            {
+                "id": "by-rule",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "by-rule",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+            }
+        )
 
 
-def measured(source: Path, out: Path, configs: tuple[str, ...], rewriter: bool, pipe: Any) -> None:
-    """One build in a process of its own; sends seconds, peak MB and the report's rows."""
-    kinds = "realistic_typos query_paraphrase paraphrase_tool_description".split()
-    kinds += "paraphrase_parameter_description redundant".split()
-    generators = {kind: Rewriter() for kind in kinds} if rewriter else {}
-    started = time.perf_counter()
+def rewrite(asked: str) -> str:
+    """The marked text in other words; two tools where the prompt shows a conversation to keep away from."""
+    if "-CONVERSATION>" in asked:
+        number = zlib.crc32(asked.encode()) % 1_000_000
+        schema: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
+        names = (f"keep_{word}_{number}" for word in ("diary", "digest"))
+        tools = [{"name": name, "description": f"Runs {name}.", "parameters": schema} for name in names]
+        return json.dumps({"tools": tools})
+    found = re.search(r"<(TEXT-\w+)>\n(.*?)\n</\1>", asked, re.DOTALL)
+    return f"In other words: {found.group(2) if found else asked}"
+
+
+def measured(source: Path, out: Path, configs: tuple[str, ...], spec: str | None, pipe: Any) -> None:
+    """One build, in a process of its own; sends its figures."""
+    settings = Settings(store=out.with_name("generations.jsonl"), concurrency=64)
+    generators = parse_generators([spec], settings=settings) if spec else {}
+    wall, cpu = time.perf_counter(), time.process_time()
     report = build(
         TrainingSpec(rlla=source, configs=configs),
         out,
         checks=Checks(earns_maximum=earns_maximum),
+        card=training_card,
         generators=generators,
         force=True,
     )
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
+    train = sum(rows["train"] for rows in report.rows.values())
     pipe.send(
-        {"seconds": round(seconds, 1), "peak_mb": round(peak), "rows": report.rows, "uniform": report.uniform}
+        {
+            "written_train_rows": train,
+            "seconds": round(seconds, 1),
+            "cpu_seconds": round(cpu_seconds, 1),
+            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+            "types": len(report.types),
+            "uniform_p": report.uniform["p"],
+            "asked": sum(made.get("asked", 0) for made in report.generators.values()),
+        }
     )
 
 
-def runs(sizes: Sequence[int], configs: tuple[str, ...], rewriter: bool) -> Iterator[dict[str, Any]]:
-    folder = Path(tempfile.mkdtemp(prefix="training-rows-"))
+def run(folder: Path, rows: int, configs: tuple[str, ...], spec: str | None = None) -> dict[str, Any]:
+    """The figures of one build from `rows` source rows."""
+    source = folder / f"source-{rows}"
+    write_source(source, rows)
+    here, there = mp.Pipe()
+    arguments = (source, folder / "out", configs, spec, there)
+    process = mp.get_context("spawn").Process(target=measured, args=arguments)
+    process.start()
+    there.close()
     try:
-        for size in sizes:
-            source = folder / f"source-{size}"
-            source.mkdir()
-            write_source(source, size)
-            here, there = mp.Pipe()
-            process = mp.get_context("spawn").Process(
-                target=measured, args=(source, folder / "out", configs, rewriter, there)
-            )
-            process.start()
-            there.close()
-            result = here.recv()
-            process.join()
-            yield {"source_rows": size, "rows_per_s": round(size / result["seconds"])} | result
-            shutil.rmtree(source)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        figures: dict[str, Any] = here.recv()
+    except EOFError:
+        sys.exit(f"the build of {rows} rows ended with code {process.exitcode}")
+    process.join()
+    shutil.rmtree(source)
+    rate = {"source_rows": rows, "source_rows_per_s": round(rows / figures["seconds"])}
+    return rate | figures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--configs", default="full")
-    parser.add_argument("--rewriter", action="store_true")
-    arguments = parser.parse_args()
-    sizes = [max(arguments.rows // 10, 100), arguments.rows]
-    for result in runs(sizes, tuple(arguments.configs.split(",")), arguments.rewriter):
-        sys.stdout.write(json.dumps(result) + "\n")
-        sys.stdout.flush()
+    parser.add_argument("--rewritten", type=int, default=4_000, help="rows of the build with all types")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="training-rows-"))
+    found: dict[str, Any] = {}
+    try:
+        if options.rewritten:
+            with ByRule() as spec:
+                found["rewritten by rule over loopback"] = run(folder, options.rewritten, CONFIGS, spec)
+        if options.rows:
+            found["tenth"] = run(folder, max(options.rows // 10, 100), ("full",))
+            found["all"] = run(folder, options.rows, ("full",))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

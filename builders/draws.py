@@ -133,7 +133,7 @@ class Draws(msgspec.Struct, kw_only=True):
             sample=sample,
             system=system_text(row.registry, sample.tools, self.lent),
             user=user,
-            gold=gold_text(row.gold, after),
+            gold=gold_text(row.gold, after) if renamed else row.gold,
         )
 
 

@@ -1,5 +1,6 @@
 """Where a training config's files are found."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,9 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes.dataset import hydra_list, locate
+from tests.hub import WRITER, Hub
+from tests.hub_client import Client
+from tests.released import audit, released
 
 
 def test_a_folder_gives_the_shards_of_both_splits(training_data: Path) -> None:
@@ -39,3 +43,29 @@ def test_the_shell_gets_two_lines(training_data: Path) -> None:
     assert done.stdout.splitlines() == [hydra_list(shards.train), hydra_list(shards.validation)]
     failed = subprocess.run([*command[:-1], "nope"], capture_output=True, text=True)
     assert failed.returncode == 1 and failed.stderr.count("\n") == 1
+
+
+def test_a_release_on_the_hub_gives_the_files_that_were_published(
+    training_data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(training_data, tmp_path / "build")
+    audit(tmp_path / "build")
+    release = tmp_path / "toolrl-dr"
+    released(tmp_path / "build", release)
+    with Hub() as hub:
+        environment = hub.environment(WRITER, tmp_path / "home")
+        with Client(environment) as client:
+            assert "error" not in client.publish(release, "acme/toolrl-dr", WRITER, kind="toolrl-dr")
+        command = [
+            sys.executable,
+            "-m",
+            "robustbench_tc.train_recipes.dataset",
+            "acme/toolrl-dr@v1.0.0",
+            "retry",
+        ]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for line, split in zip(done.stdout.splitlines(), ("train", "validation"), strict=True):
+        (found,) = line.strip("[]'").split("','")
+        assert Path(found).read_bytes() == (release / f"retry/{split}-00000-of-00001.parquet").read_bytes()
+    assert locate(f"{release}@v1.0.0", "retry").train[0].is_file()

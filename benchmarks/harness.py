@@ -1,10 +1,11 @@
 """Requests per second of the harness against a loopback server whose every answer takes 20 ms.
 
-    .venv/bin/python -m benchmarks.harness RELEASE [--requests 2000] [--peers VENV]
+    .venv/bin/python -m benchmarks.harness [RELEASE] [--requests 2000] [--peers VENV]
 
 Measured in turns, best of the rounds: a bare loop over the `openai` client on its aiohttp transport that
 keeps nothing, and a session of the harness (prompts, journal with fsync, predictions). Then, as whole
-processes over 2,000 samples: `rbtc eval`, and `inspect_ai` and `lm-eval` where VENV holds them.
+processes over 2,000 samples: `rbtc eval`, and `inspect_ai` and `lm-eval` where VENV (default .venv-peers)
+holds them. Without RELEASE the paper profile is built where the upstream files are at hand, else the bundled.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Sample
 
 DELAY_S = 0.02
+PATIENCE_S = 300
 TEXT = "[no_such_function(value=1)]"
 DECODING = {"temperature": 0.0, "max_tokens": 64}
 
@@ -74,7 +76,7 @@ def serve() -> None:
 
 @contextlib.contextmanager
 def serving() -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.harness", "--serve"]
+    command = [sys.executable, __file__, "--serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None and server.stdout is not None
         try:
@@ -92,11 +94,11 @@ async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
 
     asks = iter([wire.first(row, "prompt") for row in rows])
     async with AsyncOpenAI(api_key="none", base_url=url, http_client=DefaultAioHttpClient()) as client:
+        create: Any = client.chat.completions.create
 
         async def work() -> None:
             for ask in asks:
-                messages: Any = ask.messages
-                await client.chat.completions.create(model="tiny", messages=messages, **DECODING)  # type: ignore[arg-type]
+                await create(model="tiny", messages=ask.messages, **DECODING)
 
         started = time.perf_counter()
         await asyncio.gather(*(work() for _ in range(concurrency)))
@@ -168,8 +170,10 @@ metric_list: [{metric: exact_match}]
 """
 
 
-def whole_processes(release: Path, rows: Sequence[Sample], peers: Path | None) -> dict[str, Any]:
+def whole_processes(release: Path, rows: Sequence[Sample], peers: Path) -> dict[str, Any]:
     """Samples per second of a command from start to end, at concurrency 32."""
+    static = sum(row.injected_error is None for row in inputs.load(str(release)).rows)
+    rows = rows[: static - 1]
     with serving() as url, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         samples = [
@@ -184,17 +188,16 @@ def whole_processes(release: Path, rows: Sequence[Sample], peers: Path | None) -
             "--types", "observation,action,reward",
         ]  # fmt: skip
         commands = {"rbtc_eval": ours}
-        if peers is not None:
-            bin_ = peers.resolve() / "bin"
-            commands["inspect_ai"] = [
-                str(bin_ / "inspect"), "eval", "bench.py", "--model", "openai-api/local/tiny",
-                "--max-connections", "32", "--max-samples", "32", "--display", "none",
-            ]  # fmt: skip
-            commands["lm_eval"] = [
-                str(bin_ / "lm_eval"), "--model", "local-chat-completions", "--include_path", ".",
-                "--tasks", "bench", "--apply_chat_template", "--model_args",
-                f"model=tiny,base_url={url}/chat/completions,num_concurrent=32,max_retries=1",
-            ]  # fmt: skip
+        bin_ = peers.resolve() / "bin"
+        commands["inspect_ai"] = [
+            str(bin_ / "inspect"), "eval", "bench.py", "--model", "openai-api/local/tiny",
+            "--max-connections", "32", "--max-samples", "32", "--display", "none",
+        ]  # fmt: skip
+        commands["lm_eval"] = [
+            str(bin_ / "lm_eval"), "--model", "local-chat-completions", "--include_path", ".",
+            "--tasks", "bench", "--apply_chat_template", "--model_args",
+            f"model=tiny,base_url={url}/chat/completions,num_concurrent=32,max_retries=1",
+        ]  # fmt: skip
         environment = os.environ | {
             "LOCAL_API_KEY": "none",
             "LOCAL_BASE_URL": url,
@@ -207,15 +210,34 @@ def whole_processes(release: Path, rows: Sequence[Sample], peers: Path | None) -
             if not Path(command[0]).is_file():
                 found[peer] = "not installed"
                 continue
-            started = time.perf_counter()
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-            seconds = time.perf_counter() - started
-            found[peer] = (
-                {"samples_per_s": round(len(rows) / seconds, 1), "seconds": round(seconds, 1)}
-                if done.returncode == 0
-                else f"failed: {done.stderr.strip().splitlines()[-1:]}"
-            )
+            found[peer] = timed(command, folder, environment, len(rows))
         return found
+
+
+def timed(command: list[str], folder: Path, environment: dict[str, str], samples: int) -> Any:
+    """Samples per second, or why there is no such figure."""
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {PATIENCE_S} s"
+    seconds = time.perf_counter() - started
+    if done.returncode != 0:
+        return f"failed: {' '.join(done.stderr.strip().splitlines()[-1:])[:200]}"
+    return {"samples_per_s": round(samples / seconds, 1), "seconds": round(seconds, 1)}
+
+
+def build(folder: Path) -> Path:
+    """A release to ask: its texts and registries are of real size."""
+    from robustbench_tc.builders.build import BuildSpec
+    from robustbench_tc.release import build_release
+
+    shared = Path(os.environ.get("RBTC_SHARED", "../shared")) / "sources"
+    spec = BuildSpec(profile="paper", sources=shared) if shared.is_dir() else BuildSpec(profile="bundled")
+    build_release(spec, folder)
+    return folder
 
 
 def many(rows: Sequence[Sample], count: int) -> list[Sample]:
@@ -240,11 +262,11 @@ def main() -> None:
     if arguments.serve:
         serve()
         return
-    if arguments.release is None:
-        parser.error("name a release folder")
-    rows = many(inputs.load(str(arguments.release)).rows, arguments.requests)
-    found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, arguments.rounds)}
-    found["whole_process"] = whole_processes(arguments.release, rows, arguments.peers)
+    with tempfile.TemporaryDirectory() as folder:
+        release = arguments.release or build(Path(folder) / "robustbench-tc")
+        rows = many(inputs.load(str(release)).rows, arguments.requests)
+        found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, arguments.rounds)}
+        found["whole_process"] = whole_processes(release, rows, arguments.peers)
     print(json.dumps(found))  # noqa: T201
 
 

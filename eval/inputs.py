@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,7 +18,7 @@ _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
 
 
-class Dataset(msgspec.Struct, frozen=True, kw_only=True):
+class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A loaded dataset. `rows` holds every row of every sample config, clean first, in taxonomy order."""
 
     name: str
@@ -40,6 +41,10 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
 
     def hashes(self) -> dict[str, str]:
         """`content_hash` by row id."""
+        return self._hashes
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
         return {row.id: schema.content_hash(row) for row in self.rows}
 
     def fingerprint(self) -> str:

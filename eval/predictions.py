@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,9 +11,12 @@ from robustbench_tc import parquet, schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.files import atomic_file
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Prediction, Sample
+from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
 from .record import Answer, Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def combine(
@@ -88,11 +92,38 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
             for one in found:
                 file.write(schema.dumps(one).encode() + b"\n")
         return
+    write_table(path, schema.columns(found, Prediction))
+
+
+def write_table(path: Path, columns: dict[str, list[Json]]) -> None:
+    """Columns of predictions, verdicts' included or not, as Parquet."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = parquet.table(schema.columns(found, Prediction), schema.prediction_features())
+    kinds = arrow_schema(scored="correct" in columns)
+    table = pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
     with atomic_file(path) as beside:
         pq.write_table(table, beside, compression="zstd")
+
+
+def arrow_schema(scored: bool) -> "pa.Schema":
+    """`schema.prediction_features` in Arrow's terms, spelt out here because importing `datasets` for it costs
+    a second at every start; a test holds the two together."""
+    import pyarrow as pa
+
+    kinds = {
+        "repeat": pa.int32(),
+        "injected": pa.bool_(),
+        "prompt_tokens": pa.int64(),
+        "completion_tokens": pa.int64(),
+        "latency_s": pa.float64(),
+        "retries": pa.int32(),
+        "score": pa.float64(),
+        "correct": pa.bool_(),
+        "flags": pa.list_(pa.string()),
+    }
+    names = Prediction.__struct_fields__ + (Verdict.__struct_fields__ if scored else ())
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in names])
 
 
 def read(path: Path) -> list[Prediction]:

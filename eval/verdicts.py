@@ -7,7 +7,6 @@ import msgspec
 
 from robustbench_tc import parquet, schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
 from robustbench_tc.schema import Prediction, Sample, Verdict
 
 from . import inputs, predictions, summary
@@ -88,16 +87,12 @@ def _count_flags(flagged: dict[str, dict[str, dict[str, int]]], row: Sample, ver
 
 
 def _write(path: Path, found: Sequence[Prediction], verdicts: Sequence[Verdict | None]) -> None:
-    import pyarrow.parquet as pq
-
     columns = schema.columns(found, Prediction)
     judged = schema.columns((v for v in verdicts if v is not None), Verdict)
     for name, values in judged.items():
         rest = iter(values)
         columns[name] = [None if verdict is None else next(rest) for verdict in verdicts]
-    table = parquet.table(columns, schema.prediction_features(scored=True))
-    with atomic_file(path) as beside:
-        pq.write_table(table, beside, compression="zstd")
+    predictions.write_table(path, columns)
 
 
 def read_scores(path: Path) -> list[summary.ScoredRow]:

@@ -112,7 +112,10 @@ def _matches(text: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
     shape = text.encode("ascii", "replace").translate(_SHAPE).decode()
     for kind, pattern in PATTERNS.items():
         looked_at = shape if kind == "random" else lowered
-        if not any(needle in looked_at for needle in pattern.needles):
+        for needle in pattern.needles:
+            if needle in looked_at:
+                break
+        else:
             continue
         named = "value" in pattern.regex.groupindex
         for match in pattern.regex.finditer(text):

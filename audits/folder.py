@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pyarrow.parquet as pq
@@ -14,6 +14,18 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
 from .report import Failure
+
+
+class Chunk(NamedTuple):
+    """A row group of a split."""
+
+    config: str
+    split: str
+    path: Path
+    group: int
+    first: int
+    """Number of its first row in the split, from 0."""
+    rows: int
 
 
 class Folder:
@@ -62,10 +74,34 @@ class Folder:
 
     def rows(self, config: str, split: str = "test") -> Iterator[dict[str, Any]]:
         """Rows as Parquet has them. A broken file ends them, with a note."""
+        for chunk in self.chunks(config, split):
+            yield from self.read(chunk)
+
+    def chunks(self, config: str, split: str = "test") -> list[Chunk]:
+        """The row groups of a split, in order."""
+        found: list[Chunk] = []
+        first = 0
+        for path in self.shards(config, split):
+            try:
+                about = pq.read_metadata(path)
+            except (OSError, ValueError) as error:
+                self._note(config, split, error)
+                continue
+            for group in range(about.num_row_groups):
+                rows = about.row_group(group).num_rows
+                found.append(Chunk(config, split, path, group, first, rows))
+                first += rows
+        return found
+
+    def read(self, chunk: Chunk) -> list[dict[str, Any]]:
+        """The rows of a row group; none (and a note) if it cannot be read."""
         try:
-            yield from parquet.read_rows(self.shards(config, split))
-        except (UserError, OSError, ValueError) as error:
-            self._note(config, split, error)
+            with pq.ParquetFile(chunk.path) as file:
+                rows: list[dict[str, Any]] = file.read_row_group(chunk.group).to_pylist()
+                return rows
+        except (OSError, ValueError) as error:
+            self._note(chunk.config, chunk.split, error)
+            return []
 
     def columns(self, config: str, split: str) -> dict[str, list[tuple[str, str]]]:
         """Per shard, the (name, type) of its columns."""

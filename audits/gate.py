@@ -21,7 +21,8 @@ from .invariants.base import REWARD
 from .invariants.texts import STATED
 from .judge import Judge
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
-from .scan import Scan, SelfCheck, UnitChecks
+from .rows import SelfCheck, UnitChecks
+from .scan import Scan
 from .waivers import Waiver, apply, shipped
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def audit(
         *benchmark.tables_suite(build),
     ]
     progress(f"judging pairs ({judge.name})")
-    judged = paraphrase.audit(scan.pairs, scan.new_tools, judge, second_judge, n=n, seed=seed)
+    judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, judge, second_judge, n=n, seed=seed)
     checks += judged.checks
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
@@ -247,9 +248,9 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
     """Per reward type, the rows whose gold tool is the one best offer, and whether the query asks for it."""
     rows: dict[str, list[int]] = {code: [0, 0, 0] for code in REWARD}
     columns = (
-        scan.rows["config"],
-        scan.rows["gold_is_the_unique_best"],
-        scan.rows["preference_as_its_type_says"],
+        scan.found.rows["config"],
+        scan.found.rows["gold_is_the_unique_best"],
+        scan.found.rows["preference_as_its_type_says"],
     )
     for config, unique, preference in zip(*columns, strict=True):
         if config in rows:

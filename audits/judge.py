@@ -13,7 +13,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Stats, Store
 from robustbench_tc.schema import Json, dumps
 
-from .scan import NewTool, Pair
+from .rows import NewTool, Pair
 
 TRIES = 3
 """How often a judge is asked for an answer that can be read."""

@@ -1,78 +1,29 @@
-"""One pass over a benchmark build: every row is decoded once and held against its clean row.
+"""One pass over a benchmark build, on as many processes as the machine has cores for.
 
-What comes out are columns: plain ones, and one column of verdicts per invariant, for the expectations to look
-at. Clean rows are kept packed and unpacked when a row of another type needs them.
+What comes out are columns for the expectations to look at; it is the same with any number of processes.
 """
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from hashlib import blake2b
-from typing import Any
-
-import msgspec
+import gc
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample, dumps, loads
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Sample
 
-from . import credentials
-from .folder import Folder
-from .invariants import INVARIANTS, Verdict
-from .invariants.allowed import rewritten_texts
-from .invariants.base import CLEAN, HOLDS, PERTURBED
+from .folder import Chunk, Folder
+from .report import Failure
+from .rows import Found, RowChecks, SelfCheck, UnitChecks
 
-UnitChecks = Callable[[Sample, Sample], list[str]]
-"""What the type's own unit finds wrong with a row, given (clean, row)."""
-
-SelfCheck = Callable[[Sample, Sample | None], str | None]
-"""Why a row's golden answer fails its own scorer, given (row, clean row or None for a clean row)."""
-
-PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
-
-HANDED_IN = {
-    "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
-    "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
-}
-
-OF_THE_SCAN = {
-    "decodes": "A row that is no row of the contract cannot be read by anybody.",
-    "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
-    "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
-    "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
-    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
-}
-
-SHORT = 40
-"""Characters from which the length of a rewritten text is compared."""
-
-UNPACKED = 8_192
-"""Clean rows that are kept unpacked."""
-
-_ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(Sample).decode
-
-
-class Pair(msgspec.Struct, frozen=True):
-    """A clean text and its rewriting."""
-
-    kind: str
-    before: str
-    after: str
-    tool: str | None = None
-    parameter: str | None = None
-
-
-class NewTool(msgspec.Struct, frozen=True):
-    """A query, and a tool that `redundant` put beside the tools that can answer it."""
-
-    query: str
-    name: str
-    description: str
-    parameters: str
-    """JSON text."""
+ALONE_BELOW = 20_000
+"""Rows that one process checks by itself: another would hardly be faster."""
 
 
 class Scan:
-    """The pass over `folder`. Afterwards `rows` and `texts` hold the columns of the frames."""
+    """The pass over `folder`: every row decoded once and held against its clean row."""
 
     def __init__(
         self,
@@ -81,168 +32,63 @@ class Scan:
         self_check: SelfCheck,
         unit_checks: UnitChecks,
         allowed: frozenset[str] | None = None,
+        processes: int | None = None,
     ) -> None:
         self.folder = folder
-        self.rows: dict[str, list[Any]] = {
-            name: [] for name in (*PLAIN, *OF_THE_SCAN, *HANDED_IN, *INVARIANTS)
-        }
-        self.texts: dict[str, list[Any]] = {
-            name: [] for name in ("id", "config", "length_ratio", "description_ratio")
-        }
+        self.found = Found()
         self.counts: dict[str, int] = {}
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self.pairs: dict[Pair, str] = {}
-        """Distinct rewritten texts, with the first row that holds each."""
-        self.new_tools: dict[NewTool, str] = {}
-        """Distinct new tools of `redundant` rows with their queries."""
-        self._self_check, self._unit_checks = self_check, unit_checks
-        self._allowed = credentials.allowlist() if allowed is None else allowed
-        self._packed: dict[str, bytes] = {}
-        self._scored: dict[bytes, str] = {}
-        self._held = {
-            code: [
-                (name, INVARIANTS[name].holds if code in INVARIANTS[name].types else None)
-                for name in INVARIANTS
-            ]
-            for code in (*CLEAN, *PERTURBED)
-        }
-        self.clean = lru_cache(maxsize=UNPACKED)(self._unpack)
+        self._checks = RowChecks(self_check=self_check, unit_checks=unit_checks, allowed=allowed)
         known = {taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))}
         there = [config for config in folder.configs() if config in known]
-        for config in sorted(there, key=lambda c: (c != taxonomy.CLEAN, c)):
-            self._scan(config)
+        for config in there:
+            self.counts[config], self.present[config] = 0, set()
+        for chunk in folder.chunks(taxonomy.CLEAN) if taxonomy.CLEAN in there else ():
+            self._add(chunk.config, *self._check(chunk))
+        chunks = [chunk for config in there if config != taxonomy.CLEAN for chunk in folder.chunks(config)]
+        for chunk, (found, notes) in zip(chunks, self._all(chunks, processes), strict=True):
+            self._add(chunk.config, found, notes)
 
     def clean_rows(self) -> Iterator[Sample]:
         """The clean rows, in order; of two with the same clean id the first."""
-        return (self.clean(clean_id) for clean_id in self._packed)
+        return self._checks.clean_rows()
 
-    def _unpack(self, clean_id: str) -> Sample:
-        return _DECODE(self._packed[clean_id])
+    def _add(self, config: str, found: Found, notes: list[Failure]) -> None:
+        self.counts[config] += len(found.rows["id"])
+        self.present[config] |= {clean_id for clean_id in found.rows["clean_id"] if clean_id is not None}
+        self.found.add(found)
+        self.folder.unreadable += [note for note in notes if note not in self.folder.unreadable]
 
-    def _scan(self, config: str) -> None:
-        present = self.present.setdefault(config, set())
-        number = -1
-        for number, raw in enumerate(self.folder.rows(config)):
-            values = self._row(config, number, raw, present)
-            for name, column in self.rows.items():
-                column.append(values.get(name))
-        self.counts[config] = number + 1
+    def _check(self, chunk: Chunk) -> tuple[Found, list[Failure]]:
+        found = self._checks.check(chunk.config, chunk.first, self.folder.read(chunk))
+        return found, list(self.folder.unreadable)
 
-    def _row(self, config: str, number: int, raw: dict[str, Any], present: set[str]) -> dict[str, Any]:
-        """One row's values by column; columns left out do not apply."""
-        values: dict[str, Any] = {"id": raw.get("id") or f"{config}[{number}]", "config": config}
+    def _all(self, chunks: list[Chunk], processes: int | None) -> Iterator[tuple[Found, list[Failure]]]:
+        """What the chunks amount to, in their order."""
+        if processes is None:
+            processes = len(os.sched_getaffinity(0)) if sum(c.rows for c in chunks) > ALONE_BELOW else 1
+        if processes <= 1:
+            yield from map(self._check, chunks)
+            return
+        global _scan
+        _scan = self  # forked processes see it, clean rows and all, and nothing is copied
+        gc.freeze()
         try:
-            row, canonical = _decode(raw)
-        except (ValueError, TypeError, RecursionError) as error:
-            return values | {"decodes": f"it does not decode: {str(error)[:160]}"}
-        text = dumps(row.messages)
-        values |= {
-            "clean_id": row.clean_id,
-            "type_code": row.type_code,
-            "component": row.component,
-            "source": row.source,
-            "gold_tool_index": row.gold_tool_index,
-            "tools": len(row.tools),
-            "seed": row.seed,
-            "generator": row.generator,
-            "digest": _digest(text, raw["tools"], raw["golden_answers"]),
-            "decodes": HOLDS,
-            "json_is_canonical": HOLDS
-            if canonical
-            else "a JSON column is not canonical, or holds other fields",
-        }
-        present.add(row.clean_id)
-        if row.type_code == taxonomy.CLEAN:
-            if config == taxonomy.CLEAN and row.clean_id not in self._packed:
-                self._packed[row.clean_id] = _ENCODE(row)
-            clean: Sample | None = row
-        else:
-            found = row.clean_id in self._packed
-            clean = self.clean(row.clean_id) if found else None
-            values["anchored"] = HOLDS if found else "no clean row has its clean_id"
-        if clean is None or row.type_code not in self._held:
-            return values
-        for name, holds in self._held[row.type_code]:
-            if holds is not None:
-                values[name] = _verdict(holds, row, clean)
-        values["gold_passes_its_scorer"] = self._scores(row, None if row is clean else clean, raw)
-        values |= self._credentials(row, clean)
-        if row is not clean:
-            values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
-            self._collect(row)
-        return values
-
-    def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
-        return "; ".join(self._unit_checks(clean, row)[:3])
-
-    def _scores(self, row: Sample, clean: Sample | None, raw: dict[str, Any]) -> str:
-        """The scorer's verdict on the golden answer, once per distinct (tools, gold, clean tools)."""
-        anchor = "" if clean is None else dumps(clean.tools)
-        key = _digest(row.source, row.category, raw["tools"], raw["golden_answers"], anchor)
-        known = self._scored.get(key)
-        if known is None:
-            known = _verdict(lambda row, _: self._self_check(row, clean) or HOLDS, row, row) or HOLDS
-            self._scored[key] = known
-        return known
-
-    def _credentials(self, row: Sample, clean: Sample) -> dict[str, str]:
-        if row is clean:
-            found = [
-                f for f in credentials.in_clean(row) if credentials.key(row.clean_id, f) not in self._allowed
-            ]
-            return {"clean_credentials_reviewed": _named(found)}
-        return {"no_new_credential": _named(list(credentials.in_new_text(clean, row)))}
-
-    def _collect(self, row: Sample) -> None:
-        """The row's rewritten texts and new tools, for the audits that look at those."""
-        for path, tool, parameter, before, after in rewritten_texts(row):
-            self.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
-            ratio = len(after) / len(before) if len(before) >= SHORT else None
-            described = row.type_code == "paraphrase_tool_description"
-            self.texts["id"].append(f"{row.id} {path}")
-            self.texts["config"].append(row.type_code)
-            self.texts["length_ratio"].append(ratio)
-            self.texts["description_ratio"].append(ratio if described else None)
-        if row.type_code == "redundant":
-            query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
-            for change in row.changes:
-                if isinstance(change.after, dict) and change.before is None:
-                    tool_ = change.after
-                    new = NewTool(
-                        query, str(tool_["name"]), str(tool_["description"]), dumps(tool_["parameters"])
-                    )
-                    self.new_tools.setdefault(new, row.id)
+            fork = multiprocessing.get_context("fork")
+            with ProcessPoolExecutor(processes, mp_context=fork) as pool:
+                yield from pool.map(_in_a_process, chunks)
+        except BrokenProcessPool:
+            raise UserError("a process of the audit was killed: is there enough memory?") from None
+        finally:
+            _scan = None
+            gc.unfreeze()
 
 
-def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:
-    """The row, and whether its JSON columns are the canonical text of what was read."""
-    plain = dict(raw)
-    for name in ("tools", "golden_answers", "changes"):
-        plain[name] = loads(raw[name])
-    row = msgspec.convert(plain, Sample)
-    canonical = all(dumps(getattr(row, name)) == raw[name] for name in ("tools", "golden_answers", "changes"))
-    return row, canonical
+_scan: Scan | None = None
 
 
-def _verdict(holds: Callable[[Sample, Sample], Verdict], row: Sample, clean: Sample) -> Verdict:
-    """The verdict; a row so odd that the question cannot be asked fails it."""
-    try:
-        return holds(row, clean)
-    except Exception as error:
-        return f"it could not be checked: {type(error).__name__}: {str(error)[:120]}"
-
-
-def _named(found: list[credentials.Find]) -> str:
-    """Kinds, fields and hashes; the beginning of the hash; never the string."""
-    return ", ".join(f"{find.kind} in {find.field} ({find.hash[:8]})" for find in found[:5])
-
-
-def _digest(*parts: str) -> bytes:
-    total = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        total.update(len(data).to_bytes(8, "little"))
-        total.update(data)
-    return total.digest()
+def _in_a_process(chunk: Chunk) -> tuple[Found, list[Failure]]:
+    assert _scan is not None
+    return _scan._check(chunk)

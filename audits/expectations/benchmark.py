@@ -13,7 +13,8 @@ from robustbench_tc.schema import SOURCES, sample_features
 from ..folder import Folder, type_name
 from ..invariants import INVARIANTS
 from ..report import Check, check
-from ..scan import HANDED_IN, OF_THE_SCAN, Scan
+from ..rows import HANDED_IN, OF_THE_PASS
+from ..scan import Scan
 from .gx import Expectation, compares, holds, native, run
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str
 
 def rows_suite(scan: Scan) -> list[Check]:
     """Every row on its own, and against its clean row."""
-    frame = _frame(scan.rows)
+    frame = _frame(scan.found.rows)
     seed = scan.folder.report.get("seed")
     frame["build_seed"] = seed
     return run("benchmark_rows", frame, _rows_expectations())
@@ -194,7 +195,7 @@ def rows_suite(scan: Scan) -> list[Check]:
 
 @cache
 def _rows_expectations() -> tuple[Expectation, ...]:
-    from_the_scan = [holds("rows", name, protects) for name, protects in OF_THE_SCAN.items()]
+    from_the_scan = [holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
     from_the_units = [holds("rows", name, protects) for name, protects in HANDED_IN.items()]
     invariants = [holds("rows", name, found.protects) for name, found in INVARIANTS.items()]
     components = {t.code: t.component for t in taxonomy.types("all")}
@@ -280,7 +281,7 @@ def _rows_expectations() -> tuple[Expectation, ...]:
 
 def texts_suite(scan: Scan) -> list[Check]:
     """The lengths of rewritten texts."""
-    return run("benchmark_texts", _frame(scan.texts), _texts_expectations())
+    return run("benchmark_texts", _frame(scan.found.texts), _texts_expectations())
 
 
 @cache

@@ -156,7 +156,7 @@ def diff_explains_the_row(row: Sample, clean: Sample) -> Verdict:
 def replay(row: Sample, clean: Sample) -> Verdict:
     """Applies the message changes to the clean row and undoes the tool changes of the row."""
     contents = [message.content for message in clean.messages]
-    golden = dumps(clean.golden_answers)
+    golden: Json = None
     tools: list[Json] = list(row.tools)
     reordered = False
     for change in sorted(row.changes, key=lambda c: -1 if c.at is None else c.at, reverse=True):
@@ -174,7 +174,7 @@ def replay(row: Sample, clean: Sample) -> Verdict:
                 return f"{change.path} was not that text in the clean row"
             contents[index] = old[:at] + change.after + old[at + len(change.before) :]
         elif head == "golden_answers" and not rest:
-            if dumps(change.before) != golden:
+            if golden is not None or dumps(change.before) != dumps(clean.golden_answers):
                 return "/golden_answers was not that in the clean row"
             golden = dumps(change.after)
         elif head == "tools" and not rest:
@@ -188,7 +188,8 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             return f"{change.path} is no place in a row"
     if contents != [message.content for message in row.messages]:
         return "the messages hold a change that the diff does not name"
-    if golden != dumps(row.golden_answers):
+    same = golden == dumps(row.golden_answers) if golden else row.golden_answers == clean.golden_answers
+    if not same:
         return "the golden answers hold a change that the diff does not name"
     left = [tool for tool in tools if tool is not None]
     if left == list(clean.tools) or (reordered and _same_set(left, clean.tools)):

@@ -9,7 +9,7 @@ from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.judge import Judgment, Recorded
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.audits.scan import Pair
+from robustbench_tc.audits.rows import Pair
 
 from . import builds, defects
 from .defects import FOLDER, ROWS, Defect

@@ -26,7 +26,7 @@ from robustbench_tc.audits.judge import (
 )
 from robustbench_tc.audits.paraphrase import PLANTED, canary_pairs, draw, thresholds
 from robustbench_tc.audits.report import Check
-from robustbench_tc.audits.scan import NewTool, Pair
+from robustbench_tc.audits.rows import NewTool, Pair
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Endpoint
 from tests.loopback import UNAUTHORISED, Fault, LoopbackServer, error_body

@@ -196,7 +196,7 @@ def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judg
 def recorded_judge(path: Path | None = None) -> "Recorded":
     """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
     from ..audits.judge import Judgment, Recorded
-    from ..audits.scan import Pair
+    from ..audits.rows import Pair
     from ..builders.generators.recorded import judgment_address, load_judgments
     from ..builders.perturb.base import TextRequest
 

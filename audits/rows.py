@@ -1,0 +1,244 @@
+"""One row at a time: decoded once, held against its clean row by every invariant.
+
+Clean rows are kept packed and unpacked when a row of another type needs them.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Sample, dumps, loads
+
+from . import credentials
+from .invariants import INVARIANTS, Verdict
+from .invariants.allowed import rewritten_texts
+from .invariants.base import CLEAN, HOLDS, PERTURBED
+
+UnitChecks = Callable[[Sample, Sample], list[str]]
+"""What the type's own unit finds wrong with a row, given (clean, row)."""
+
+SelfCheck = Callable[[Sample, Sample | None], str | None]
+"""Why a row's golden answer fails its own scorer, given (row, clean row or None for a clean row)."""
+
+PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
+
+HANDED_IN = {
+    "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
+    "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
+}
+
+OF_THE_PASS = {
+    "decodes": "A row that is no row of the contract cannot be read by anybody.",
+    "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
+    "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
+    "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
+    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
+}
+
+COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *INVARIANTS)
+
+TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio")
+
+SHORT = 40
+"""Characters from which the length of a rewritten text is compared."""
+
+UNPACKED = 8_192
+"""Clean rows that are kept unpacked."""
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(Sample).decode
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A clean text and its rewriting."""
+
+    kind: str
+    before: str
+    after: str
+    tool: str | None = None
+    parameter: str | None = None
+
+
+class NewTool(msgspec.Struct, frozen=True):
+    """A query, and a tool that `redundant` put beside the tools that can answer it."""
+
+    query: str
+    name: str
+    description: str
+    parameters: str
+    """JSON text."""
+
+
+class Found(msgspec.Struct):
+    """What a stretch of rows amounts to."""
+
+    rows: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in COLUMNS})
+    """Plain columns, and one column of verdicts per invariant: null where it does not apply."""
+    texts: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in TEXT_COLUMNS})
+    """One entry per rewritten text."""
+    pairs: dict[Pair, str] = {}
+    """Distinct rewritten texts, with the first row that holds each."""
+    new_tools: dict[NewTool, str] = {}
+    """Distinct new tools of `redundant` rows with their queries."""
+
+    def add(self, other: "Found") -> None:
+        """Appends what the next stretch amounts to."""
+        for mine, theirs in ((self.rows, other.rows), (self.texts, other.texts)):
+            for name, column in mine.items():
+                column += theirs[name]
+        for pair, row in other.pairs.items():
+            self.pairs.setdefault(pair, row)
+        for tool, row in other.new_tools.items():
+            self.new_tools.setdefault(tool, row)
+
+
+class RowChecks:
+    """Holds rows against the clean rows that it has seen."""
+
+    def __init__(
+        self, *, self_check: SelfCheck, unit_checks: UnitChecks, allowed: frozenset[str] | None = None
+    ) -> None:
+        self._self_check, self._unit_checks = self_check, unit_checks
+        self._allowed = credentials.allowlist() if allowed is None else allowed
+        self._packed: dict[str, bytes] = {}
+        self._asked: dict[str, bytes] = {}
+        """Clean id → digest of what its scorer judges against."""
+        self._scored: dict[bytes, str] = {}
+        self._held = {
+            code: [(name, i.holds) for name, i in INVARIANTS.items() if code in i.types]
+            for code in (*CLEAN, *PERTURBED)
+        }
+        self.clean = lru_cache(maxsize=UNPACKED)(self._unpack)
+
+    def clean_rows(self) -> Iterator[Sample]:
+        """The clean rows, in order; of two with the same clean id the first."""
+        return (self.clean(clean_id) for clean_id in self._packed)
+
+    def _unpack(self, clean_id: str) -> Sample:
+        return _DECODE(self._packed[clean_id])
+
+    def check(self, config: str, first: int, raws: list[dict[str, Any]]) -> Found:
+        """The verdicts on consecutive rows of a config, of which the first has the number `first`."""
+        found = Found()
+        columns = [(name, column.append) for name, column in found.rows.items()]
+        for number, raw in enumerate(raws, first):
+            get = self._row(config, number, raw, found).get
+            for name, append in columns:
+                append(get(name))
+        return found
+
+    def _row(self, config: str, number: int, raw: dict[str, Any], found: Found) -> dict[str, Any]:
+        """One row's values by column; columns left out do not apply."""
+        values: dict[str, Any] = {"id": raw.get("id") or f"{config}[{number}]", "config": config}
+        try:
+            row, canonical = _decode(raw)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            return values | {"decodes": f"it does not decode: {str(error)[:160]}"}
+        registry_and_gold = _digest(raw["tools"], raw["golden_answers"])
+        values |= {
+            "clean_id": row.clean_id,
+            "type_code": row.type_code,
+            "component": row.component,
+            "source": row.source,
+            "gold_tool_index": row.gold_tool_index,
+            "tools": len(row.tools),
+            "seed": row.seed,
+            "generator": row.generator,
+            "digest": _digest(dumps(row.messages)) + registry_and_gold,
+            "decodes": HOLDS,
+            "json_is_canonical": HOLDS
+            if canonical
+            else "a JSON column is not canonical, or holds other fields",
+        }
+        if row.type_code == taxonomy.CLEAN:
+            if config == taxonomy.CLEAN and row.clean_id not in self._packed:
+                self._packed[row.clean_id] = _ENCODE(row)
+                self._asked[row.clean_id] = registry_and_gold
+            clean: Sample | None = row
+        else:
+            there = row.clean_id in self._packed
+            clean = self.clean(row.clean_id) if there else None
+            values["anchored"] = HOLDS if there else "no clean row has its clean_id"
+        if clean is None or row.type_code not in self._held:
+            return values
+        for name, holds in self._held[row.type_code]:
+            values[name] = _verdict(holds, row, clean)
+        anchor = None if row is clean else clean
+        values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
+        if anchor is None:
+            finds = credentials.in_clean(row)
+            unreviewed = [f for f in finds if credentials.key(row.clean_id, f) not in self._allowed]
+            values["clean_credentials_reviewed"] = _named(unreviewed)
+        else:
+            values["no_new_credential"] = _named(list(credentials.in_new_text(clean, row)))
+            values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
+            _collect(row, found)
+        return values
+
+    def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
+        return "; ".join(self._unit_checks(clean, row)[:3])
+
+    def _scores(self, row: Sample, clean: Sample | None, registry_and_gold: bytes) -> str:
+        """The scorer's verdict on the golden answer, once per distinct (tools, gold, clean tools)."""
+        key = b"" if clean is None else self._asked[clean.clean_id]
+        key += registry_and_gold + f"{row.source}/{row.category}".encode()
+        known = self._scored.get(key)
+        if known is None:
+            known = _verdict(lambda row, _: self._self_check(row, clean) or HOLDS, row, row) or HOLDS
+            self._scored[key] = known
+        return known
+
+
+def _collect(row: Sample, found: Found) -> None:
+    """The row's rewritten texts and new tools, for the audits that look at those."""
+    for path, tool, parameter, before, after in rewritten_texts(row):
+        found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
+        ratio = len(after) / len(before) if len(before) >= SHORT else None
+        described = row.type_code == "paraphrase_tool_description"
+        entry = (f"{row.id} {path}", row.type_code, ratio, ratio if described else None)
+        for name, value in zip(TEXT_COLUMNS, entry, strict=True):
+            found.texts[name].append(value)
+    if row.type_code != "redundant":
+        return
+    query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
+    for change in row.changes:
+        new = change.after
+        if change.before is None and isinstance(new, dict):
+            tool_ = NewTool(query, str(new["name"]), str(new["description"]), dumps(new["parameters"]))
+            found.new_tools.setdefault(tool_, row.id)
+
+
+def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:
+    """The row, and whether its JSON columns are the canonical text of what was read."""
+    plain = dict(raw)
+    for name in ("tools", "golden_answers", "changes"):
+        plain[name] = loads(raw[name])
+    row = msgspec.convert(plain, Sample)
+    canonical = all(dumps(getattr(row, name)) == raw[name] for name in ("tools", "golden_answers", "changes"))
+    return row, canonical
+
+
+def _verdict(holds: Callable[[Sample, Sample], Verdict], row: Sample, clean: Sample) -> Verdict:
+    """The verdict; a row so odd that the question cannot be asked fails it."""
+    try:
+        return holds(row, clean)
+    except Exception as error:
+        return f"it could not be checked: {type(error).__name__}: {str(error)[:120]}"
+
+
+def _named(found: list[credentials.Find]) -> str:
+    """Kinds, fields and the beginning of the hash; never the string."""
+    return ", ".join(f"{find.kind} in {find.field} ({find.hash[:8]})" for find in found[:5])
+
+
+def _digest(*parts: str) -> bytes:
+    total = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        total.update(len(data).to_bytes(8, "little"))
+        total.update(data)
+    return total.digest()

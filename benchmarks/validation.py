@@ -1,0 +1,176 @@
+"""Validation: seconds and memory of every suite over 100,000 rows of at least 3 KB and their clean twins.
+
+    python -m benchmarks.validation
+
+The rows are made of the bundled starter samples: each clean row is repeated under ids of its own, with a
+tool more that brings it over 3 KB, and perturbed by all 22 types. The scorers' self-check and the units'
+own checks run too, as in `rbtc audit`; the judge does not. Writing the build is not measured. Memory is the
+sum of the peaks of all processes, pages that they share counted in each; CPU seconds are those of all.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
+from robustbench_tc.builders.plan import Plan, Skip, text_requests
+from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.schema import Sample, Tool, dumps
+
+BYTES = 3_000
+
+ROWS = 100_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=ROWS, help="perturbed rows, at least")
+    parser.add_argument("--validate", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.validate is not None:
+        json.dump(validate(options.validate), sys.stdout)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "robustbench-tc"
+        about = write(folder, options.rows)
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "benchmarks.validation", "--validate", str(folder)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        whole = time.perf_counter() - start
+    found = json.loads(done.stdout) | {"whole_process_s": round(whole, 1)}
+    json.dump({**about, **found, "target": "60 s, 2,048 MiB"}, sys.stdout, indent=1)
+    print()  # noqa: T201
+
+
+def validate(folder: Path) -> dict[str, Any]:
+    """One pass over the rows, then every suite."""
+    from robustbench_tc.audits.expectations import benchmark
+    from robustbench_tc.audits.folder import Folder
+    from robustbench_tc.audits.scan import Scan
+    from robustbench_tc.eval.validate import self_check
+
+    start = time.perf_counter()
+    build = Folder(folder)
+    scan = Scan(
+        build,
+        self_check=self_check,
+        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+    )
+    scanned = time.perf_counter()
+    checks = [
+        *benchmark.columns_suite(build),
+        *benchmark.configs_suite(scan),
+        *benchmark.rows_suite(scan),
+        *benchmark.texts_suite(scan),
+    ]
+    end = time.perf_counter()
+    red = [c.id for c in checks if c.status == "failed" and c.id.startswith("rows.")]
+    return {
+        "checks": len(checks),
+        "row_checks_failed": red,
+        "seconds": round(end - start, 1),
+        "of_them_reading_and_row_checks_s": round(scanned - start, 1),
+        "of_them_great_expectations_s": round(end - scanned, 1),
+        "rows_per_s": round(sum(scan.counts.values()) / (end - start)),
+        "cpu_s": round(sum(os.times()[:4]), 1),
+        "processes": len(os.sched_getaffinity(0)),
+        "peak_mib": round(peak_kib() / 1024),
+    }
+
+
+def peak_kib() -> int:
+    """This process's peak, and for each process of the pass the largest one's."""
+    mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return mine + len(os.sched_getaffinity(0)) * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+
+def write(folder: Path, wanted: int) -> dict[str, Any]:
+    """A build with at least `wanted` perturbed rows."""
+    starters = read(BUNDLED, "bundled").samples
+    per_round = len(list(perturbed(starters)))
+    samples = tuple(larger(sample, n) for n in range(-(-wanted // per_round)) for sample in starters)
+    counts: dict[str, dict[str, int]] = {}
+    skipped: list[dict[str, str]] = []
+    size = smallest = 0
+    plan = Plan(samples=samples, seed=0, texts=texts(samples))
+    context = plan.context()
+    for code in (taxonomy.CLEAN, *taxonomy.codes()):
+        rows: list[Sample] = []
+        for row in plan.rows(code, context):
+            if isinstance(row, Skip):
+                skipped.append(msgspec.to_builtins(row))
+            else:
+                rows.append(row)
+        sizes = [len(dumps(row)) for row in rows]
+        size, smallest = size + sum(sizes), min([*sizes, smallest or sizes[0]])
+        for row in rows:
+            counts.setdefault(code, {}).setdefault(row.source, 0)
+            counts[code][row.source] += 1
+        tables = (
+            parquet.table(schema.columns(batch, Sample), schema.sample_features())
+            for batch in parquet.batches(rows)
+        )
+        parquet.write_shards(tables, folder / code, "test", schema.sample_features().arrow_schema)
+    report = {"profile": "bench", "seed": 0, "rows": counts, "skipped": skipped}
+    (folder / "build_report.json").write_bytes(msgspec.json.encode(report))
+    total = sum(sum(by_source.values()) for by_source in counts.values())
+    return {
+        "rows": total - len(samples),
+        "clean_twins": len(samples),
+        "bytes_per_row": round(size / total),
+        "smallest_row_bytes": smallest,
+    }
+
+
+def perturbed(samples: tuple[Sample, ...]) -> Iterator[Sample]:
+    plan = Plan(samples=samples, seed=0, texts=texts(samples))
+    context = plan.context()
+    for code in taxonomy.codes():
+        yield from (row for row in plan.rows(code, context) if isinstance(row, Sample))
+
+
+def larger(sample: Sample, number: int) -> Sample:
+    """The sample under an id of its own, with one tool more whose description fills it up to `BYTES`."""
+    clean_id = f"{sample.clean_id}_{number}"
+    missing = BYTES - len(dumps(sample))
+    words = (
+        f"Keeps log {number} of the harbour. " + "It lists arrivals, berths and tides, hour by hour. " * 60
+    )
+    filler = Tool(f"harbour_log_{number}", words[: max(60, missing)].strip() + ".", {"type": "object"})
+    return msgspec.structs.replace(
+        sample, id=f"{clean_id}::clean", clean_id=clean_id, tools=(*sample.tools, filler)
+    )
+
+
+def texts(samples: tuple[Sample, ...]) -> dict[str, Text | str]:
+    """Every text that the model-written types need, made by rule."""
+    wanted = text_requests(samples, taxonomy.codes())
+    return {r.key: Text(written(r), "recorded") for requests in wanted.values() for r in requests}
+
+
+def written(request: TextRequest) -> Any:
+    if request.kind != "redundant":
+        return f"{request.input.strip().removesuffix('.')}, as said."
+    return [
+        {
+            "name": f"{request.tool}_{word}",
+            "description": f"Tells the {word} of things that {request.tool} knows nothing of.",
+            "parameters": {"type": "object", "properties": {"what": {"type": "string"}}},
+        }
+        for word in ("colour", "weight")
+    ]
+
+
+if __name__ == "__main__":
+    main()

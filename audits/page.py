@@ -1,8 +1,10 @@
 """The audit as one HTML file that needs no network: no script, no font, no image from elsewhere."""
 
+import re
 from importlib.resources import files
 
 import jinja2
+import markupsafe
 
 from .report import AuditReport, Check
 
@@ -27,7 +29,7 @@ def render(report: AuditReport) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["number"] = _number
+    environment.filters |= {"number": _number, "prose": _prose}
     template = files("robustbench_tc.audits").joinpath("page.html.j2").read_text("utf-8")
     return environment.from_string(template).render(report=report, groups=grouped(report))
 
@@ -40,6 +42,11 @@ def grouped(report: AuditReport) -> dict[str, list[Check]]:
         if checks:
             found[heading] = sorted(checks, key=lambda check: not check.blocks)
     return found
+
+
+def _prose(text: str) -> markupsafe.Markup:
+    """Escaped text in which `code` is code."""
+    return markupsafe.Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
 
 
 def _number(value: float | None, digits: int = 2) -> str:

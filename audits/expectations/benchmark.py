@@ -15,10 +15,12 @@ from ..invariants import INVARIANTS
 from ..report import Check, check
 from ..rows import HANDED_IN, OF_THE_PASS
 from ..scan import Scan
-from .gx import Expectation, compares, holds, native, run
+from .gx import Expectation, Suites, run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SUITES = Suites("benchmark")
 
 TABLES = ("taxonomy", "evidence", "known_issues")
 
@@ -56,14 +58,14 @@ def columns_suite(folder: Folder) -> list[Check]:
 @cache
 def _columns_expectations() -> tuple[Expectation, ...]:
     return (
-        compares(
+        SUITES.compares(
             "columns",
             "are_the_contracts",
             "Every sample config has the same columns in the same order, so one reader reads them all.",
             ("column", "found_column"),
             lambda f: f["column"] == f["found_column"],
         ),
-        compares(
+        SUITES.compares(
             "columns",
             "have_the_contracts_types",
             "A column that changes its type breaks every reader of the version before.",
@@ -122,35 +124,37 @@ def configs_suite(scan: Scan) -> list[Check]:
 @cache
 def _configs_expectations() -> tuple[Expectation, ...]:
     return (
-        holds(
+        SUITES.holds(
             "configs",
             "complete",
             "All 23 sample configs and 3 tables are there: a dropped type would go unnoticed in a mean.",
         ),
-        holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-        holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
-        compares(
+        SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+        SUITES.holds(
+            "configs", "splits", "Every config has the one split test, in a complete set of shards."
+        ),
+        SUITES.compares(
             "configs",
             "rows_as_pinned",
             "The number of rows of every type is the one that was agreed on for this profile.",
             ("rows", "pinned"),
             lambda f: (f["rows"] == f["pinned"]) | f["rows"].isna(),
         ),
-        compares(
+        SUITES.compares(
             "configs",
             "rows_at_least_the_papers",
             "Every type has at least the rows that the paper has, but for the two description types.",
             ("rows", "floor"),
             lambda f: (f["rows"] >= f["floor"]) | f["rows"].isna() | f["floor"].isna(),
         ),
-        compares(
+        SUITES.compares(
             "configs",
             "rows_as_reported",
             "The build report is what the card prints: its counts are those of the files.",
             ("rows", "reported"),
             lambda f: (f["rows"] == f["reported"]) | f["rows"].isna(),
         ),
-        holds(
+        SUITES.holds(
             "configs",
             "accounted",
             "Nothing is silently skipped: every (sample, type) pair is a row, or a skip with its reason.",
@@ -195,21 +199,21 @@ def rows_suite(scan: Scan) -> list[Check]:
 
 @cache
 def _rows_expectations() -> tuple[Expectation, ...]:
-    from_the_scan = [holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
-    from_the_units = [holds("rows", name, protects) for name, protects in HANDED_IN.items()]
-    invariants = [holds("rows", name, found.protects) for name, found in INVARIANTS.items()]
+    from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
+    from_the_units = [SUITES.holds("rows", name, protects) for name, protects in HANDED_IN.items()]
+    invariants = [SUITES.holds("rows", name, found.protects) for name, found in INVARIANTS.items()]
     components = {t.code: t.component for t in taxonomy.types("all")}
     codes = [taxonomy.CLEAN, *components]
     return (
         *from_the_scan,
-        native(
+        SUITES.native(
             "rows",
             "ids_are_unique",
             "Predictions are kept under a row's id: two rows under one id would share an answer.",
             "ExpectColumnValuesToBeUnique",
             column="id",
         ),
-        native(
+        SUITES.native(
             "rows",
             "type_is_known",
             "A type code that the taxonomy does not have belongs to no channel.",
@@ -217,7 +221,7 @@ def _rows_expectations() -> tuple[Expectation, ...]:
             column="type_code",
             value_set=codes,
         ),
-        native(
+        SUITES.native(
             "rows",
             "source_is_known",
             "A source has a scorer: no scorer, no score.",
@@ -225,49 +229,49 @@ def _rows_expectations() -> tuple[Expectation, ...]:
             column="source",
             value_set=list(SOURCES),
         ),
-        native(
+        SUITES.native(
             "rows",
             "no_two_rows_of_a_type_are_equal",
             "A row that stands twice in a type counts twice in its accuracy.",
             "ExpectCompoundColumnsToBeUnique",
             column_list=["config", "digest"],
         ),
-        compares(
+        SUITES.compares(
             "rows",
             "id_is_made_of_its_parts",
             "The id is clean_id::type_code, so that rows, predictions and reports find each other.",
             ("id", "clean_id", "type_code"),
             lambda f: f["id"] == f["clean_id"] + "::" + f["type_code"],
         ),
-        compares(
+        SUITES.compares(
             "rows",
             "config_holds_its_type",
             '`load_dataset(…, "CD_AB")` gives rows of CD_AB and nothing else.',
             ("config", "type_code"),
             lambda f: f["config"] == f["type_code"],
         ),
-        compares(
+        SUITES.compares(
             "rows",
             "component_is_its_types",
             "The channel of a row is the taxonomy's: component means are made of it.",
             ("type_code", "component"),
             lambda f: f["type_code"].map(components).fillna("") == f["component"].fillna(""),
         ),
-        compares(
+        SUITES.compares(
             "rows",
             "source_is_the_ids_prefix",
             "The source decides the scorer and stands in the id: both say the same.",
             ("clean_id", "source"),
             lambda f: f["clean_id"].str.partition("__")[0] == f["source"],
         ),
-        compares(
+        SUITES.compares(
             "rows",
             "seed_is_the_builds",
             "A row can be made again from its seed; a clean row has none.",
             ("type_code", "seed", "build_seed"),
             lambda f: (f["seed"] == f["build_seed"]) | (f["type_code"] == taxonomy.CLEAN),
         ),
-        compares(
+        SUITES.compares(
             "rows",
             "gold_tool_index_is_in_the_registry",
             "`gold_tool_index` is a place of the registry.",
@@ -287,7 +291,7 @@ def texts_suite(scan: Scan) -> list[Check]:
 @cache
 def _texts_expectations() -> tuple[Expectation, ...]:
     return (
-        native(
+        SUITES.native(
             "texts",
             "length",
             "A rewritten text (40 characters or more) is half to twice as long: else facts left or came in.",
@@ -296,7 +300,7 @@ def _texts_expectations() -> tuple[Expectation, ...]:
             min_value=0.5,
             max_value=2.0,
         ),
-        native(
+        SUITES.native(
             "texts",
             "tool_description_length",
             "95 % of tool descriptions keep their length within 20 %: length alone moves a model's choice.",
@@ -330,8 +334,10 @@ def tables_suite(folder: Folder) -> list[Check]:
 @cache
 def _tables_expectations() -> tuple[Expectation, ...]:
     return (
-        holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
-        holds("tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."),
+        SUITES.holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
+        SUITES.holds(
+            "tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."
+        ),
     )
 
 

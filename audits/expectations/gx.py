@@ -30,31 +30,37 @@ class Expectation(NamedTuple):
     """The Great Expectations instance, made when the suite runs."""
 
 
-def holds(group: str, name: str, protects: str) -> Expectation:
-    """Column `name` holds verdicts, and none says that something is wrong."""
-    return Expectation(
-        f"{group}.{name}", protects, lambda: _verdict_class(f"{group}.{name}", protects)(column=name)
-    )
+class Suites(NamedTuple):
+    """Makes the expectations of one kind of dataset.
 
+    Great Expectations keeps classes and metrics by name for the whole process, so the kind is in their names.
+    """
 
-def compares(group: str, name: str, protects: str, columns: Sequence[str], test: Compare) -> Expectation:
-    """`test` is true for every row of the frame of `columns`."""
-    return Expectation(
-        f"{group}.{name}",
-        protects,
-        lambda: _compare_class(f"{group}.{name}", protects, test)(column_list=list(columns)),
-    )
+    kind: str
 
+    def holds(self, group: str, name: str, protects: str) -> Expectation:
+        """Column `name` holds verdicts, and none says that something is wrong."""
+        id = f"{group}.{name}"
+        return Expectation(id, protects, lambda: _verdict_class(self.kind, id, protects)(column=name))
 
-def native(group: str, name: str, protects: str, kind: str, **arguments: Any) -> Expectation:
-    """An expectation that Great Expectations brings, by its class name."""
+    def compares(
+        self, group: str, name: str, protects: str, columns: Sequence[str], test: Compare
+    ) -> Expectation:
+        """`test` is true for every row of the frame of `columns`."""
+        id = f"{group}.{name}"
+        return Expectation(
+            id, protects, lambda: _compare_class(self.kind, id, protects, test)(column_list=list(columns))
+        )
 
-    def make() -> Any:
-        import great_expectations.expectations as gxe
+    def native(self, group: str, name: str, protects: str, brought: str, **arguments: Any) -> Expectation:
+        """An expectation that Great Expectations brings, by its class name."""
 
-        return getattr(gxe, kind)(**arguments)
+        def make() -> Any:
+            import great_expectations.expectations as gxe
 
-    return Expectation(f"{group}.{name}", protects, make)
+            return getattr(gxe, brought)(**arguments)
+
+        return Expectation(f"{group}.{name}", protects, make)
 
 
 def run(suite: str, frame: "pd.DataFrame", wanted: Sequence[Expectation], index: str = "id") -> list[Check]:
@@ -139,19 +145,21 @@ def _quiet() -> Any:
     return gx
 
 
-def _class_name(id: str) -> str:
-    return "Expect" + "".join(word.capitalize() for word in id.replace(".", "_").split("_"))
+def _names(kind: str, id: str) -> tuple[str, str]:
+    """Class and metric name of an expectation of ours."""
+    words = f"{kind}_{id}".replace(".", "_")
+    return "Expect" + "".join(word.capitalize() for word in words.split("_")), words
 
 
 @cache
-def _verdict_class(id: str, protects: str) -> Any:
+def _verdict_class(kind: str, id: str, protects: str) -> Any:
     """A column-map expectation over a column of verdicts."""
     from great_expectations.execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import ColumnMapExpectation
     from great_expectations.expectations.metrics import ColumnMapMetricProvider, column_condition_partial
 
-    name = _class_name(id)
-    metric = f"column_values.{id.replace('.', '_')}"
+    name, words = _names(kind, id)
+    metric = f"column_values.{words}"
 
     @column_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def condition(cls: Any, column: Any, **_: Any) -> Any:
@@ -164,7 +172,7 @@ def _verdict_class(id: str, protects: str) -> Any:
 
 
 @cache
-def _compare_class(id: str, protects: str, test: Compare) -> Any:
+def _compare_class(kind: str, id: str, protects: str, test: Compare) -> Any:
     """A multi-column-map expectation that compares columns."""
     from great_expectations.execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import MulticolumnMapExpectation
@@ -173,8 +181,8 @@ def _compare_class(id: str, protects: str, test: Compare) -> Any:
         multicolumn_condition_partial,
     )
 
-    name = _class_name(id)
-    metric = f"multicolumn_values.{id.replace('.', '_')}"
+    name, words = _names(kind, id)
+    metric = f"multicolumn_values.{words}"
 
     @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def condition(cls: Any, frame: Any, **_: Any) -> Any:

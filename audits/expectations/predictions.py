@@ -12,10 +12,12 @@ from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads
 
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, compares, holds, native, run
+from .gx import Expectation, Suites, run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SUITES = Suites("predictions")
 
 VERDICTS = {
     "decodes": "A row that is no prediction cannot be scored.",
@@ -58,7 +60,7 @@ def _unless_unscored(found: Check) -> Check:
 @cache
 def _columns_expectations() -> tuple[Expectation, ...]:
     return (
-        compares(
+        SUITES.compares(
             "columns",
             "are_the_contracts",
             "Predictions of all models lie in the same columns, so that marts can join them.",
@@ -71,8 +73,8 @@ def _columns_expectations() -> tuple[Expectation, ...]:
 @cache
 def _rows_expectations() -> tuple[Expectation, ...]:
     return (
-        *(holds("rows", name, protects) for name, protects in VERDICTS.items()),
-        native(
+        *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
+        SUITES.native(
             "rows",
             "one_answer_per_question",
             "A row that is answered twice in a repeat counts twice.",

@@ -14,10 +14,12 @@ from .. import credentials
 from ..contamination import messages
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, compares, holds, native, run
+from .gx import Expectation, Suites, run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SUITES = Suites("training")
 
 EarnsMaximum = Callable[[str], bool]
 """Whether a gold text earns the highest reward as an answer to itself."""
@@ -94,7 +96,7 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
 @cache
 def _columns_expectations() -> tuple[Expectation, ...]:
     return (
-        compares(
+        SUITES.compares(
             "columns",
             "are_as_the_trainer_reads_them",
             "verl reads these columns by name and type, and ignores or drops what it does not know.",
@@ -107,15 +109,15 @@ def _columns_expectations() -> tuple[Expectation, ...]:
 @cache
 def _configs_expectations() -> tuple[Expectation, ...]:
     return (
-        holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-        compares(
+        SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+        SUITES.compares(
             "configs",
             "rows_as_reported",
             "The report's counts are those of the files: step counts are computed from them.",
             ("rows", "reported"),
             lambda f: f["rows"] == f["reported"],
         ),
-        compares(
+        SUITES.compares(
             "configs",
             "perturbed_as_reported",
             "The perturbed share is what a config is named after.",
@@ -128,8 +130,8 @@ def _configs_expectations() -> tuple[Expectation, ...]:
 @cache
 def _rows_expectations() -> tuple[Expectation, ...]:
     return (
-        *(holds("rows", name, protects) for name, protects in VERDICTS.items()),
-        native(
+        *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
+        SUITES.native(
             "rows",
             "no_version_stands_twice",
             "A perturbed version that stands twice in a split is learnt twice.",
@@ -189,7 +191,7 @@ def _row(
         "anchored": "" if clean_id.strip() and clean_id != "None" else "it names no source row",
         "says_what_changed": "" if bool(changes) == perturbed else "its changes are not those of its type",
         "retry_error_is_the_protocols": _retry(info) if config == "retry" else None,
-        "no_new_credential": _new_credential(changes) if perturbed else None,
+        "no_new_credential": _new_credential(changes, kind) if perturbed else None,
     }
 
 
@@ -221,17 +223,19 @@ def _retry(info: dict[str, Json]) -> str:
     )
 
 
-def _new_credential(changes: list[dict[str, Json]]) -> str:
-    """Finds in what the changes brought in and did not find there."""
+def _new_credential(changes: list[dict[str, Json]], kind: taxonomy.PerturbationType | None) -> str:
+    """Finds in what the changes brought in and did not find there.
+
+    Tools that a rule brings in are copies of upstream's, so there only the user's words are looked at.
+    """
+    written = kind is None or kind.method == "llm"
     found = []
     for change in changes:
-        before = change.get("before") if change.get("before") is not None else ""
-        after = change.get("after")
-        if after is not None:
+        path, after = str(change.get("path")), change.get("after")
+        if after is not None and (written or path.startswith("/messages/")):
+            before = change.get("before") if change.get("before") is not None else ""
             old = {find.hash for find in credentials.finds(_text(before), "")}
-            found += [
-                f for f in credentials.finds(_text(after), str(change.get("path"))) if f.hash not in old
-            ]
+            found += [f for f in credentials.finds(_text(after), path) if f.hash not in old]
     return ", ".join(f"{find.kind} in {find.field}" for find in found[:5])
 
 

@@ -80,7 +80,7 @@ def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
 
 
 @invariant(ABBREVIATED)
-def history_that_names_the_distractor_is_flagged(row: Sample, clean: Sample) -> Verdict:
+def telling_history_is_flagged(row: Sample, clean: Sample) -> Verdict:
     """A transcript that calls the gold tool by its old name points at the distractor: it is flagged."""
     blocks = (
         b for m in row.messages for b in re.findall(r"<tool_call>(.*?)</tool_call>", m.content, re.DOTALL)

@@ -398,7 +398,7 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row("a telling transcript without its flag", "CD_AB", "rows.history_that_names_the_distractor_is_flagged")
+@of_row("a telling transcript without its flag", "CD_AB", "rows.telling_history_is_flagged")
 def _(pick: Picker) -> str:
     row = pick(lambda r: "history_names_distractor" in r["flags"])
     row["flags"] = []

@@ -135,3 +135,21 @@ def test_identifiability_tells_types_with_and_without_a_preference(audited: Audi
 def test_three_types_are_called_constructed(audited: AuditReport) -> None:
     constructed = {one.type_code for one in audited.evidence if one.constructed}
     assert constructed == {"realistic_typos", "paraphrase_parameter_description", "TD_AB"}
+
+
+def test_two_processes_find_what_one_finds(bundled: Path) -> None:
+    from robustbench_tc.audits.scan import Scan
+    from robustbench_tc.builders.perturb import REGISTRY
+    from robustbench_tc.eval.validate import self_check
+
+    one, two = (
+        Scan(
+            Folder(bundled),
+            self_check=self_check,
+            unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+            processes=processes,
+        )
+        for processes in (1, 2)
+    )
+    assert one.found == two.found
+    assert (one.counts, one.present) == (two.counts, two.present)

@@ -20,6 +20,9 @@ from .parse import parse
 from .predictions import answer
 from .record import Answer, Settings, Status
 
+REFUSALS = 20
+"""So many ordinary registries refused, and nothing answered: the endpoint is at fault, not the rows."""
+
 
 class Backend(Protocol):
     """Something that answers one request. Raises LLMError when there is no answer."""
@@ -60,6 +63,7 @@ class Harness:
         self._tell = progress
         self._give_up_after = max(20, 2 * workers)
         self._failures_in_a_row = 0
+        self._refused_outright = 0
         self.served_models: set[str] = set()
 
     async def run(self, rows: Sequence[Sample]) -> Progress:
@@ -132,11 +136,21 @@ class Harness:
                 served_model=done.model,
             )
         await self._journal.put(self._key(row, repeat, number), msgspec.to_builtins(made))
-        self._watch(made)
+        self._watch(made, ask)
         return made
 
-    def _watch(self, made: Answer) -> None:
-        """Stops a session whose endpoint has gone: its rows would only be recorded as failures one by one."""
+    def _watch(self, made: Answer, ask: wire.Ask) -> None:
+        """Stops a session whose endpoint has gone, or takes no tools at all: its rows would only be recorded
+        as failures one by one."""
+        if made.status == "ok":
+            self._refused_outright = -1
+        elif made.status == "rejected" and self._refused_outright >= 0 and not _has_duplicates(ask):
+            self._refused_outright += 1
+            if self._refused_outright >= REFUSALS:
+                raise UserError(
+                    f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
+                    "--mode prompt; if it was started wrongly, mend that and begin again with --fresh"
+                )
         if made.status != "request_error":
             self._failures_in_a_row = 0
             return

@@ -66,6 +66,7 @@ def vllm(model: Model | None, name: str, decoding: dict[str, Json], *, batch: in
             batch=batch,
             dtype=model.dtype if model is not None else None,
             max_model_len=model.max_model_len if model is not None else None,
+            logprobs=bool(decoding.get("logprobs")),
         ) as backend:
             yield Opened(backend, f"vllm in process: {weights}", Stats())
 

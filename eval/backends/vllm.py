@@ -46,7 +46,7 @@ class VLLMBackend:
             raise UserError(f"vLLM cannot load {weights}: {str(error).splitlines()[0]}") from None
         self._sampling = vllm.SamplingParams
         self._tokenizer = self._llm.get_tokenizer()
-        self._limit = max_model_len or getattr(self._llm.llm_engine.model_config, "max_model_len", None)
+        self._limit: int = max_model_len or self._llm.llm_engine.model_config.max_model_len
         self._weights = weights
         self._decoding = decoding
         self._batch = batch
@@ -100,7 +100,7 @@ class VLLMBackend:
                 **(wanted.get("chat_template_kwargs") or {}),
             )
             length = len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
-            if self._limit is not None and length >= self._limit:
+            if length >= self._limit:
                 message = f"a prompt of {length} tokens; the model takes {self._limit}"
                 results.append(LLMError("too_long", message))
                 continue
@@ -109,7 +109,7 @@ class VLLMBackend:
             chosen = {name: wanted[name] for name in _PASSED_ON if wanted.get(name) is not None}
             sampling.append(self._sampling(**chosen, **({"logprobs": 1} if self._logprobs else {})))
         started = time.perf_counter()
-        outputs = iter(self._llm.generate(prompts, sampling) if prompts else ())
+        outputs = iter(self._llm.generate(prompts, sampling, use_tqdm=False) if prompts else ())
         seconds = time.perf_counter() - started
         fc = [ask.tools is not None for ask, _ in asked]
         return [

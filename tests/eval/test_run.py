@@ -347,6 +347,13 @@ def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path
     assert run.record.sessions[0].errors["server_error"] > 20
 
 
+def test_an_endpoint_that_takes_no_tools_is_found_out(tmp_path: Path, serve: Any) -> None:
+    server = serve(lambda body: BAD_TOOL_NAME)
+    with pytest.raises(UserError, match=r"refuses every registry .* --mode prompt"):
+        evaluate(tmp_path / "run", ALL, server, mode="fc")
+    assert server.count < len(ALL)
+
+
 def test_nobody_there_is_one_line(tmp_path: Path) -> None:
     server = LoopbackServer(called)
     server.port = 9

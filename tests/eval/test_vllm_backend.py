@@ -45,7 +45,8 @@ class Engine:
     def get_tokenizer(self) -> Tokenizer:
         return Tokenizer()
 
-    def generate(self, texts: list[str], sampling: list[Any]) -> list[Any]:
+    def generate(self, texts: list[str], sampling: list[Any], use_tqdm: bool) -> list[Any]:
+        assert not use_tqdm
         self.batches.append(texts)
         self.sampling = sampling
         if any("explode" in text for text in texts):

@@ -135,10 +135,11 @@ def eval_(
         with _bar(progress) as tell:
             state = session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=tell)
 
-    _console.err.print(f"{state.done} of {state.total} rows have their answers in {path}", markup=False)
+    answered = state.done - state.request_errors
+    _console.err.print(f"{answered} of {state.total} rows have their answers in {path}", markup=False)
     if state.request_errors:
         _console.err.print(
-            f"{state.request_errors} of them could not be asked (request_error): the same command asks again",
+            f"{state.request_errors} could not be had (request_error): the same command asks again",
             markup=False,
         )
     if no_score:

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import files, parallel, parquet, schema, taxonomy
+from robustbench_tc import __version__, files, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Sample
 
 from .benchmark import TABLES, VERSION, features, table_rows
@@ -48,8 +49,8 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     """How endpoints are asked; moves no byte of a build whose texts are there."""
     allow_missing: bool = False
-    num_proc: int = 1
-    """Processes; moves no byte."""
+    workers: Workers = ALONE
+    """Moves no byte."""
 
 
 def select_types(names: Sequence[str]) -> tuple[str, ...]:
@@ -127,7 +128,8 @@ def build(
         plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
         tally = Tally()
         checksums: dict[str, str] = {}
-        for code, tables in _configs(plan, spec, check, tally):
+        kept = _kept(out, plan, spec, check) if spec.workers.engine == "ray" else None
+        for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
             _write(tables, folder, code, checksums)
         for name in TABLES:
@@ -153,11 +155,20 @@ def build(
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
+    for parts in out.absolute().parent.glob(f".{out.name}.*.parts"):
+        shutil.rmtree(parts, ignore_errors=True)
     return report
 
 
+def _kept(out: Path, plan: Plan, spec: BuildSpec, check: bool) -> Path:
+    """Where the finished parts of a build on a cluster lie until it has succeeded."""
+    made_of = (__version__, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
+    key = hashlib.sha256(schema.dumps(made_of).encode()).hexdigest()[:16]
+    return out.absolute().parent / f".{out.name}.{key}.parts"
+
+
 def _configs(
-    plan: Plan, spec: BuildSpec, check: bool, tally: Tally
+    plan: Plan, spec: BuildSpec, check: bool, tally: Tally, kept: Path | None
 ) -> Iterator[tuple[str, Iterator[pa.Table]]]:
     """Every sample config with its rows as tables, in order; rows and skips are counted on their way."""
     context = plan.context()
@@ -167,20 +178,22 @@ def _configs(
         for start in range(0, len(plan.samples), PART_SAMPLES)
     ]
 
-    def work(part: tuple[str, int]) -> tuple[pa.Table, Tally]:
+    def work(part: tuple[str, int]) -> pa.Table:
         code, start = part
         samples = slice(start, start + PART_SAMPLES)
         return _part(code, plan.samples[samples], plan.rows(code, context, samples), check)
 
-    done = zip(parts, parallel.ordered(work, parts, spec.num_proc), strict=True)
+    def counted(table: pa.Table) -> pa.Table:
+        tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
+        return table
+
+    done = zip(parts, parallel.ordered(work, parts, spec.workers, kept), strict=True)
     for code, group in itertools.groupby(done, key=lambda item: item[0][0]):
-        yield code, (tally.merged(table, counted) for _, (table, counted) in group)
+        yield code, (counted(table) for _, table in group)
 
 
-def _part(
-    code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], check: bool
-) -> tuple[pa.Table, Tally]:
-    """The rows of one type for some samples as a table, every row past its type's check, and their tally."""
+def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], check: bool) -> pa.Table:
+    """The rows of one type for some samples, with their tally as note; every row passes its type's check."""
     tally = Tally()
     made: list[Sample] = []
     for sample, row in zip(clean, rows, strict=True):
@@ -190,7 +203,8 @@ def _part(
         if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].check(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
-    return parquet.table(schema.columns(made, Sample), schema.sample_features()), tally
+    table = parquet.table(schema.columns(made, Sample), schema.sample_features())
+    return parquet.noted(table, msgspec.json.encode(tally))
 
 
 def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dict[str, str]) -> None:

@@ -1,6 +1,8 @@
 """From clean samples to rows: which (sample, type) pairs become rows, and why the others do not."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -29,6 +31,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     texts: Mapping[str, Text | str] = {}
     """Accepted texts by request key, or the reason why there is none."""
+
+    def fingerprint(self) -> str:
+        """64 hex digits over everything in it."""
+        digest = hashlib.sha256(dumps((self.seed, sorted(self.texts.items(), key=itemgetter(0)))).encode())
+        for sample in self.samples:
+            digest.update(dumps(sample).encode())
+        return digest.hexdigest()
 
     def context(self) -> Context:
         return Context(self.texts, donor_pools(self.samples))

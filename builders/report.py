@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-from pyarrow import Table
 
 from robustbench_tc.schema import SOURCES, Sample
 
@@ -95,15 +94,16 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines) + "\n"
 
 
-class Tally:
+class Tally(msgspec.Struct, kw_only=True):
     """Counts rows and skips while they pass."""
 
-    def __init__(self) -> None:
-        self.rows: dict[str, dict[str, int]] = {}
-        self.skipped: list[Skip] = []
-        self.flags: dict[str, dict[str, int]] = {}
-        self._typing_errors: Counter[int] = Counter()
-        self._ratios: dict[str, list[float]] = {}
+    rows: dict[str, dict[str, int]] = {}
+    skipped: list[Skip] = []
+    flags: dict[str, dict[str, int]] = {}
+    words: dict[int, int] = {}
+    """Words that `realistic_typos` changed → rows."""
+    ratios: dict[str, list[float]] = {}
+    """Length after / before of every rewritten text, by type."""
 
     def add(self, row: Sample | Skip) -> None:
         by_source = self.rows.setdefault(row.type_code, {})
@@ -116,12 +116,13 @@ class Tally:
             by_type[row.type_code] = by_type.get(row.type_code, 0) + 1
         if row.component == "observation":
             for change in row.changes:
-                self._ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
+                self.ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
             if row.type_code == "realistic_typos":
-                self._typing_errors[changed_words(row.changes[0].before, row.changes[0].after)] += 1
+                words = changed_words(row.changes[0].before, row.changes[0].after)
+                self.words[words] = self.words.get(words, 0) + 1
 
-    def merged(self, table: Table, other: "Tally") -> Table:
-        """Takes another tally's counts in and hands its table on."""
+    def merge(self, other: "Tally") -> None:
+        """Takes another tally's counts in."""
         for code, by_source in other.rows.items():
             mine = self.rows.setdefault(code, {})
             for source, rows in by_source.items():
@@ -131,14 +132,14 @@ class Tally:
             for code, rows in by_type.items():
                 flagged[code] = flagged.get(code, 0) + rows
         self.skipped += other.skipped
-        self._typing_errors.update(other._typing_errors)
-        for code, ratios in other._ratios.items():
-            self._ratios.setdefault(code, []).extend(ratios)
-        return table
+        for words, rows in other.words.items():
+            self.words[words] = self.words.get(words, 0) + rows
+        for code, ratios in other.ratios.items():
+            self.ratios.setdefault(code, []).extend(ratios)
 
     @property
     def typing_errors(self) -> dict[str, int]:
-        return {str(n): rows for n, rows in sorted(self._typing_errors.items())}
+        return {str(n): rows for n, rows in sorted(self.words.items())}
 
     @property
     def lengths(self) -> dict[str, dict[str, float]]:
@@ -149,7 +150,7 @@ class Tally:
                 "median": round(stats.median(ratios), 4),
                 "max": round(max(ratios), 4),
             }
-            for code, ratios in self._ratios.items()
+            for code, ratios in self.ratios.items()
         }
 
 

@@ -1,6 +1,7 @@
 """Parquet in fixed shards: the same rows give the same bytes, with any number of workers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,11 +13,11 @@ from .errors import UserError
 if TYPE_CHECKING:
     import datasets
 
-SHARD_ROWS = 50_000
-"""Rows of a shard. Borders are a function of the row number alone."""
-
 BATCH_ROWS = 2_000
-"""Rows of a row group: what a reader has to hold at once."""
+"""Rows of a row group: what a reader or a writer has to hold at once."""
+
+SHARD_ROWS = 25 * BATCH_ROWS
+"""Rows of a shard. Borders are a function of the row number alone."""
 
 _OPTIONS: dict[str, Any] = {
     "compression": "zstd",
@@ -45,30 +46,53 @@ def table(columns: Mapping[str, Sequence[Any]], features: "datasets.Features") -
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
+_NOTE = b"robustbench_tc.note"
+
+
+def noted(table: pa.Table, note: bytes) -> pa.Table:
+    """The table with a note in its schema: what a part of the work has to tell besides its rows."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTE: note})
+
+
+def note(table: pa.Table) -> bytes:
+    """The note of `noted`. Raises KeyError where there is none."""
+    return (table.schema.metadata or {})[_NOTE]
+
+
+def row_groups(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The same rows in tables of `BATCH_ROWS` (the last one less), whatever tables they came in.
+
+    Each is one chunk: how a table is chunked would show in the bytes of its pages.
+    """
+    rest = schema.empty_table()
+    for part in tables:
+        rest = pa.concat_tables([rest, part.replace_schema_metadata(schema.metadata)])
+        while rest.num_rows >= BATCH_ROWS:
+            yield rest.slice(0, BATCH_ROWS).combine_chunks()
+            rest = rest.slice(BATCH_ROWS)
+    if rest.num_rows:
+        yield rest.combine_chunks()
+
+
 def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: pa.Schema) -> int:
     """Writes `folder/split-00000-of-0000N.parquet` from tables of any size; returns the number of rows.
 
-    An empty stream still leaves one file, so that the config loads. The folder is expected to be new: shards
-    get their final names when their number is known.
+    A row group is in memory at a time. An empty stream still leaves one file, so that the config loads. The
+    folder is expected to be new: shards get their final names when their number is known.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    done: list[Path] = []
     total = 0
-    rest = schema.empty_table()
-
-    def write(group: pa.Table) -> None:
-        path = folder / f"{split}-{len(done):05d}.partial"
-        pq.write_table(group, path, row_group_size=BATCH_ROWS, **_OPTIONS)
-        done.append(path)
-
-    for part in tables:
-        total += part.num_rows
-        rest = pa.concat_tables([rest, part])
-        while rest.num_rows >= SHARD_ROWS:
-            write(rest.slice(0, SHARD_ROWS))
-            rest = rest.slice(SHARD_ROWS)
-    if rest.num_rows or not done:
-        write(rest)
+    done: list[Path] = []
+    numbered = enumerate(row_groups(tables, schema))
+    for number, shard in groupby(numbered, lambda item: item[0] * BATCH_ROWS // SHARD_ROWS):
+        done.append(folder / f"{split}-{number:05d}.partial")
+        with pq.ParquetWriter(done[-1], schema, **_OPTIONS) as writer:
+            for _, group in shard:
+                writer.write_table(group, row_group_size=BATCH_ROWS)
+                total += group.num_rows
+    if not done:
+        done.append(folder / f"{split}-00000.partial")
+        pq.write_table(schema.empty_table(), done[0], **_OPTIONS)
     for number, path in enumerate(done):
         path.rename(folder / f"{split}-{number:05d}-of-{len(done):05d}.parquet")
     return total

@@ -7,6 +7,7 @@ import typer
 
 from ..errors import UserError, unknown
 from . import _console
+from ._workers import Address, Engine, NumProc, workers
 
 PROFILES = ("paper", "full", "bundled")
 
@@ -51,7 +52,9 @@ def build(
     store: Annotated[
         Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
     ] = Path(".rbtc/generations.jsonl"),
-    num_proc: Annotated[int, typer.Option(min=1, help="Processes; the bytes are the same for any.")] = 1,
+    num_proc: NumProc = 1,
+    engine: Engine = "local",
+    address: Address = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
@@ -83,7 +86,7 @@ def build(
             price=price,
         ),
         allow_missing=allow_missing,
-        num_proc=num_proc,
+        workers=workers(num_proc, engine, address),
     )
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")

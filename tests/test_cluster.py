@@ -1,0 +1,215 @@
+"""The same work on Ray: same bytes, whoever is killed meanwhile; finished parts are not made twice.
+
+Those that need Ray run in an environment of their own: `make env-scale test-scale`.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from robustbench_tc import cluster, parallel, parquet
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.errors import UserError
+from robustbench_tc.parallel import Workers
+from robustbench_tc.release import build_release
+
+from .conftest import Done
+from .test_parallel import Rbtc, checksums, part
+
+RAY = Workers(num_proc=2, engine="ray")
+
+
+# --- without Ray --------------------------------------------------------------------------------------
+
+
+def test_a_sealed_table_comes_back_equal_and_a_damaged_one_does_not() -> None:
+    table = parquet.noted(part(3), b"a note")
+    data = cluster.seal(table)
+    back = cluster.unseal(data)
+    assert back.equals(table) and parquet.note(back) == b"a note"
+    for damaged in (data[:-1], data[:40] + bytes([data[40] ^ 1]) + data[41:], b""):
+        with pytest.raises(ValueError, match="checksum"):
+            cluster.unseal(damaged)
+
+
+def test_a_kept_part_is_found_again_unless_it_is_damaged(tmp_path: Path) -> None:
+    parts = cluster.Parts(tmp_path / "parts")
+    assert parts.get(3) is None
+    parts.put(3, cluster.seal(part(3)))
+    found = parts.get(3)
+    assert found is not None and found.equals(part(3))
+    [file] = (tmp_path / "parts").iterdir()
+    file.write_bytes(file.read_bytes()[:-9])
+    assert parts.get(3) is None
+    with pytest.raises(UserError, match="part 4 was damaged"):
+        parts.put(4, b"nothing")
+
+
+def test_engines_are_checked(rbtc: Rbtc, tmp_path: Path) -> None:
+    def refused(done: Done, *words: str) -> None:
+        assert done.code == 1
+        [line] = done.err.strip().splitlines()
+        assert all(word in line for word in words), line
+
+    command = ["build", "--profile", "bundled", "--out", tmp_path / "o"]
+    refused(rbtc(*command, "--engine", "rai"), "rai", "ray")
+    refused(rbtc(*command, "--address", "auto"), "--engine ray")
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        refused(rbtc(*command, "--engine", "ray"), "robustbench-tc[scale]")
+    else:
+        refused(rbtc(*command, "--engine", "ray", "--address", "127.0.0.1:9"), "127.0.0.1:9")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- with Ray -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[None]:
+    """A Ray of two processors on this machine."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed here: make env-scale test-scale")
+    with cluster.session(RAY):
+        assert ray.is_initialized()
+        yield
+
+
+def test_results_come_in_order_from_other_processes(running: None) -> None:
+    found = list(parallel.ordered(part, range(30), RAY))
+    assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(30)]
+    assert str(os.getpid()).encode() not in {parquet.note(table) for table in found}
+
+
+def test_what_the_work_raises_comes_out_as_it_was(running: None) -> None:
+    def fails(number: int) -> pa.Table:
+        if number == 3:
+            raise UserError("row 3 is broken")
+        return part(number)
+
+    with pytest.raises(UserError, match=r"^row 3 is broken$"):
+        list(parallel.ordered(fails, range(8), RAY))
+
+
+def test_a_lost_worker_costs_its_part_only(running: None, tmp_path: Path) -> None:
+    def dies_once(number: int) -> pa.Table:
+        with (tmp_path / "done").open("a") as file:
+            file.write(f"{number}\n")
+        if number == 5 and not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return part(number)
+
+    found = list(parallel.ordered(dies_once, range(20), RAY))
+    assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(20)]
+    times = [int(line) for line in (tmp_path / "done").read_text().split()]
+    assert times.count(5) == 2
+    assert len(times) <= 20 + 2  # its own part, and one that the worker had been handed already
+
+
+def test_parts_that_are_kept_are_not_made_again(running: None, tmp_path: Path) -> None:
+    def counted(number: int) -> pa.Table:
+        (tmp_path / f"made-{number}").touch()
+        return part(number)
+
+    kept = tmp_path / "kept"
+    first = parallel.ordered(counted, range(20), RAY, kept)
+    begun = [next(first) for _ in range(6)]
+    first.close()  # type: ignore[attr-defined]
+    files = sorted(kept.iterdir())
+    assert len(files) == 6
+    files[2].write_bytes(b"torn")
+    for marker in tmp_path.glob("made-*"):
+        marker.unlink()
+    found = list(parallel.ordered(counted, range(20), RAY, kept))
+    assert found[:6] == begun
+    made = {int(path.name.removeprefix("made-")) for path in tmp_path.glob("made-*")}
+    assert made == {2, *range(6, 20)}
+
+
+def test_the_bundled_release_is_the_same_bytes(running: None, tmp_path: Path) -> None:
+    made = []
+    for workers in (parallel.ALONE, RAY):
+        out = tmp_path / workers.engine / "robustbench-tc"
+        build_release(BuildSpec(profile="bundled", workers=workers), out)
+        made.append(checksums(out))
+        assert [path.name for path in out.parent.iterdir()] == [out.name]
+    assert made[0] == made[1]
+
+
+# --- the command, and who may be killed under it ----------------------------------------------------------
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Process ids below `pid` with what they call themselves."""
+    parents, names = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            names[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (OSError, IndexError):
+            continue
+    found: dict[int, str] = {}
+    for child in parents:
+        above = child
+        while above in parents and above != pid:
+            above = parents[above]
+        if above == pid and child != pid:
+            found[child] = names.get(child, "")
+    return found
+
+
+def full_build(sources: Path, out: Path, *options: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
+    command += ["--profile", "full", "--sources", str(sources), "--generator", "none", "--out", str(out)]
+    return subprocess.Popen(
+        [*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def kept_parts(out: Path) -> list[Path]:
+    return sorted(out.parent.glob(f".{out.name}.*.parts/*.part"))
+
+
+def wait_for_parts(process: "subprocess.Popen[str]", out: Path, number: int) -> None:
+    deadline = time.monotonic() + 300
+    while len(kept_parts(out)) < number:
+        assert process.poll() is None and time.monotonic() < deadline, "the build ended before the kill"
+        time.sleep(0.01)
+
+
+def test_the_full_profile_is_the_same_bytes_though_workers_and_the_command_are_killed(
+    shared: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed here: make env-scale test-scale")
+    alone = tmp_path / "alone" / "robustbench-tc"
+    assert full_build(shared / "sources", alone).wait() == 0
+    out = tmp_path / "ray" / "robustbench-tc"
+    options = ("--engine", "ray", "--num-proc", "2")
+
+    process = full_build(shared / "sources", out, *options)
+    wait_for_parts(process, out, 20)
+    process.send_signal(signal.SIGKILL)  # the whole command: what is finished stays
+    process.wait()
+    assert not out.exists()
+    before = {path: path.stat().st_mtime_ns for path in kept_parts(out)}
+    assert len(before) >= 20
+
+    process = full_build(shared / "sources", out, *options)
+    wait_for_parts(process, out, len(before) + 10)
+    workers = [pid for pid, name in descendants(process.pid).items() if name.startswith("ray::_do")]
+    os.kill(workers[0], signal.SIGKILL)
+    wait_for_parts(process, out, len(before) + 30)
+    after = {path: path.stat().st_mtime_ns for path in kept_parts(out)}
+    assert before.items() <= after.items()  # taken, not made again
+    _, complaint = process.communicate()
+    assert process.returncode == 0, complaint
+    assert checksums(out) == checksums(alone)
+    assert [path.name for path in out.parent.iterdir()] == [out.name]

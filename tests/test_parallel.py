@@ -1,0 +1,189 @@
+"""Any number of processes, any size of parts: the same results in the same order, the same bytes."""
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+import pytest
+
+from robustbench_tc import parallel, parquet, schema
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.errors import UserError
+from robustbench_tc.parallel import Workers
+from robustbench_tc.release import build_release
+
+from .conftest import Done
+
+Rbtc = Callable[..., Done]
+
+FIELDS: list[tuple[str, pa.DataType]] = [("n", pa.int64()), ("text", pa.string())]
+SCHEMA = pa.schema(FIELDS, metadata={b"kind": b"test"})
+
+
+def part(number: int) -> pa.Table:
+    rows = range(10 * number, 10 * number + number % 4)
+    table = pa.table({"n": list(rows), "text": [f"row {n}" for n in rows]}, schema=SCHEMA)
+    return parquet.noted(table, str(os.getpid()).encode())
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+# --- work in order ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(processes: int) -> None:
+    found = list(parallel.ordered(part, range(40), Workers(num_proc=processes)))
+    assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(40)]
+    ours = str(os.getpid()).encode()
+    assert {parquet.note(table) == ours for table in found} == {processes == 1}
+
+
+def test_only_a_few_items_are_taken_before_their_results_are_wanted() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    results = parallel.ordered(part, items(), Workers(num_proc=2))
+    next(results)
+    assert len(taken) <= 5
+    results.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_the_work_raises_comes_out(processes: int) -> None:
+    def fails(number: int) -> pa.Table:
+        if number == 3:
+            raise UserError("row 3 is broken")
+        return part(number)
+
+    with pytest.raises(UserError, match="row 3 is broken"):
+        list(parallel.ordered(fails, range(8), Workers(num_proc=processes)))
+
+
+def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
+    def dies(number: int) -> pa.Table:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return part(number)
+
+    with pytest.raises(UserError, match=r"killed.*--num-proc"):
+        list(parallel.ordered(dies, range(8), Workers(num_proc=2)))
+
+
+def test_the_garbage_collector_is_as_it_was_afterwards() -> None:
+    import gc
+
+    before = gc.get_threshold()
+    list(parallel.ordered(part, range(3)))
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
+
+
+# --- fixed shards -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 10)
+    monkeypatch.setattr(parquet, "SHARD_ROWS", 20)
+
+
+def tables(rows: int, size: int) -> Iterator[pa.Table]:
+    for start in range(0, rows, size):
+        numbers = range(start, min(start + size, rows))
+        texts = [f"row {n}" for n in numbers]
+        yield parquet.noted(pa.table({"n": list(numbers), "text": texts}, schema=SCHEMA), b"a note")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 10, 19, 20, 21, 45, 60])
+def test_shards_depend_on_the_rows_and_not_on_the_tables_they_come_in(
+    rows: int, small_shards: None, tmp_path: Path
+) -> None:
+    made = []
+    for size in (1, 7, 10, 33, 100):
+        folder = tmp_path / str(size)
+        assert parquet.write_shards(tables(rows, size), folder, "test", SCHEMA) == rows
+        files = parquet.shards(folder)
+        assert len(files) == max(1, -(-rows // 20))
+        assert [row["n"] for row in parquet.read_rows(files)] == list(range(rows))
+        made.append(checksums(folder))
+    assert made == made[:1] * len(made)
+
+
+def test_a_note_travels_with_a_table_and_into_no_file(small_shards: None, tmp_path: Path) -> None:
+    [table] = tables(5, 5)
+    assert parquet.note(table) == b"a note"
+    parquet.write_shards([table], tmp_path / "x", "test", SCHEMA)
+    [file] = parquet.shards(tmp_path / "x")
+    assert b"a note" not in file.read_bytes()
+
+
+def test_a_missing_shard_is_noticed(small_shards: None, tmp_path: Path) -> None:
+    parquet.write_shards(tables(45, 45), tmp_path, "test", SCHEMA)
+    parquet.shards(tmp_path)[1].unlink()
+    with pytest.raises(UserError, match="2 of 3 shards"):
+        parquet.shards(tmp_path)
+
+
+# --- builds -------------------------------------------------------------------------------------------
+
+
+def test_a_release_in_many_shards_streams_and_loads(
+    small_shards: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    out = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", codes=("CD", "transient_timeout")), out)
+    datasets.disable_progress_bars()
+    for config in ("clean", "CD"):
+        files = parquet.shards(out / config)
+        assert len(files) > 2
+        published = list(parquet.read_rows(files))
+        loaded = datasets.load_dataset(str(out), config, split="test", cache_dir=str(tmp_path / "cache"))
+        assert loaded.features == schema.sample_features()
+        assert loaded.to_list() == published
+        streamed = datasets.load_dataset(str(out), config, split="test", streaming=True)
+        assert streamed.num_shards == len(files)
+        assert list(streamed) == published
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_the_bundled_release_is_the_same_bytes_on_any_number_of_processes(
+    processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("robustbench_tc.builders.build.PART_SAMPLES", 7)
+    made = []
+    for number in (1, processes):
+        out = tmp_path / str(number) / "robustbench-tc"
+        build_release(BuildSpec(profile="bundled", workers=Workers(num_proc=number)), out)
+        made.append(checksums(out))
+    assert made[0] == made[1]
+
+
+def test_the_full_profile_is_the_same_bytes_on_two_processes(shared: Path, tmp_path: Path) -> None:
+    made = []
+    for number in (1, 2):
+        out = tmp_path / str(number) / "robustbench-tc"
+        spec = BuildSpec(
+            profile="full",
+            sources=shared / "sources",
+            generators=("none",),
+            workers=Workers(num_proc=number),
+        )
+        assert build_release(spec, out).total > 50_000
+        made.append(checksums(out))
+    assert made[0] == made[1]

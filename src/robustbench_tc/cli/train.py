@@ -167,12 +167,12 @@ def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
 
 def check(
     model: Annotated[Path, typer.Option(help="The model's folder: config and tokenizer are read.")],
+    dataset: Annotated[
+        str, typer.Argument(help="The training data: a folder, or ORG/NAME@REVISION on the Hub.")
+    ] = "toolrl-dr",
     overrides: Annotated[
         list[str] | None, typer.Argument(help="Hydra overrides, as train.sh would be given them.")
     ] = None,
-    dataset: Annotated[
-        str, typer.Option(help="The training data: a folder, or ORG/NAME@REVISION on the Hub.")
-    ] = "toolrl-dr",
     recipe: Annotated[str, typer.Option(help="toolrl_dr, retry or paft.")] = "toolrl_dr",
     config: Annotated[str | None, typer.Option(help="Config of the data; default: the recipe's own.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
@@ -181,7 +181,7 @@ def check(
 
     Needs the training environment (`make env-train`), no GPU. Exit code 1 if a check fails.
 
-    Example: rbtc train check --dataset toolrl-dr --model ./Qwen2.5-3B-Instruct trainer.n_gpus_per_node=4
+    Example: rbtc train check toolrl-dr --model ./Qwen2.5-3B-Instruct trainer.n_gpus_per_node=4
     """
     import msgspec
     from rich.table import Table

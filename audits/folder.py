@@ -13,7 +13,7 @@ from robustbench_tc import parquet
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .report import Failure
+from .report import Check, Failure, check
 
 
 class Chunk(NamedTuple):
@@ -132,3 +132,13 @@ class Folder:
 def type_name(kind: Any) -> str:
     """An Arrow type as text. Writers disagree about what they call a list's element: that is left out."""
     return re.sub(r"list<\w+: ", "list<", str(kind))
+
+
+def unreadable(folder: Folder) -> Check:
+    """Whatever could not be read on the way."""
+    return check(
+        "files.readable",
+        "Every Parquet file can be read and every set of shards is complete.",
+        max(1, len(folder.configs())),
+        folder.unreadable,
+    )

@@ -16,7 +16,7 @@ from robustbench_tc.schema import Message
 
 from . import contamination, evidence, paraphrase, provenance
 from .contamination import Index, Query
-from .folder import Folder
+from .folder import Folder, unreadable
 from .invariants.base import REWARD
 from .invariants.texts import STATED
 from .judge import Judge
@@ -74,15 +74,15 @@ def audit(
         return _training(build, earns_maximum, benchmark_queries, chosen, today, seed, progress)
     progress("reading every row")
     scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
-    from .expectations import benchmark
+    from .expectations import benchmark, configs
 
     progress("validating")
     checks = [
         *benchmark.columns_suite(build),
-        *benchmark.configs_suite(scan),
+        *configs.configs_suite(scan),
         *benchmark.rows_suite(scan),
         *benchmark.texts_suite(scan),
-        *benchmark.tables_suite(build),
+        *configs.tables_suite(build),
     ]
     progress(f"judging pairs ({judge.name})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, judge, second_judge, n=n, seed=seed)
@@ -95,7 +95,7 @@ def audit(
     training_check, training_overlaps = _against_training(queries, training)
     pool_check, pool_overlaps = _against_pools(queries, pool_queries)
     near = contamination.near_duplicates(queries)
-    checks += [training_check, pool_check, _near_check(queries, near), benchmark.unreadable(build)]
+    checks += [training_check, pool_check, _near_check(queries, near), unreadable(build)]
     checks = apply(checks, chosen, kind="benchmark", profile=_text(build.report.get("profile")), today=today)
     return AuditReport(
         package_version=__version__,
@@ -165,7 +165,6 @@ def _training(
     progress: Callable[[str], None],
 ) -> AuditReport:
     from .expectations import training
-    from .expectations.benchmark import unreadable
 
     progress("reading and validating every row")
     checks = training.suite(build, earns_maximum)

@@ -55,7 +55,7 @@ def main() -> None:
 
 def validate(folder: Path) -> dict[str, Any]:
     """One pass over the rows, then every suite."""
-    from robustbench_tc.audits.expectations import benchmark
+    from robustbench_tc.audits.expectations import benchmark, configs
     from robustbench_tc.audits.folder import Folder
     from robustbench_tc.audits.scan import Scan
     from robustbench_tc.eval.validate import self_check
@@ -70,7 +70,7 @@ def validate(folder: Path) -> dict[str, Any]:
     scanned = time.perf_counter()
     checks = [
         *benchmark.columns_suite(build),
-        *benchmark.configs_suite(scan),
+        *configs.configs_suite(scan),
         *benchmark.rows_suite(scan),
         *benchmark.texts_suite(scan),
     ]

@@ -63,8 +63,24 @@ class Suites(NamedTuple):
         return Expectation(f"{group}.{name}", protects, make)
 
 
-def run(suite: str, frame: "pd.DataFrame", wanted: Sequence[Expectation], index: str = "id") -> list[Check]:
-    """Validates `frame` and gives one check per expectation, in their order.
+NUMBERS = frozenset("length_ratio description_ratio rows pinned floor reported gold_tool_index tools".split())
+"""Columns of numbers; the others hold objects."""
+
+
+def frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
+    """Columns as a frame."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            name: pd.Series(values, dtype="float64" if name in NUMBERS else "object")
+            for name, values in data.items()
+        }
+    )
+
+
+def run(suite: str, data: "pd.DataFrame", wanted: Sequence[Expectation], index: str = "id") -> list[Check]:
+    """Validates `data` and gives one check per expectation, in their order.
 
     `index` names the column that says which row failed. An expectation that raises has failed.
     """
@@ -86,7 +102,7 @@ def run(suite: str, frame: "pd.DataFrame", wanted: Sequence[Expectation], index:
         )
     )
     results = definition.run(
-        batch_parameters={"dataframe": frame},
+        batch_parameters={"dataframe": data},
         result_format={
             "result_format": "SUMMARY",
             "partial_unexpected_count": SHOWN,
@@ -94,7 +110,7 @@ def run(suite: str, frame: "pd.DataFrame", wanted: Sequence[Expectation], index:
         },
     ).results
     found = {result.expectation_config.meta["check"]: result for result in results}
-    return [_check(expectation, found.get(expectation.id), len(frame), index) for expectation in wanted]
+    return [_check(expectation, found.get(expectation.id), len(data), index) for expectation in wanted]
 
 
 def _check(expectation: Expectation, result: Any, rows: int, index: str) -> Check:

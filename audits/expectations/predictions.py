@@ -2,7 +2,7 @@
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -12,10 +12,7 @@ from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads
 
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, Suites, run
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .gx import Expectation, Suites, frame, run
 
 SUITES = Suites("predictions")
 
@@ -43,8 +40,8 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
         for name, column in data.items():
             column.append(values.get(name))
     return [
-        *run("prediction_columns", _frame(_columns(path)), _columns_expectations()),
-        *(_unless_unscored(found) for found in run("predictions", _frame(data), _rows_expectations())),
+        *run("prediction_columns", frame(_columns(path)), _columns_expectations()),
+        *(_unless_unscored(found) for found in run("predictions", frame(data), _rows_expectations())),
     ]
 
 
@@ -158,9 +155,3 @@ def _scored(raw: dict[str, Any]) -> str:
     if not 0 <= score <= 1 or bool(correct) != (score == 1):
         return "correct is not a score of 1"
     return "" if (raw["error_mode"] is None) == bool(correct) else "error_mode does not fit the verdict"
-
-
-def _frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
-    import pandas as pd
-
-    return pd.DataFrame({name: pd.Series(values, dtype="object") for name, values in data.items()})

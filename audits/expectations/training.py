@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,10 +14,7 @@ from .. import credentials
 from ..contamination import messages
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, Suites, run
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .gx import Expectation, Suites, frame, run
 
 SUITES = Suites("training")
 
@@ -87,9 +84,9 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
             counts["perturbed"].append(perturbed)
             counts["reported_perturbed"].append(reported.get(config, {}).get("perturbed", -1) if train else 0)
     return [
-        *run("training_columns", _frame(columns), _columns_expectations()),
-        *run("training_configs", _frame(counts), _configs_expectations()),
-        *run("training_rows", _frame(rows), _rows_expectations()),
+        *run("training_columns", frame(columns), _columns_expectations()),
+        *run("training_configs", frame(counts), _configs_expectations()),
+        *run("training_rows", frame(rows), _rows_expectations()),
     ]
 
 
@@ -241,9 +238,3 @@ def _new_credential(changes: list[dict[str, Json]], kind: taxonomy.PerturbationT
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
-    import pandas as pd
-
-    return pd.DataFrame({name: pd.Series(values, dtype="object") for name, values in data.items()})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from robustbench_tc.audits import contamination
 from robustbench_tc.audits.contamination import Index, near_duplicates, overlaps, query
 from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.builders.perturb.query import CLOSING_TURN
 from robustbench_tc.schema import Message
 
 from . import builds
@@ -49,8 +50,7 @@ def test_a_short_query_is_the_same_only_if_it_is_equal() -> None:
 
 
 def test_thoughts_tags_and_the_closing_turn_are_no_questions() -> None:
-    closing = "Based on our conversation above, please only make one tool call to solve my need."
-    asked = query("t", user(TRANSCRIPT.format("Hello there.", LONG, closing)))
+    asked = query("t", user(TRANSCRIPT.format("Hello there.", LONG, CLOSING_TURN)))
     assert asked.turns == (("hello", "there"),)
     assert Index([query("b", user(LONG))]).look_up(asked) is None
 

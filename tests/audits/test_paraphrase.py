@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from robustbench_tc.audits import paraphrase
 from robustbench_tc.audits.agreement import quadratic_kappa, wilson_upper
+from robustbench_tc.audits.canaries import PLANTED, canary_pairs
 from robustbench_tc.audits.judge import (
     Answer,
     EndpointJudge,
@@ -24,7 +25,7 @@ from robustbench_tc.audits.judge import (
     prompt,
     read,
 )
-from robustbench_tc.audits.paraphrase import PLANTED, canary_pairs, draw, thresholds
+from robustbench_tc.audits.paraphrase import draw, thresholds
 from robustbench_tc.audits.report import Check
 from robustbench_tc.audits.rows import NewTool, Pair
 from robustbench_tc.errors import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.audits.expectations.benchmark import pinned
+from robustbench_tc.audits.expectations.configs import pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.sources import read

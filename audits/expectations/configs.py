@@ -1,0 +1,191 @@
+"""The suites of a build as a folder: which configs and tables there are, and how many rows in each."""
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from ..folder import Folder
+from ..report import Check
+from ..scan import Scan
+from .gx import Expectation, Suites, frame, run
+
+SUITES = Suites("benchmark")
+
+TABLES = ("taxonomy", "evidence", "known_issues")
+
+CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
+
+PINNED = Path(__file__).parents[1] / "pinned_counts.json"
+
+TABLE_COLUMNS = {
+    "taxonomy": set(taxonomy.PerturbationType.__struct_fields__),
+    "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
+    "known_issues": {"source", "file", "record", "clean_id", "reason", "detail"},
+}
+
+
+def configs_suite(scan: Scan) -> list[Check]:
+    """The set of configs, and the number of rows in each."""
+    folder, report = scan.folder, scan.folder.report
+    there = set(folder.configs())
+    pins = pinned().get(str(report.get("profile")), {})
+    exact, floor = pins.get("rows", {}), pins.get("paper_rows", {})
+    reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
+    extensions = {t.code for t in taxonomy.types("all") if t.status == "extension"}
+    data: dict[str, list[Any]] = {
+        n: []
+        for n in ("id", "complete", "known", "rows", "pinned", "floor", "reported", "splits", "accounted")
+    }
+    skips = _skips(report)
+    for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
+        sample_config = config not in TABLES
+        data["id"].append(config)
+        data["complete"].append("" if config in there else "the config is missing")
+        data["known"].append(
+            "" if config in (*CONFIGS, *TABLES, *extensions) else "no config of the benchmark"
+        )
+        data["rows"].append(scan.counts.get(config, 0) if sample_config else None)
+        data["pinned"].append(exact.get(config) if sample_config else None)
+        data["floor"].append(floor.get(config) if sample_config else None)
+        data["reported"].append(reported.get(config, 0) if sample_config else None)
+        data["splits"].append(_splits(folder, config) if config in there else None)
+        data["accounted"].append(_accounted(scan, config, skips) if config in scan.counts else None)
+    checks = run("benchmark_configs", frame(data), _configs_expectations())
+    names = [c.id for c in checks]
+    if not exact:
+        at = names.index("configs.rows_as_pinned")
+        checks[at] = msgspec.structs.replace(
+            checks[at],
+            status="not_run",
+            reason=f"no counts are pinned for profile {report.get('profile')!r} (audits/pinned_counts.json)",
+        )
+    if exact and not floor:
+        at = names.index("configs.rows_at_least_the_papers")
+        checks[at] = msgspec.structs.replace(
+            checks[at],
+            status="not_run",
+            reason=f"the paper has no profile {report.get('profile')!r}",
+            may_be_left_out="issue 2: the paper's counts are those of profile paper",
+        )
+    return checks
+
+
+@cache
+def _configs_expectations() -> tuple[Expectation, ...]:
+    return (
+        SUITES.holds(
+            "configs",
+            "complete",
+            "All 23 sample configs and 3 tables are there: a dropped type would go unnoticed in a mean.",
+        ),
+        SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+        SUITES.holds(
+            "configs", "splits", "Every config has the one split test, in a complete set of shards."
+        ),
+        SUITES.compares(
+            "configs",
+            "rows_as_pinned",
+            "The number of rows of every type is the one that was agreed on for this profile.",
+            ("rows", "pinned"),
+            lambda f: (f["rows"] == f["pinned"]) | f["rows"].isna(),
+        ),
+        SUITES.compares(
+            "configs",
+            "rows_at_least_the_papers",
+            "Every type has at least the rows that the paper has, but for the two description types.",
+            ("rows", "floor"),
+            lambda f: (f["rows"] >= f["floor"]) | f["rows"].isna() | f["floor"].isna(),
+        ),
+        SUITES.compares(
+            "configs",
+            "rows_as_reported",
+            "The build report is what the card prints: its counts are those of the files.",
+            ("rows", "reported"),
+            lambda f: (f["rows"] == f["reported"]) | f["rows"].isna(),
+        ),
+        SUITES.holds(
+            "configs",
+            "accounted",
+            "Nothing is silently skipped: every (sample, type) pair is a row, or a skip with its reason.",
+        ),
+    )
+
+
+def _splits(folder: Folder, config: str) -> str:
+    splits = folder.splits(config)
+    if splits != ["test"]:
+        return f"splits {', '.join(splits) or 'none'}"
+    return "" if folder.shards(config, "test") else "a shard is missing"
+
+
+def _skips(report: dict[str, Any]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for skip in report.get("skipped") or ():
+        found.setdefault(str(skip.get("type_code")), {})[str(skip.get("clean_id"))] = str(
+            skip.get("reason") or ""
+        )
+    return found
+
+
+def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str:
+    if config == taxonomy.CLEAN:
+        return ""
+    clean, rows = scan.present.get(taxonomy.CLEAN, set()), scan.present[config]
+    skipped = {clean_id for clean_id, reason in skips.get(config, {}).items() if reason.strip()}
+    if both := rows & skipped:
+        return f"{len(both)} samples are both rows and skips"
+    missing = clean - rows - skipped
+    return f"{len(missing)} samples are neither rows nor skips with a reason" if missing else ""
+
+
+def tables_suite(folder: Folder) -> list[Check]:
+    """The three tables: their columns, and the taxonomy as this package has it."""
+    data: dict[str, list[Any]] = {"id": [], "columns": [], "taxonomy": []}
+    types = {t.code: t for t in taxonomy.types("all")}
+    for table in TABLES:
+        data["id"].append(table)
+        rows = list(folder.rows(table)) if table in folder.configs() else []
+        names = {
+            name
+            for shard in (folder.columns(table, "test") if table in folder.configs() else {}).values()
+            for name, _ in shard
+        }
+        missing = TABLE_COLUMNS[table] - names
+        data["columns"].append(f"columns {', '.join(sorted(missing))} are missing" if missing else "")
+        data["taxonomy"].append(_taxonomy(rows, types) if table == "taxonomy" else None)
+    return run("benchmark_tables", frame(data), _tables_expectations())
+
+
+@cache
+def _tables_expectations() -> tuple[Expectation, ...]:
+    return (
+        SUITES.holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
+        SUITES.holds(
+            "tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."
+        ),
+    )
+
+
+def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.PerturbationType]) -> str:
+    found = Counter(str(row.get("code")) for row in rows)
+    if found != Counter(list(types)):
+        return "its codes are not the package's"
+    for row in rows:
+        mine = msgspec.to_builtins(types[row["code"]])
+        if any(
+            row.get(name) != (list(value) if isinstance(value, tuple) else value)
+            for name, value in mine.items()
+        ):
+            return f"{row['code']} is described otherwise"
+    return ""
+
+
+@cache
+def pinned() -> dict[str, dict[str, dict[str, int]]]:
+    """Profile → `rows` (exact) and `paper_rows` (at least) → config → rows."""
+    return msgspec.json.decode(PINNED.read_bytes(), type=dict[str, dict[str, dict[str, int]]])

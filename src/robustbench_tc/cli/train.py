@@ -47,6 +47,20 @@ def build_toolrl_dr(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves draws, positions and mixtures.")] = 0,
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Requests that the whole build may send to endpoints.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="In the currency of --price; the build stops before it.")
+    ] = None,
+    price: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Price per million prompt and completion tokens, for --max-cost."),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 16,
+    store: Annotated[
+        Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
+    ] = Path(".rbtc/generations.jsonl"),
     retry_probability: Annotated[float, typer.Option(help="Share of calling rows that meet an error.")] = 1.0,
     retry_position: Annotated[int, typer.Option(help="Which tool turn meets it, from 1.")] = 1,
     tokenizer: Annotated[
@@ -62,7 +76,7 @@ def build_toolrl_dr(
     """
     from rich.markdown import Markdown
 
-    from ..builders.generate import parse_generators
+    from ..builders.generate import Settings, parse_generators
     from ..builders.sources.fetch import resolve_root
     from ..builders.toolrl_configs import CONFIGS
     from ..builders.toolrl_dr import TrainingSpec, build
@@ -81,7 +95,12 @@ def build_toolrl_dr(
         retry_probability=retry_probability,
         retry_position=retry_position,
     )
-    generators = parse_generators(generator or ["none"])
+    if max_cost is not None and price is None:
+        raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
+    settings = Settings(
+        store=store, concurrency=concurrency, max_requests=max_requests, max_cost=max_cost, price=price
+    )
+    generators = parse_generators(generator or ["none"], settings=settings)
     with _console.status("building") as progress:
         leaks, note = _leaks(sources, progress)
         report = build(

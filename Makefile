@@ -11,10 +11,12 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest bench fuzz lock clean
+.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz lock clean \
+	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale
+.PRECIOUS: .venv-%/.done
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples and score a reference agent on it
 	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
@@ -40,6 +42,40 @@ test-pythons:  ## the tests under every declared Python; one that is not on the 
 	  if python$$v -c '' >/dev/null 2>&1; then \
 	    echo "Python $$v:" && $(MAKE) --no-print-directory VENV=.venv-$$v PYTHON=python$$v pytest || exit 1; \
 	  else echo "Python $$v: skipped, not on this machine"; fi; done
+
+# Environments of their own: these packages disagree with each other, or are heavy.
+
+env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
+test-train: env-train  ## the tests that need verl
+	.venv-train/bin/python -m pytest tests/train_recipes
+
+env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
+test-serve: env env-serve  ## the harness against a server that none of us wrote
+	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
+
+env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
+test-leaderboard: env-leaderboard  ## the leaderboard in a real browser
+	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard
+
+env-scale: .venv-scale/.done  ## .venv-scale: ray
+test-scale: env-scale  ## builds and scores on a local Ray
+	.venv-scale/bin/python -m pytest tests/test_cluster.py tests/test_parallel.py
+
+EXTRAS_train       := .[train,dev]
+EXTRAS_serve       := .[serve]
+EXTRAS_leaderboard := .[leaderboard,report,dev]
+ALSO_leaderboard   := playwright
+EXTRAS_scale       := .[scale,dev]
+
+# verl and transformers pin what the lock pins otherwise: these two go without it.
+CONSTRAIN_leaderboard := --constraint $(LOCK)
+CONSTRAIN_scale       := --constraint $(LOCK)
+
+.venv-%/.done: pyproject.toml $(LOCK)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }
+	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-$*/bin/python -m pip install --quiet $(CONSTRAIN_$*) --editable '$(EXTRAS_$*)' $(ALSO_$*)
+	@touch $@
 
 bench: env  ## speed and memory, side by side with yardsticks
 	$(BIN)/python -m benchmarks

@@ -18,7 +18,7 @@ from .generators.base import Generator
 from .perturb import REGISTRY, Context, NotApplicable, Text, refuse_text
 from .perturb.reward import annotation
 from .plan import text_requests
-from .sources.rlla import RllaRow
+from .sources.rlla import SOURCE, RllaRow
 from .sources.rlla_prompt import Originals, gold_text, rename_in_history, system_text
 
 
@@ -76,7 +76,7 @@ class Draws(msgspec.Struct, kw_only=True):
         pending = [o for o in outcomes if o.order]
         while pending:
             texts.update(self._texts(pending))
-            context = Context(texts, {row.sample.source: self.donors for row in rows[:1]})
+            context = Context(texts, {SOURCE: self.donors})
             for outcome in pending:
                 self._try(outcome, context)
             pending = [o for o in pending if len(o.versions) < self.copies and o.tried < len(o.order)]

@@ -10,37 +10,21 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, need_extra, unknown
 
-from .dataset import Shards, hydra_list, locate
+from .compose import RECIPES, NotReady, compose, first_line
+from .dataset import Shards, locate
 
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<response>", "</response>")
 
 GOLDS = 100
 """Golds that are scored through verl's own reward manager."""
-
-MOVED = {
-    "custom_reward_function": "reward.custom_reward_function",
-    "reward_model": "reward.reward_model, reward.reward_manager or reward.num_workers",
-    "sandbox_fusion": "reward.sandbox_fusion",
-}
-"""Groups that verl 0.9.1 still takes on the command line and reads nowhere, and where their keys are now."""
-
-_FREE = (
-    "reward.custom_reward_function.reward_kwargs",
-    "actor_rollout_ref.rollout.engine_kwargs",
-    "actor_rollout_ref.model.override_config",
-    "model.override_config",
-    "data.apply_chat_template_kwargs",
-)
-"""Groups whose keys are the user's own."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -49,31 +33,6 @@ class Finding(msgspec.Struct, frozen=True):
     what: str
     verdict: Literal["ok", "failed", "note"]
     detail: str
-
-
-class Recipe(NamedTuple):
-    """A recipe folder beside this file."""
-
-    config_name: str
-    base: str
-    """verl's config that it builds on."""
-    dataset_config: str
-    columns: tuple[str, ...]
-
-
-RECIPES = {
-    "toolrl_dr": Recipe(
-        "grpo", "ppo_trainer", "full", ("data_source", "prompt", "reward_model", "extra_info")
-    ),
-    "retry": Recipe(
-        "grpo_retry", "ppo_trainer", "retry", ("data_source", "prompt", "reward_model", "extra_info")
-    ),
-    "paft": Recipe("sft", "sft_trainer_engine", "paft", ("messages",)),
-}
-
-
-class _Failed(Exception):
-    """A check that failed in a way that leaves nothing for the checks that build on it."""
 
 
 def readiness(
@@ -98,7 +57,7 @@ def readiness(
             composed = compose(recipe, shards, model, overrides)
             findings.append(Finding("config", "ok", f"{known.config_name} composes on verl's {known.base}"))
             findings += checks(composed, shards, model)
-        except _Failed as failure:
+        except NotReady as failure:
             what, detail = failure.args
             findings.append(Finding(what, "failed", detail))
     return findings
@@ -115,12 +74,6 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _tell(error: BaseException) -> str:
-    """The first line of an error that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:200]
-
-
 # --- data ---------------------------------------------------------------------------------------------
 
 
@@ -129,7 +82,7 @@ def _columns(shards: Shards, wanted: Sequence[str]) -> Finding:
         names = pq.read_schema(path).names
         for column in wanted:
             if column not in names:
-                raise _Failed(
+                raise NotReady(
                     "columns",
                     f"{path.name} has no column {column!r} (it has {', '.join(names)}): "
                     "rebuild it with `rbtc build toolrl-dr`",
@@ -139,73 +92,6 @@ def _columns(shards: Shards, wanted: Sequence[str]) -> Finding:
 
 def _rows(paths: Sequence[Path]) -> int:
     return sum(pq.read_metadata(path).num_rows for path in paths)
-
-
-# --- config -------------------------------------------------------------------------------------------
-
-
-def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] = ()) -> Any:
-    """The recipe's whole config, as verl's entry point would compose it. Raises _Failed."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    folder = Path(__file__).resolve().parent / recipe
-    known = RECIPES[recipe]
-    values = [
-        f"data.train_files={hydra_list(shards.train)}",
-        f"data.val_files={hydra_list(shards.validation)}",
-    ]
-    values += [f"{'model' if recipe == 'paft' else 'actor_rollout_ref.model'}.path={model}"]
-    if recipe == "retry":
-        loop = folder / "agent_loop.yaml"
-        values += [f"actor_rollout_ref.rollout.agent.agent_loop_config_path={loop}"]
-    try:
-        with initialize_config_dir(str(folder), version_base=None):
-            composed = hydra_compose(known.config_name, overrides=[*values, *overrides])
-    except (HydraException, OmegaConfBaseException) as error:
-        raise _Failed("config", _tell(error)) from None
-    _check_keys(composed, known.base)
-    return composed
-
-
-@cache
-def _verls_keys(base: str) -> frozenset[str]:
-    """Every key of one of verl's own configs."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_module
-
-    with initialize_config_module("verl.trainer.config", version_base=None):
-        return frozenset(_leaves(hydra_compose(base)))
-
-
-def _check_keys(composed: Any, base: str) -> None:
-    """Raises _Failed for a key that verl would take and never read."""
-    ours, verls = _leaves(composed), _verls_keys(base)
-    for key, value in ours.items():
-        group = key.partition(".")[0]
-        if group in MOVED and value is not None:
-            raise _Failed("config", f"{key} has moved and is ignored by verl 0.9.1: set {MOVED[group]}")
-        free = key in _FREE or any(key.startswith(f"{parent}.") for parent in _FREE)
-        if key not in verls and not free:
-            raise _Failed("config", f"{key} is no key of verl 0.9.1: it would be ignored")
-
-
-def _leaves(config: Any) -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
-    found: dict[str, Any] = {}
-
-    def walk(value: Any, path: str) -> None:
-        if isinstance(value, dict) and value:
-            for key, inner in value.items():
-                walk(inner, f"{path}.{key}" if path else str(key))
-        else:
-            found[path] = value
-
-    walk(OmegaConf.to_container(config, resolve=False), "")
-    return found
 
 
 # --- tokenizer ----------------------------------------------------------------------------------------
@@ -218,11 +104,11 @@ def _tokenizer(model: Path) -> tuple[Any, Finding]:
     try:
         tokenizer = hf_tokenizer(str(model))
     except (OSError, ValueError) as error:
-        raise _Failed("tokenizer", _tell(error)) from None
+        raise NotReady("tokenizer", first_line(error)) from None
     for tag in TAGS:
         ids = tokenizer.encode(f"a {tag} b", add_special_tokens=False)
         if tag not in tokenizer.decode(ids, skip_special_tokens=True):
-            raise _Failed(
+            raise NotReady(
                 "tokenizer",
                 f"{tag} is a special token of this tokenizer: verl decodes without special tokens, so no "
                 "answer could earn its format; make it an ordinary added token",
@@ -258,7 +144,7 @@ def _grpo_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
         validate_config(config, need_reference_policy(config), need_critic(config))
         findings.append(Finding("verl's own validation", "ok", "passed"))
     except (AssertionError, ValueError, TypeError) as error:
-        findings.append(Finding("verl's own validation", "failed", _tell(error)))
+        findings.append(Finding("verl's own validation", "failed", first_line(error)))
     tokenizer, finding = _tokenizer(model)
     findings.append(finding)
     for split, paths in (("train", shards.train), ("validation", shards.validation)):
@@ -278,7 +164,7 @@ def _grpo_split(config: Any, split: str, paths: Sequence[Path], tokenizer: Any) 
     try:
         dataset = create_rl_dataset([str(path) for path in paths], config.data, tokenizer, None)
     except Exception as error:  # whatever it is, verl would end on it
-        return [Finding(f"{split} rows", "failed", f"RLHFDataset cannot read them: {_tell(error)}")]
+        return [Finding(f"{split} rows", "failed", f"RLHFDataset cannot read them: {first_line(error)}")]
     there = _rows(paths)
     if len(dataset) != there:
         return [
@@ -311,7 +197,7 @@ def _golds(config: Any, tokenizer: Any, paths: Sequence[Path]) -> Finding:
     try:
         scores = asyncio.run(score_golds(config, tokenizer, paths, GOLDS))
     except Exception as error:  # a reward that raises ends the training
-        return Finding("reward", "failed", f"the reward manager raises: {_tell(error)}")
+        return Finding("reward", "failed", f"the reward manager raises: {first_line(error)}")
     below = [(row, score, best) for row, (score, best) in enumerate(scores) if abs(score - best) > 1e-9]
     if below:
         row, score, best = below[0]
@@ -369,7 +255,7 @@ def _agent_loop(config: Any) -> list[Finding]:
         for loop in OmegaConf.load(agent.agent_loop_config_path):
             load_class_from_fqn(loop["_target_"])
     except (OSError, ImportError, AttributeError, ValueError) as error:
-        return [Finding("agent loop", "failed", _tell(error))]
+        return [Finding("agent loop", "failed", first_line(error))]
     return [Finding("agent loop", "ok", agent.default_agent_loop)]
 
 
@@ -405,7 +291,7 @@ def _sft_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
             lengths = [len(_untruncated(dataset, index)) for index in range(len(dataset))]
         except Exception as error:  # whatever it is, verl would end on it
             findings.append(
-                Finding(f"{split} rows", "failed", f"the SFT dataset cannot read them: {_tell(error)}")
+                Finding(f"{split} rows", "failed", f"the SFT dataset cannot read them: {first_line(error)}")
             )
             continue
         findings.append(Finding(f"{split} rows", "ok", f"{len(lengths)} conversations"))

@@ -38,7 +38,13 @@ def locate(dataset: str, config: str) -> Shards:
 
 def hydra_list(paths: Sequence[Path]) -> str:
     """Paths as one hydra value."""
-    return "[" + ",".join(f"'{path.absolute()}'" for path in paths) + "]"
+    return "[" + ",".join(quoted(path.absolute()) for path in paths) + "]"
+
+
+def quoted(path: Path) -> str:
+    """A path as hydra's grammar takes any text."""
+    text = str(path).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{text}'"
 
 
 def main() -> None:

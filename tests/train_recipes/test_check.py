@@ -71,7 +71,7 @@ def test_a_moved_or_misspelt_key_is_named(training_data: Path, tiny: Path, overr
 
 
 def test_a_tokenizer_that_swallows_the_tags_is_named(training_data: Path, tiny: Path, tmp_path: Path) -> None:
-    model = tmp_path / "model"
+    model = tmp_path / "the model's folder, a=b"
     shutil.copytree(tiny, model)
     save_tokenizer(model, special_tags=True)
     ((what, detail),) = failures(readiness("toolrl_dr", str(training_data), model))

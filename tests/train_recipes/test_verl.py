@@ -20,7 +20,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustbench_tc.train_recipes.check import compose, reward_batch, score_golds
+from robustbench_tc.train_recipes.check import reward_batch, score_golds
+from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.toolrl_dr import reward
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.eval import inputs, predictions
+from robustbench_tc.eval import predictions
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import RunRecord
@@ -31,20 +31,11 @@ LISTED = 10
 
 
 class Asked(Dataset, frozen=True, kw_only=True, dict=True):
-    """The dataset of a board; what the checks and the scorers look up in it is worked out once."""
+    """The dataset of a board."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Asked":
         return cls(**{name: getattr(dataset, name) for name in Dataset.__struct_fields__})
-
-    def hashes(self) -> dict[str, str]:
-        return self._hashes
-
-    def anchors(self) -> dict[str, Sample]:
-        return self._anchors
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
 
     @property
     def label(self) -> str:
@@ -54,18 +45,6 @@ class Asked(Dataset, frozen=True, kw_only=True, dict=True):
     @cached_property
     def by_id(self) -> dict[str, Sample]:
         return {row.id: row for row in self.rows}
-
-    @cached_property
-    def _hashes(self) -> dict[str, str]:
-        return Dataset.hashes(self)
-
-    @cached_property
-    def _anchors(self) -> dict[str, Sample]:
-        return Dataset.anchors(self)
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return inputs.fingerprint(self._hashes)
 
 
 class Accepted(msgspec.Struct, frozen=True):

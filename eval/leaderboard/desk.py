@@ -4,6 +4,7 @@ An upload is checked and scored first and shown to its user; listing it is a sec
 quotas, the second under the store's lock, so that two at once cannot both be the last of the day.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -57,7 +58,7 @@ class Desk:
         record: Path | None,
         *,
         name: str | None = None,
-        params_b: float | None = None,
+        params: str | None = None,
     ) -> tuple[Checked, str | None]:
         """The answer to an upload, and the ticket with which its user may list it (None if refused)."""
         self.store.sweep(self.limits.pending_s)
@@ -74,7 +75,7 @@ class Desk:
                 user=user,
                 now=self._clock().isoformat(timespec="seconds"),
                 name=(name or "").strip() or None,
-                params_b=_size(params_b),
+                params_b=_size(params),
                 listed=tuple({one.model for one in submissions}),
             )
             checked = self._scorer.run(job)
@@ -156,13 +157,18 @@ def _steps(refusal: Refused) -> tuple[Step, ...]:
     return Trail().refused(refusal)
 
 
-def _size(params_b: float | None) -> float | None:
-    """Billions of parameters as typed. Raises Refused."""
-    if params_b is None:
+def _size(typed: str | None) -> float | None:
+    """Billions of parameters as typed, None for nothing. Raises Refused."""
+    text = (typed or "").strip()
+    if not text:
         return None
-    if not 0.001 <= params_b <= 100_000:  # also refuses NaN
+    try:
+        found = float(text.removesuffix("B").removesuffix("b"))
+    except ValueError:
+        found = math.nan
+    if not 0.001 <= found <= 100_000:  # also refuses NaN
         raise Refused("name", "parameters are given in billions, between 0.001 and 100,000: 7 for a 7B model")
-    return params_b
+    return found
 
 
 def _copy(source: Path | None, target: Path, bound: int, what: str) -> None:

@@ -150,7 +150,7 @@ def serve(asked: Asked, limits: Limits, marts: Marts) -> None:
     os.nice(10)  # visitors come first
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is no answer
-    asked.fingerprint(), asked.anchors(), schema.prediction_features(scored=True)
+    asked.fingerprint(), asked.by_id, schema.prediction_features(scored=True)
     resampling(len({row.clean_id for row in asked.rows}))
     for line in sys.stdin.buffer:
         job = msgspec.json.decode(line, type=Job)

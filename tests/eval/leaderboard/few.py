@@ -17,9 +17,16 @@ def entry(right: dict[str, list[int]], repeats: int = 1) -> Entry:
     sums = {"perturbed": pooled(taxonomy.codes())}
     for component in taxonomy.COMPONENTS:
         sums[component] = pooled(tuple(t.code for t in taxonomy.types() if t.component == component))
+    share = {name: correct / n for name, (correct, n) in {**counts, **sums}.items()}
+    metrics = {name: Metric(share[name], 0.0, 1.0, 9) for name in ("clean", "perturbed")}
+    metrics["retention"] = Metric(None)
+    for name in taxonomy.COMPONENTS:
+        metrics[f"accuracy_{name}"] = Metric(share[name], 0.0, 1.0, 9)
+        metrics[f"delta_{name}"] = Metric(share["clean"] - share[name], -1.0, 1.0, 9)
+        metrics[f"delta_matched_{name}"] = Metric(share["clean"] - share[name], -1.0, 1.0, 9)
     return Entry(
         counts={**counts, **sums},
-        metrics={"perturbed": Metric(sums["perturbed"][0] / sums["perturbed"][1])},
+        metrics=metrics,
         types={code: TypeLine(accuracy=Metric(), delta=Metric()) for code in taxonomy.codes()},
         repeats=repeats,
         verdicts={code: "".join(map(str, found)) for code, found in verdicts.items()},

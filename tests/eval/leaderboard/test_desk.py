@@ -172,11 +172,18 @@ def test_files_beyond_the_bound_and_links_are_not_copied(desk: Desk, run_of: Run
     assert list((desk.store.folder / "incoming").iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [0.0, -1.0, float("nan"), float("inf"), 1e9])
-def test_parameters_are_a_sensible_number(desk: Desk, run_of: RunOf, size: float) -> None:
+@pytest.mark.parametrize("size", ["0", "-1", "nan", "inf", "1e9", "seven", "<b>"])
+def test_parameters_are_a_sensible_number(desk: Desk, run_of: RunOf, size: str) -> None:
     run = run_of("oracle")
-    checked, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json", params_b=size)
+    checked, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json", params=size)
     assert ticket is None and checked.refused is not None and "in billions" in checked.refused.text
+
+
+def test_parameters_count_where_the_name_is_silent(desk: Desk, run_of: RunOf) -> None:
+    run = run_of("oracle")
+    for name, typed, meant in (("Alpha", "7B", 7.0), ("Beta-3B", "70", 3.0), ("Gamma", " ", None)):
+        checked, _ = desk.check("ann", run / "predictions.parquet", run / "run.json", name=name, params=typed)
+        assert checked.submission is not None and checked.submission.params_b == meant
 
 
 def test_uploads_that_nobody_lists_make_room(desk: Desk, run_of: RunOf) -> None:

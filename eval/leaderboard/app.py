@@ -1,0 +1,101 @@
+"""The whole app: the board's plain pages, and the gradio page under /submit."""
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from robustbench_tc.errors import UserError, need_extra
+
+from . import pages
+from .desk import Desk
+from .limits import MB
+from .site import Boards
+from .submit_page import Login
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+
+def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, closed: str = "") -> "FastAPI":
+    """The app. `asked` names the dataset version that is taken; without a desk `closed` says why none is.
+
+    Raises UserError where gradio is missing, or signing in cannot work here.
+    """
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="rbtc-uploads-"))  # read at import
+    try:
+        import gradio as gr
+        from fastapi import FastAPI
+    except ImportError:
+        raise need_extra("gradio", "leaderboard") from None
+    from .submit_page import closed_page, page
+    from .web import add_routes
+
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    if login == "hf":
+        _sign_in(app)
+    add_routes(app, boards)
+    return gr.mount_gradio_app(  # type: ignore[no-any-return]
+        app,
+        closed_page(closed) if desk is None else page(desk, login, asked),
+        path="/submit",
+        footer_links=[],
+        run_history=False,
+        show_error=False,
+        max_file_size=1 if desk is None else desk.limits.file_bytes + MB,
+        ssr_mode=False,
+        pwa=False,
+        allowed_paths=[],
+        blocked_paths=[str(boards.store.folder)],
+        theme=_theme(),
+        head=f'<link rel="stylesheet" href="{pages.sheet_path("submit.css")}">',
+    )
+
+
+def _theme() -> Any:
+    """gradio's plain theme with the board's fonts, and grey texts that can be read."""
+    import gradio as gr
+
+    font = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Liberation Sans", "sans-serif"]
+    return gr.themes.Base(primary_hue="blue", font=font, font_mono=["monospace"]).set(
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        block_label_text_color="*neutral_700",
+        block_label_text_color_dark="*neutral_200",
+        input_border_color="*neutral_500",
+        input_border_width="1px",
+        button_primary_background_fill="#0a5bd3",
+        button_primary_background_fill_hover="#084aab",
+        button_primary_background_fill_dark="#0a5bd3",
+        button_primary_background_fill_hover_dark="#084aab",
+    )
+
+
+def _sign_in(app: "FastAPI") -> None:
+    """Hugging Face's sign-in, for the board's pages and gradio's alike. Works in a Space only."""
+    from gradio import oauth
+
+    if not os.environ.get("SPACE_ID") or not oauth.OAUTH_CLIENT_SECRET:
+        raise UserError(
+            "signing in works in a Space with `hf_oauth: true`: leave --login hf out, or export a Space"
+        )
+    oauth.attach_oauth(app)
+
+
+def run(app: "FastAPI", host: str, port: int, *, behind_proxy: bool = False) -> None:
+    """Serves the app until it is stopped."""
+    import uvicorn
+
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=behind_proxy,
+        forwarded_allow_ips="*" if behind_proxy else None,
+    )

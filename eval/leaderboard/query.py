@@ -1,0 +1,158 @@
+"""What a visitor asks of a board: filters, order and focus, in the address, so that a view can be shared."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from .board import FOCUSES, Board, Row, order, ranked
+
+SIZES: dict[str, tuple[str, Callable[[float | None], bool]]] = {
+    "small": ("up to 4B", lambda size: size is not None and size <= 4),
+    "medium": ("4B to 20B", lambda size: size is not None and 4 < size <= 20),
+    "large": ("above 20B", lambda size: size is not None and size > 20),
+    "unknown": ("not stated", lambda size: size is None),
+}
+
+STATUSES = {"verified": "verified", "unverified": "unverified", "published": "published by the paper"}
+
+LONGEST = 80
+"""Characters of a search that are looked at."""
+
+
+def _metric(name: str) -> Callable[[Row], Any]:
+    return lambda row: row.entry.metrics[name].value
+
+
+SORTS: dict[str, tuple[Callable[[Row], Any], bool]] = {
+    "model": (lambda row: row.model.casefold(), False),
+    "perturbed": (_metric("perturbed"), True),
+    "clean": (_metric("clean"), True),
+    **{name: (_metric(f"accuracy_{name}"), True) for name in taxonomy.COMPONENTS},
+    "retention": (_metric("retention"), True),
+    "params": (lambda row: row.params_b, False),
+    "mode": (lambda row: row.mode, False),
+    "date": (lambda row: row.submitted_at, True),
+    "status": (lambda row: row.status, True),
+}
+"""Columns that can be sorted by: the key, and whether the largest comes first at the first click."""
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """One view of one board. Defaults are left out of addresses."""
+
+    version: str
+    focus: str = "perturbed"
+    """What is ranked by: all perturbed rows, clean, a component or a type."""
+    sort: str = ""
+    """A key of SORTS; empty: by rank."""
+    dir: str = ""
+    """`asc` or `desc`; empty: the column's own."""
+    q: str = ""
+    """Words that the model, family or user holds."""
+    family: str = ""
+    size: str = ""
+    mode: str = ""
+    status: str = ""
+
+    @property
+    def descending(self) -> bool:
+        return SORTS[self.sort][1] if not self.dir else self.dir == "desc"
+
+
+class View(msgspec.Struct, frozen=True):
+    """The rows to show, and what of the address was not understood."""
+
+    query: Query
+    rows: tuple[Row, ...]
+    total: int
+    ignored: tuple[str, ...]
+
+
+def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query, tuple[str, ...]]:
+    """The query of an address; parameters that mean nothing are left out and named.
+
+    An unknown version stays: the caller has no board for it and says so.
+    """
+    allowed: dict[str, Iterable[str]] = {
+        "focus": FOCUSES,
+        "sort": SORTS,
+        "dir": ("asc", "desc"),
+        "size": SIZES,
+        "status": STATUSES,
+    }
+    wanted: dict[str, str] = {"version": next(iter(versions))}
+    ignored = []
+    for name in Query.__struct_fields__:
+        value = parameters.get(name, "").strip()[:LONGEST]
+        if not value:
+            continue
+        if name in allowed and value not in allowed[name]:
+            ignored.append(f"{name}={value}")
+            continue
+        wanted[name] = value
+    return Query(**wanted), tuple(ignored)
+
+
+def address(query: Query, default: str, path: str = "/", **changes: str) -> str:
+    """The address of a view: what differs from the defaults, in a fixed order."""
+    values = msgspec.structs.asdict(msgspec.structs.replace(query, **changes))
+    defaults = msgspec.structs.asdict(Query(version=default))
+    kept = {name: value for name, value in values.items() if value != defaults[name]}
+    return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def select(board: Board, query: Query, ignored: tuple[str, ...] = ()) -> View:
+    """The rows of a view. Ranks are those of the whole board in the query's focus, whatever is filtered."""
+    rows = ranked(board.rows, query.focus)
+    kept = [row for row in rows if _fits(row, query)]
+    if query.sort:
+        key, _ = SORTS[query.sort]
+        known = [row for row in kept if key(row) is not None]
+        unknown = [row for row in kept if key(row) is None]
+        known.sort(key=lambda row: order(row, query.focus))
+        known.sort(key=key, reverse=query.descending)
+        kept = known + unknown
+    return View(query, tuple(kept), len(rows), ignored)
+
+
+def _fits(row: Row, query: Query) -> bool:
+    text = f"{row.model} {row.family} {row.user or ''}".casefold()
+    return (
+        all(word in text for word in query.q.casefold().split())
+        and query.family in ("", row.family)
+        and query.mode in ("", row.mode)
+        and query.status in ("", row.status)
+        and (not query.size or SIZES[query.size][1](row.params_b))
+    )
+
+
+def flat(row: Row, focus: str) -> dict[str, Any]:
+    """A row for CSV and JSON: one level, one meaning per column (the page explains them)."""
+    metrics, counts = row.entry.metrics, row.entry.counts
+    found: dict[str, Any] = {
+        "rank": row.rank,
+        "model": row.model,
+        "family": row.family,
+        "user": row.user,
+        "status": row.status,
+        "mode": row.mode,
+        "params_b": row.params_b,
+        "submitted_at": row.submitted_at,
+        "id": row.id,
+        "focus": focus,
+        "p_leader": row.p_leader,
+    }
+    for name in ("clean", "perturbed", *(f"accuracy_{one}" for one in taxonomy.COMPONENTS)):
+        metric = metrics[name]
+        found |= {name: metric.value, f"{name}_low": metric.low, f"{name}_high": metric.high}
+    for kind in ("delta", "delta_matched"):
+        found |= {f"{kind}_{name}": metrics[f"{kind}_{name}"].value for name in taxonomy.COMPONENTS}
+    found["retention"] = metrics["retention"].value
+    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.codes()):
+        correct, n = counts[name]
+        found |= {f"correct_{name}": correct, f"n_{name}": n}
+    return found

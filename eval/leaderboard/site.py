@@ -1,0 +1,83 @@
+"""The boards as they stand: loaded once, looked after cheaply, loaded anew when something was added."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from .board import Board, Difference, Row, differences
+from .rebuild import load, write_boards
+from .records import Entry, board_version
+from .store import Store
+
+CACHED = 512
+"""Rendered pages that are kept."""
+
+
+class Boards:
+    """What the pages are made from. Safe under threads."""
+
+    def __init__(
+        self, store: Store, published: Mapping[str, Entry], served: tuple[str, str] | None = None
+    ) -> None:
+        """`served`: version and fingerprint that submissions are for; its board is there from the start."""
+        self.store = store
+        self._published = published
+        self._served = served
+        self._lock = threading.Lock()
+        self._revision: tuple[int, ...] | None = None
+        self._boards: dict[str, Board] = {}
+        self._pages: OrderedDict[object, bytes] = OrderedDict()
+
+    def all(self) -> dict[str, Board]:
+        """Every board by version, the newest first, as of this moment."""
+        revision = self.store.revision()
+        if revision != self._revision:
+            with self._lock:
+                if revision != self._revision:
+                    found = load(self.store, self._published)
+                    write_boards(self.store, found)
+                    self._boards = found | self._empty(found)
+                    self._pages.clear()
+                    self._revision = revision
+        return self._boards
+
+    def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
+        if self._served is None:
+            return {}
+        dataset_version, fingerprint = self._served
+        version = board_version(dataset_version, fingerprint)
+        if version in found:
+            return {}
+        return {
+            version: Board(
+                version=version,
+                dataset_version=dataset_version,
+                fingerprint=fingerprint,
+                paired=True,
+                rows=(),
+            )
+        }
+
+    def page(self, key: object, make: Callable[[], bytes]) -> bytes:
+        """A page that depends on the boards and `key` alone: kept until a board changes."""
+        self.all()
+        revision = self._revision
+        found = self._pages.get(key)
+        if found is None:
+            found = make()
+            with self._lock:
+                if revision == self._revision:
+                    self._pages[key] = found
+                    while len(self._pages) > CACHED:
+                        self._pages.popitem(last=False)
+        return found
+
+    def find(self, row_id: str) -> tuple[Row, Board] | None:
+        for board in self.all().values():
+            row = board.row(row_id)
+            if row is not None:
+                return row, board
+        return None
+
+    def compare(self, a: Row, b: Row) -> tuple[Difference, ...]:
+        return differences(a.entry, b.entry)

@@ -1,0 +1,174 @@
+"""The routes of the board: plain pages, no script, outside gradio's queue."""
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from . import pages
+from .board import Board, Row
+from .query import Query, address, flat, parse, select
+from .site import Boards
+from .store import current
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
+)
+"""Nothing but our own sheet and pictures, wherever a name came from."""
+
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+
+def add_routes(app: FastAPI, boards: Boards) -> None:
+    """Puts the board's pages on the app."""
+
+    def default() -> str:
+        return next(iter(boards.all()))
+
+    def board_of(version: str) -> Board:
+        found = boards.all().get(version)
+        if found is None:
+            known = ", ".join(boards.all())
+            raise HTTPException(404, f"There is no board of version {version[:80]!r}. There is: {known}.")
+        return found
+
+    def html(text: str) -> Response:
+        return Response(text, media_type="text/html; charset=utf-8", headers=_HEADERS)
+
+    def kept(key: object, make: Callable[[], str]) -> Response:
+        page = boards.page(key, lambda: make().encode())
+        return Response(page, media_type="text/html; charset=utf-8", headers=_HEADERS)
+
+    def asked(request: Request) -> tuple[Query, tuple[str, ...]]:
+        return parse(dict(request.query_params), boards.all())
+
+    async def board(request: Request) -> Response:
+        query, ignored = asked(request)
+        found = board_of(query.version)
+        versions = list(boards.all().values())
+        return kept(
+            ("board", query, ignored),
+            lambda: pages.board_page(select(found, query, ignored), found, versions, default()),
+        )
+
+    async def as_csv(request: Request) -> Response:
+        query, _ = asked(request)
+        rows = [flat(row, query.focus) for row in select(board_of(query.version), query).rows]
+        text = io.StringIO()
+        if rows:
+            writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        return _download(text.getvalue().encode(), "text/csv; charset=utf-8", f"board-{query.version}.csv")
+
+    async def as_json(request: Request) -> Response:
+        query, _ = asked(request)
+        found = board_of(query.version)
+        made: dict[str, Any] = {
+            "version": found.version,
+            "dataset_version": found.dataset_version,
+            "fingerprint": found.fingerprint,
+            "paired": found.paired,
+            "focus": query.focus,
+            "address": address(query, default()),
+            "rows": [flat(row, query.focus) for row in select(found, query).rows],
+        }
+        return _download(msgspec.json.encode(made), "application/json", f"board-{query.version}.json")
+
+    async def types(request: Request) -> Response:
+        found = board_of(request.query_params.get("version") or default())
+        versions = list(boards.all().values())
+        return kept(("types", found.version), lambda: pages.types_page(found, versions, default()))
+
+    async def progress(request: Request) -> Response:
+        found = board_of(request.query_params.get("version") or default())
+        versions = list(boards.all().values())
+        return kept(("progress", found.version), lambda: pages.progress_page(found, versions, default()))
+
+    async def model(request: Request) -> Response:
+        row_id = request.path_params["row_id"]
+        found = boards.find(row_id)
+        if found is None:
+            raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
+        row, of = found
+        against = of.row(request.query_params.get("against", ""))
+        against = against if against is not None and against.id != row.id else None
+        return await run_in_threadpool(
+            kept,
+            ("model", row.id, against.id if against else None),
+            lambda: _model(boards, row, of, against, default()),
+        )
+
+    async def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in ("board.css", "submit.css", "icon.svg"):
+            raise HTTPException(404, "There is no such file.")
+        headers = _HEADERS | {"Cache-Control": "public, max-age=86400"}
+        if name == "icon.svg":
+            return Response(pages.static(name), media_type="image/svg+xml", headers=headers)
+        return Response(pages.sheet(name), media_type="text/css; charset=utf-8", headers=headers)
+
+    async def favicon(_: Request) -> Response:
+        return Response(pages.static("icon.svg"), media_type="image/svg+xml", headers=_HEADERS)
+
+    async def refused(_: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        detail = error.detail if isinstance(error, HTTPException) else ""
+        response = html(pages.error_page(status, detail, default()))
+        response.status_code = status
+        return response
+
+    async def failed(_: Request, error: Exception) -> Response:
+        response = html(pages.error_page(500, "The page could not be made. Try again in a moment.", "/"))
+        response.status_code = 500
+        return response
+
+    paths = {
+        "/": board,
+        "/board.csv": as_csv,
+        "/board.json": as_json,
+        "/types": types,
+        "/progress": progress,
+        "/model/{row_id}": model,
+        "/static/{name}": static,
+        "/favicon.ico": favicon,
+    }
+    for path, page in paths.items():
+        app.add_route(path, page)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(Exception, failed)
+
+
+def _model(boards: Boards, row: Row, board: Board, against: Row | None, default: str) -> str:
+    submissions, _ = boards.store.submissions()
+    mine = next((one for one in submissions if one.id == row.id), None)
+    line = {one.id for one in submissions if mine is not None and one.line == mine.line}
+    newest = current(submissions).get(row.id) if mine is not None else None
+    history = [one for one in (*board.rows, *board.past) if one.id in line]
+    return pages.model_page(
+        row if newest is None else msgspec.structs.replace(row, superseded_by=newest),
+        board,
+        default,
+        history=sorted(history, key=lambda one: one.submitted_at or "", reverse=True),
+        verification=boards.store.verifications().get(row.id),
+        submission=mine,
+        against=against,
+        differences=boards.compare(row, against) if against is not None else (),
+    )
+
+
+def _download(content: bytes, kind: str, name: str) -> Response:
+    headers = _HEADERS | {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=kind, headers=headers)

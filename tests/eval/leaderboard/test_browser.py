@@ -1,0 +1,324 @@
+"""The served app in Debian's Chromium: what a visitor and a submitter do, and what they may not meet.
+
+Every page of this file is watched: no error on the console, no request to another host.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.store import Store
+
+from ...conftest import ROOT
+from .bad_files import BAD, Bad
+from .conftest import RunOf
+
+pytest.importorskip("gradio", reason="the app needs the extra leaderboard (make env-leaderboard)")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
+)
+
+CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
+if not CHROMIUM.is_file():
+    pytest.skip(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)", allow_module_level=True)
+
+OPTIONS = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
+).split()
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+LIMITS = Limits(file_bytes=4_000_000, per_day=200, pending=50)
+
+
+class Server:
+    def __init__(self, release: Path, store: Path) -> None:
+        self.store = Store(store)
+        command = [sys.executable, "-m", "tests.eval.leaderboard.serve_for_tests", str(release), str(store)]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        self.process = subprocess.Popen(
+            [*command, msgspec.json.encode(LIMITS).decode()],
+            cwd=ROOT,
+            env=kept | {"HF_HUB_OFFLINE": "1", "HF_TOKEN": "hf_secret_of_the_server"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        port = self.process.stdout.readline().strip()
+        assert port, self.process.stderr and self.process.stderr.read()
+        self.url = f"http://127.0.0.1:{port}"
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(self.url, timeout=5).read()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server did not come up")
+
+    def stop(self) -> str:
+        """Ends the server; what it wrote to standard error."""
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=20)
+        return said
+
+
+@pytest.fixture(scope="module")
+def server(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(release, tmp_path_factory.mktemp("served") / "results")
+    yield made
+    said = made.stop()
+    assert "Traceback" not in said and "hf_secret" not in said, said
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as tool:
+        found = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+        yield found
+        found.close()
+
+
+class Watched:
+    """A page whose console and requests are written down."""
+
+    def __init__(self, browser: Any, server: Server, size: dict[str, int], scheme: str = "light") -> None:
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, base_url=server.url)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.errors: list[str] = []
+        self.outside: list[str] = []
+        self._ours = (server.url, "data:", "blob:")
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.errors.append(f"dialog: {dialog.message}"))
+        self.page.on("request", self._asked)
+
+    def _said(self, message: Any) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(self._ours):
+            self.outside.append(request.url)
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.errors == [] and self.outside == []
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    watched = Watched(browser, server, DESKTOP)
+    yield watched.page
+    watched.close()
+
+
+def upload(page: Any, predictions: Path, record: Path | None, name: str | None = None) -> None:
+    """Fills the submit page in and asks for the check."""
+    page.goto("/submit/")
+    page.wait_for_selector("#check")
+    for where, path in (("#predictions", predictions), ("#record", record)):
+        if path is not None:
+            page.set_input_files(f"{where} input[type=file]", str(path))
+            page.wait_for_selector(f"{where} .file-preview, {where} table")
+    if name is not None:
+        page.fill("#name textarea, #name input", name)
+    page.click("#check")
+    page.wait_for_selector("#report .verdict")
+
+
+def listed(page: Any, run: Path, name: str) -> str:
+    """Uploads a good run and lists it; the address of its page."""
+    upload(page, run / "predictions.parquet", run / "run.json", name)
+    assert "Every check passed" in page.inner_text("#report .verdict")
+    page.click("#list")
+    page.wait_for_selector("#outcome .verdict.good")
+    return str(page.get_attribute("#outcome .verdict a", "href"))
+
+
+def test_a_visitor_opens_sorts_filters_and_reads_a_model(page: Any, server: Server) -> None:
+    page.goto("/?version=paper")
+    assert page.inner_text("h1") == "Leaderboard"
+    assert page.locator("table.board tbody tr").count() == 21
+    page.click("table.board thead >> text=Clean")
+    page.wait_for_url("**sort=clean**")
+    assert page.get_attribute("th[aria-sort]", "aria-sort") == "descending"
+    page.click("table.board thead >> text=Clean")
+    page.wait_for_url("**dir=asc**")
+    first = page.inner_text("table.board tbody tr:first-child th")
+    assert first.startswith("Llama-3.2-3B")
+    page.goto("/?version=paper")
+    page.fill("#q", "toolrl")
+    page.select_option("#size", "small")
+    page.select_option("#focus", "CD_AB")
+    page.click("text=Apply")
+    page.wait_for_url("**focus=CD_AB**")
+    names = page.locator("table.board tbody th a").all_inner_texts()
+    assert names and all("ToolRL" in name for name in names)
+    assert "q=toolrl" in page.url and "size=small" in page.url
+    page.click(f"table.board tbody th a >> text={names[0]}")
+    page.wait_for_selector("#compare")
+    assert page.inner_text("h1") == names[0]
+    page.select_option("#against", "paper-o4-mini")
+    page.click("text=Compare")
+    page.wait_for_url("**against=paper-o4-mini**")
+    assert page.locator("[aria-label=Comparison] tbody tr").count() == 28
+    with page.expect_download() as download:
+        page.goto("/?version=paper")
+        page.click("text=CSV")
+    assert Path(download.value.path()).read_text().count("\n") == 22
+
+
+def test_a_submitter_uploads_sees_the_report_and_is_listed(page: Any, server: Server, run_of: RunOf) -> None:
+    run = run_of("name-biased")
+    upload(page, run / "predictions.parquet", run / "run.json", "Lured-3B")
+    report = page.inner_text("#report")
+    assert "Every check passed" in report and "The file holds no verdicts of its own" in report
+    assert "Lured-3B" not in page.request.get("/board.json").text()
+    page.click("#list")
+    page.wait_for_selector("#outcome .verdict.good")
+    assert not page.is_visible("#list")
+    page.click("#outcome .verdict a >> nth=0")
+    page.wait_for_selector("h1")
+    assert page.inner_text("h1") == "Lured-3B" and "unverified" in page.inner_text(".facts")
+    page.goto("/")
+    assert "Lured-3B" in page.inner_text("table.board")
+    [one] = [one for one in server.store.submissions()[0] if one.model == "Lured-3B"]
+    assert one.user == "local"
+
+
+def test_the_same_model_on_the_same_day_is_told_to_wait(page: Any, run_of: RunOf) -> None:
+    listed(page, run_of("oracle"), "Daily-3B")
+    upload(page, run_of("silent") / "predictions.parquet", run_of("silent") / "run.json", "Daily-3B")
+    assert "one submission per model and day" in page.inner_text("#report .verdict")
+    assert not page.is_visible("#list")
+
+
+@pytest.mark.parametrize("bad", BAD, ids=[bad.name for bad in BAD])
+def test_a_bad_file_meets_its_message(
+    page: Any, server: Server, run_of: RunOf, bad: Bad, tmp_path: Path
+) -> None:
+    before = server.store.submissions()[0]
+    made = bad.make(run_of("oracle"), tmp_path)
+    upload(page, made.predictions, made.record, made.name)
+    said = page.inner_text("#report .verdict")
+    assert said.startswith("Not accepted") and bad.says in said
+    assert page.locator("#report .checks > .failed").count() == 1
+    assert page.locator("#report script, #report img").count() == 0
+    assert not page.is_visible("#list")
+    assert server.store.submissions()[0] == before
+    assert not Path("/tmp/rbtc-unpickled").exists()
+
+
+def test_nothing_chosen_is_told_what_to_choose(page: Any) -> None:
+    page.goto("/submit/")
+    page.wait_for_selector("#check")
+    page.click("#check")
+    page.wait_for_selector("#report .verdict")
+    assert "choose one" in page.inner_text("#report .verdict")
+
+
+VIEWS = ("/", "/?focus=CD", "/types", "/progress", "/model/paper-o4-mini?against=paper-Qwen3-8B", "/submit/")
+
+CONTRAST = """() => {
+  const parse = (text) => { const p = text.match(/[0-9.]+/g).map(Number); return [...p.slice(0, 3), p[3] ?? 1]; };
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (el) => {
+    for (let e = el; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c[3] > 0.99) return c;
+    }
+    return matchMedia("(prefers-color-scheme: dark)").matches ? [18, 22, 27, 1] : [255, 255, 255, 1];
+  };
+  const bad = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    const el = node.parentElement, text = node.textContent.trim().slice(0, 30);
+    if (!text || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    if (el.closest("script, style, noscript, .skip, svg")) continue;
+    const style = getComputedStyle(el), size = parseFloat(style.fontSize);
+    const [a, b] = [light(parse(style.color)), light(behind(el))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05), large = size >= 24 || (size >= 18.6 && style.fontWeight >= 700);
+    if (ratio < (large ? 3 : 4.5)) bad.add(`${ratio.toFixed(2)} ${el.tagName}.${el.className}: ${text}`);
+  }
+  return [...bad];
+}"""
+"""Texts whose contrast is below WCAG's 4.5 (3 for large ones)."""
+
+FAINT = """() => { const p = document.createElement("p"); p.textContent = "faint"; p.style.color = "#888";
+  p.style.background = "#999"; (document.querySelector("main") ?? document.body).append(p); }"""
+
+UNNAMED = """() => [...document.querySelectorAll("input, select, textarea, button, a[href], [role=button]")]
+  .filter(el => el.checkVisibility())
+  .filter(el => !(el.labels?.length || el.getAttribute("aria-label") || el.innerText?.trim() || el.title))
+  .map(el => el.outerHTML.slice(0, 120))"""
+
+UNREACHABLE = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+  .filter(el => el.checkVisibility() && el.tabIndex < 0 && !el.disabled)
+  .map(el => el.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_view_can_be_read_named_and_reached(
+    browser: Any, server: Server, run_of: RunOf, size: dict[str, int], scheme: str
+) -> None:
+    watched = Watched(browser, server, size, scheme)
+    page = watched.page
+    for view in VIEWS:
+        page.goto(view)
+        page.wait_for_selector("#check" if view == "/submit/" else "main")
+        page.wait_for_timeout(300)
+        assert page.evaluate(CONTRAST) == [], view
+        assert page.evaluate(UNNAMED) == [], view
+        assert page.evaluate(UNREACHABLE) == [], view
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+        page.evaluate(FAINT)
+        assert len(page.evaluate(CONTRAST)) == 1, "the contrast check sees nothing"
+        for figure in page.locator("svg[role=img]").all():
+            assert figure.locator("xpath=ancestor::main//table").count() > 0, view
+    if size is DESKTOP:
+        upload(page, run_of("oracle") / "predictions.parquet", None)
+        page.wait_for_timeout(300)
+        assert page.evaluate(CONTRAST) == []
+    watched.close()
+
+
+def test_the_board_is_worked_by_keyboard_alone(page: Any) -> None:
+    page.goto("/?version=paper")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "q":
+            break
+    page.keyboard.type("o4-mini")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=o4-mini**")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.innerText") == "o4-mini":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/model/paper-o4-mini")
+
+
+def test_an_unknown_page_is_a_page_of_ours(browser: Any, server: Server) -> None:
+    watched = Watched(browser, server, DESKTOP)
+    watched.page.goto("/model/nobody")
+    assert watched.page.inner_text("h1") == "Not found"
+    assert [error for error in watched.errors if "404" not in error] == []
+    watched.errors.clear()
+    watched.close()

@@ -36,7 +36,21 @@ def main() -> None:
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, build, compare, eval, release, report, runs, show, sources, sql, train, vectors
+    from . import (
+        audit,
+        build,
+        compare,
+        eval,
+        leaderboard,
+        release,
+        report,
+        runs,
+        show,
+        sources,
+        sql,
+        train,
+        vectors,
+    )
 
     app = typer.Typer(
         name="rbtc",
@@ -86,6 +100,7 @@ def _app() -> "typer.Typer":
     training.callback()(_options)
     training.command("check")(train.check)
     app.add_typer(training, name="train", rich_help_panel="Train")
+    app.add_typer(leaderboard.app, name="leaderboard", rich_help_panel="Answers")
     return app
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import manifest, parquet, schema, taxonomy
+from robustbench_tc import manifest, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Sample
 
@@ -157,9 +157,10 @@ def _load_folder(folder: Path) -> Dataset:
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
     known = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
     rows: list[Sample] = []
-    for code in known:
-        if (folder / code).is_dir():
-            rows += _read_rows(folder / code, code)
+    with parallel.collecting_rarely():
+        for code in known:
+            if (folder / code).is_dir():
+                rows += _read_rows(folder / code, code)
     seen: set[str] = set()
     for row in rows:
         if row.id in seen:

@@ -92,18 +92,16 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
             for one in found:
                 file.write(schema.dumps(one).encode() + b"\n")
         return
-    write_table(path, schema.columns(found, Prediction))
+    tables = (table(batch) for batch in parquet.batches(found))
+    parquet.write_file(tables, path, arrow_schema(scored=False))
 
 
-def write_table(path: Path, columns: dict[str, list[Json]]) -> None:
-    """Columns of predictions, verdicts' included or not, as Parquet."""
+def table(found: Iterable[Prediction]) -> "pa.Table":
+    """Predictions as an Arrow table."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    kinds = arrow_schema(scored="correct" in columns)
-    table = pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
-    with atomic_file(path) as beside:
-        pq.write_table(table, beside, compression="zstd")
+    columns, kinds = schema.columns(found, Prediction), arrow_schema(scored=False)
+    return pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
 
 
 def arrow_schema(scored: bool) -> "pa.Schema":
@@ -111,7 +109,7 @@ def arrow_schema(scored: bool) -> "pa.Schema":
     a second at every start; a test holds the two together."""
     import pyarrow as pa
 
-    kinds = {
+    kinds: dict[str, pa.DataType] = {
         "repeat": pa.int32(),
         "injected": pa.bool_(),
         "prompt_tokens": pa.int64(),

@@ -1,18 +1,26 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
+import pyarrow as pa
 
-from robustbench_tc import parquet, schema
+from robustbench_tc import __version__, parallel, parquet, schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Prediction, Sample, Verdict
+from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.schema import Prediction, Verdict
 
 from . import inputs, predictions, summary
 from .inputs import Dataset
 from .record import RunFolder
 from .score import judge
+
+Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
+"""Flag → type → correct and n."""
 
 
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
@@ -33,6 +41,10 @@ def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     return dataset
 
 
+class Damaged(UserError):
+    """The predictions on disk cannot be read."""
+
+
 def read_or_remake(folder: RunFolder, dataset: Dataset) -> tuple[list[Prediction], str | None]:
     """The run's predictions; made again from the journal where their file is missing or damaged.
 
@@ -41,58 +53,140 @@ def read_or_remake(folder: RunFolder, dataset: Dataset) -> tuple[list[Prediction
     try:
         return predictions.read(folder.predictions_path), None
     except UserError as error:
-        if not folder.journal_path.is_file():
-            raise
-        with folder.journal() as journal:
-            rows = inputs.select(dataset, folder.record.settings.selection)
-            found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
-        predictions.write(folder.predictions_path, found)
-        return found, f"{error}; made again from the journal: {len(found)} of {folder.record.expected}"
+        note = _remake(folder, dataset, error)
+    return predictions.read(folder.predictions_path), note
 
 
-def score_run(
-    folder: RunFolder,
-    dataset: Dataset,
-    found: Sequence[Prediction],
-    progress: Callable[[int], None] = lambda _: None,
-) -> list[Verdict | None]:
-    """Judges every prediction and writes `scores.parquet`: prediction columns, then verdict columns.
+def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
+    """Makes the predictions again from the journal, and says so. Raises `error` where there is no journal."""
+    if not folder.journal_path.is_file():
+        raise error
+    with folder.journal() as journal:
+        rows = inputs.select(dataset, folder.record.settings.selection)
+        found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
+    predictions.write(folder.predictions_path, found)
+    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}"
 
-    A request_error is no answer: its verdict columns are null. `progress` gets the number judged so far.
+
+def score_file(folder: RunFolder, dataset: Dataset, workers: Workers = ALONE) -> str | None:
+    """Judges the run's predictions and writes `scores.parquet`: prediction columns, then verdict columns.
+
+    A request_error is no answer: its verdict columns are null. Predictions go through a row group at a time;
+    what is in memory is the dataset. Where their file was damaged, the text says that it was made again.
     Raises UserError for a prediction whose row the dataset does not have in that wording.
     """
-    rows = {row.id: row for row in dataset.rows}
-    hashes, anchors = dataset.hashes(), dataset.anchors()
+    bench = Bench(dataset, folder.path)
+    note = None
+    try:
+        _score_file(folder, bench, workers)
+    except Damaged as error:
+        note = _remake(folder, dataset, error)
+        _score_file(folder, bench, workers)
+    for parts in folder.path.glob(".scores.*.parts"):
+        shutil.rmtree(parts, ignore_errors=True)
+    return note
+
+
+def _score_file(folder: RunFolder, bench: "Bench", workers: Workers) -> None:
+    def work(batch: pa.RecordBatch) -> pa.Table:
+        try:
+            found = [schema.record(row, Prediction) for row in batch.to_pylist()]
+        except ValueError as error:
+            raise Damaged(f"{folder.predictions_path} is damaged: {error}") from None
+        as_it_is = batch.schema.equals(predictions.arrow_schema(scored=False))
+        table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
+        return bench.judged(found, table)[1]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from parquet.read_batches([folder.predictions_path])
+        except UserError as error:
+            raise Damaged(str(error)) from None
+
+    kept = _kept(folder) if workers.engine == "ray" else None
+    _write(folder, parallel.ordered(work, batches(), workers, kept))
+
+
+def _kept(folder: RunFolder) -> Path:
+    """Where the scored parts of a run lie, while a cluster is at them, until all are there."""
+    digest = hashlib.sha256(f"{__version__} {folder.record.settings.fingerprint}".encode())
+    if folder.predictions_path.is_file():
+        with folder.predictions_path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return folder.path / f".scores.{digest.hexdigest()[:16]}.parts"
+
+
+def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
+    """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
+    bench = Bench(dataset, folder.path)
     verdicts: list[Verdict | None] = []
-    flagged: dict[str, dict[str, dict[str, int]]] = {}
-    for number, one in enumerate(found, 1):
-        if hashes.get(one.id) != one.sample_hash:
-            raise UserError(f"{folder.path}: {one.id!r} was asked in other words than the dataset's")
-        verdict = None if one.status == "request_error" else judge(one, rows[one.id], anchors[one.id])
-        verdicts.append(verdict)
-        if verdict is not None:
-            _count_flags(flagged, rows[one.id], verdict)
-        progress(number)
-    _write(folder.scores_path, found, verdicts)
-    folder.record.flagged = flagged
-    folder.save()
+
+    def tables() -> Iterator[pa.Table]:
+        for batch in parquet.batches(found):
+            judged, table = bench.judged(batch, predictions.table(batch))
+            verdicts.extend(judged)
+            yield table
+
+    _write(folder, tables())
     return verdicts
 
 
-def _count_flags(flagged: dict[str, dict[str, dict[str, int]]], row: Sample, verdict: Verdict) -> None:
-    for flag in row.flags:
-        cell = flagged.setdefault(flag, {}).setdefault(row.type_code, {"correct": 0, "n": 0})
-        cell["n"] += 1
-        cell["correct"] += verdict.correct
+class Bench:
+    """The judge's bench: the rows of a dataset, and what their predictions are judged against."""
+
+    def __init__(self, dataset: Dataset, run: Path) -> None:
+        self._rows = {row.id: row for row in dataset.rows}
+        self._hashes, self._anchors = dataset.hashes(), dataset.anchors()
+        self._run = run
+
+    def judged(self, found: Sequence[Prediction], table: pa.Table) -> tuple[list[Verdict | None], pa.Table]:
+        """The verdicts on predictions, and `table`, which holds them, with the verdicts' columns added.
+
+        The table's note says how rows with a flag were answered: flag → type → correct and n.
+        """
+        verdicts: list[Verdict | None] = []
+        flagged: Flagged = {}
+        for one in found:
+            if self._hashes.get(one.id) != one.sample_hash:
+                raise UserError(f"{self._run}: {one.id!r} was asked in other words than the dataset's")
+            row = self._rows[one.id]
+            if one.status == "request_error":
+                verdicts.append(None)
+                continue
+            verdict = judge(one, row, self._anchors[one.id])
+            verdicts.append(verdict)
+            for flag in row.flags:
+                _count(flagged, flag, row.type_code, verdict.correct, 1)
+        columns = schema.columns((verdict for verdict in verdicts if verdict is not None), Verdict)
+        for field in predictions.arrow_schema(scored=True):
+            if field.name in columns:
+                rest = iter(columns[field.name])
+                values = [None if verdict is None else next(rest) for verdict in verdicts]
+                table = table.append_column(field, pa.array(values, field.type))
+        return verdicts, parquet.noted(table, msgspec.json.encode(flagged))
 
 
-def _write(path: Path, found: Sequence[Prediction], verdicts: Sequence[Verdict | None]) -> None:
-    columns = schema.columns(found, Prediction)
-    judged = schema.columns((v for v in verdicts if v is not None), Verdict)
-    for name, values in judged.items():
-        rest = iter(values)
-        columns[name] = [None if verdict is None else next(rest) for verdict in verdicts]
-    predictions.write_table(path, columns)
+def _count(flagged: Flagged, flag: str, code: str, correct: int, n: int) -> None:
+    cell = flagged.setdefault(flag, {}).setdefault(code, {"correct": 0, "n": 0})
+    cell["correct"] += correct
+    cell["n"] += n
+
+
+def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
+    """Writes `scores.parquet` and what the tables' notes add up to."""
+    kinds = predictions.arrow_schema(scored=True)
+    flagged: Flagged = {}
+
+    def counted() -> Iterator[pa.Table]:
+        for table in tables:
+            for flag, types in msgspec.json.decode(parquet.note(table), type=Flagged).items():
+                for code, cell in types.items():
+                    _count(flagged, flag, code, cell["correct"], cell["n"])
+            yield table.select(kinds.names)
+
+    parquet.write_file(counted(), folder.scores_path, kinds)
+    folder.record.flagged = flagged
+    folder.save()
 
 
 def read_scores(path: Path) -> list[summary.ScoredRow]:

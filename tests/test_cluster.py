@@ -17,10 +17,12 @@ import pytest
 from robustbench_tc import cluster, parallel, parquet
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, verdicts
 from robustbench_tc.parallel import Workers
 from robustbench_tc.release import build_release
 
 from .conftest import Done
+from .eval import answered
 from .test_parallel import Rbtc, checksums, part
 
 RAY = Workers(num_proc=2, engine="ray")
@@ -142,6 +144,19 @@ def test_the_bundled_release_is_the_same_bytes(running: None, tmp_path: Path) ->
         made.append(checksums(out))
         assert [path.name for path in out.parent.iterdir()] == [out.name]
     assert made[0] == made[1]
+
+
+def test_scores_are_the_same_bytes(running: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 250)
+    release = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled"), release)
+    folder = answered.run(tmp_path / "run", release)
+    made = []
+    for workers in (parallel.ALONE, RAY):
+        verdicts.score_file(folder, inputs.load(str(release)), workers)
+        made.append((folder.scores_path.read_bytes(), folder.record.flagged))
+    assert made[0] == made[1]
+    assert not list(folder.path.glob(".scores.*"))
 
 
 # --- the command, and who may be killed under it ----------------------------------------------------------

@@ -8,15 +8,18 @@ from pathlib import Path
 
 import datasets
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import parallel, parquet, schema
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, predictions, record, verdicts
 from robustbench_tc.parallel import Workers
 from robustbench_tc.release import build_release
 
 from .conftest import Done
+from .eval import answered
 
 Rbtc = Callable[..., Done]
 
@@ -187,3 +190,55 @@ def test_the_full_profile_is_the_same_bytes_on_two_processes(shared: Path, tmp_p
         assert build_release(spec, out).total > 50_000
         made.append(checksums(out))
     assert made[0] == made[1]
+
+
+# --- scores -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("release") / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled"), out)
+    return out
+
+
+def test_scores_are_the_same_bytes_on_any_number_of_processes(
+    release: Path, tmp_path: Path, rbtc: Rbtc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 250)
+    made = []
+    for processes in (1, 2, 3):
+        folder = answered.run(tmp_path / str(processes), release, repeats=2)
+        assert rbtc("score", folder.path, "--num-proc", processes).code == 0
+        again = record.open_run(folder.path)
+        made.append((folder.scores_path.read_bytes(), again.record.flagged))
+        assert again.record.flagged["history_names_distractor"]["CD_AB"]["n"] > 0
+    assert made == made[:1] * 3
+    scores = pq.ParquetFile(folder.scores_path)
+    assert {scores.metadata.row_group(g).num_rows for g in range(scores.num_row_groups - 1)} == {250}
+
+
+def test_scores_from_the_file_are_those_from_memory(release: Path, tmp_path: Path) -> None:
+    folder = answered.run(tmp_path / "run", release)
+    data = inputs.load(str(release))
+    assert verdicts.score_file(folder, data, Workers(num_proc=2)) is None
+    streamed, flagged = folder.scores_path.read_bytes(), folder.record.flagged
+    found = verdicts.score_run(folder, data, predictions.read(folder.predictions_path))
+    assert (folder.scores_path.read_bytes(), folder.record.flagged) == (streamed, flagged)
+    table = pq.read_table(folder.scores_path)
+    assert table["correct"].to_pylist() == [None if one is None else one.correct for one in found]
+    assert {None, True, False} == set(table["correct"].to_pylist())
+
+
+def test_a_damaged_row_is_one_line_whoever_meets_it(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:
+    folder = answered.run(tmp_path / "run", release)
+    table = pq.read_table(folder.predictions_path)
+    at = table.column_names.index("tool_calls")
+    broken = table.set_column(at, "tool_calls", pa.array(["{"] * table.num_rows, pa.string()))
+    pq.write_table(broken, folder.predictions_path)
+    for processes in (1, 2):
+        done = rbtc("score", folder.path, "--num-proc", processes)
+        assert done.code == 1
+        [line] = done.err.strip().splitlines()
+        assert "predictions.parquet is damaged" in line
+        assert not folder.scores_path.exists()

@@ -56,7 +56,7 @@ def ordered(
 
         yield from cluster.ordered(work, items, workers, kept)
         return
-    with _collecting_rarely():
+    with collecting_rarely():
         if workers.num_proc <= 1:
             yield from map(work, items)
         else:
@@ -80,7 +80,8 @@ def collect_rarely() -> None:
 
 
 @contextmanager
-def _collecting_rarely() -> Iterator[None]:
+def collecting_rarely() -> Iterator[None]:
+    """`collect_rarely` for a block."""
     before = gc.get_threshold()
     collect_rarely()
     try:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .errors import UserError
+from .files import atomic_file
 
 if TYPE_CHECKING:
     import datasets
@@ -98,19 +99,29 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
     return total
 
 
-def read_rows(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Rows of Parquet files in order, a row group at a time. A broken file is a UserError that names it."""
+def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> None:
+    """Writes one file from tables of any size, wholly or not at all; a row group is in memory at a time."""
+    with atomic_file(path) as beside, pq.ParquetWriter(beside, schema, compression="zstd") as writer:
+        for group in row_groups(tables, schema):
+            writer.write_table(group)
+
+
+def read_batches(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Parquet files in order, `BATCH_ROWS` at a time. A broken file is a UserError that names it."""
     for path in files:
         try:
             with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(
-                    BATCH_ROWS, columns=None if columns is None else list(columns)
-                ):
-                    yield from batch.to_pylist()
+                yield from file.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             raise UserError(f"{path} is no readable Parquet file: {error}") from None
         except FileNotFoundError:
             raise UserError(f"{path} does not exist") from None
+
+
+def read_rows(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of Parquet files in order, with `read_batches`."""
+    for batch in read_batches(files, columns):
+        yield from batch.to_pylist()
 
 
 def shards(folder: Path, split: str = "test") -> list[Path]:

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import unknown
 from . import _console
+from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +32,13 @@ AllowMissing = Annotated[
 ]
 
 
-def score(run: Run, dataset: DatasetOption = None) -> None:
+def score(
+    run: Run,
+    dataset: DatasetOption = None,
+    num_proc: NumProc = 1,
+    engine: Engine = "local",
+    address: Address = None,
+) -> None:
     """Turn a run's predictions into verdicts (scores.parquet) without asking the model again.
 
     Example: rbtc score runs/qwen3-8b-fc
@@ -39,7 +46,8 @@ def score(run: Run, dataset: DatasetOption = None) -> None:
     from ..eval import record, verdicts
 
     folder = record.open_run(run)
-    score_run(folder, verdicts.dataset_of(folder, dataset), None)
+    who = workers(num_proc, engine, address)
+    _note(verdicts.score_file(folder, verdicts.dataset_of(folder, dataset), who))
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
 
 
@@ -173,19 +181,18 @@ def _note(note: str | None) -> None:
 
 def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[str]:
     """Scores the run; for a reference agent the ids whose verdict is not the known one."""
+    from .. import parquet
     from ..eval import verdicts
     from ..eval.agents import is_right
 
-    found, note = verdicts.read_or_remake(folder, data)
-    _note(note)
-    judged = verdicts.score_run(folder, data, found)
+    _note(verdicts.score_file(folder, data))
     if agent is None:
         return []
     rows, anchors = {row.id: row for row in data.rows}, data.anchors()
     return [
-        one.id
-        for one, verdict in zip(found, judged, strict=True)
-        if verdict is None or verdict.correct != is_right(agent, rows[one.id], anchors[one.id])
+        row["id"]
+        for row in parquet.read_rows([folder.scores_path], ["id", "correct"])
+        if row["correct"] is not is_right(agent, rows[row["id"]], anchors[row["id"]])
     ]
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from robustbench_tc.schema import Message
+from robustbench_tc.transcript import CLOSING_TURN
 
 from .folder import Folder
 from .report import Overlap
@@ -29,10 +30,6 @@ ALIKE = 0.6
 _TURN = re.compile(r"<user>(.*?)(?:</user>|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _TAG = re.compile(r"<\|?/?\w[^<>\n]{0,60}>")
-_CLOSING = re.compile(
-    r"(?i)\s*based on our conversation above,? please only make one tool call to solve my need\.?\s*"
-)
-"""The boiler-plate turn of processed dialogues: a template, not a question."""
 
 
 class Query(NamedTuple):
@@ -54,9 +51,11 @@ def query(row: str, messages: Iterable[Message]) -> Query:
     for message in messages:
         if message.role != "user":
             continue
-        marked = _TURN.findall(message.content)
-        for text in marked or [message.content]:
-            plain = _CLOSING.sub(" ", _TAG.sub(" ", _THOUGHT.sub(" ", text)))
+        marked = _TURN.findall(message.content) or [message.content]
+        if len(marked) > 1 and CLOSING_TURN.search(marked[-1]):  # a template, not a question
+            marked.pop()
+        for text in marked:
+            plain = _TAG.sub(" ", _THOUGHT.sub(" ", text))
             if words := tuple(re.findall(r"\w+", plain.lower())):
                 turns.append(words)
     return Query(row, tuple(turns))

@@ -23,6 +23,7 @@ CONTRACT = {
     "parquet",
     "parallel",
     "manifest",
+    "transcript",
     "cluster",
     "",
     "__version__",

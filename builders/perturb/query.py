@@ -8,11 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.schema import ANY, OMIT, Change, Json, Message, Sample
+from robustbench_tc.transcript import CLOSING_TURN
 
 from .base import NotApplicable
-
-CLOSING_TURN = "Based on our conversation above, please only make one tool call to solve my need."
-"""The boiler-plate turn that closes every processed API-Bank dialogue."""
 
 _USER_TURN = re.compile(r"<user>(.*?)</user>", re.DOTALL)
 _TOOL_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
@@ -44,7 +42,9 @@ def query_span(sample: Sample) -> Span:
         raise NotApplicable("no_user_text")
     content = sample.messages[index].content
     turns = [_trim(content, *match.span(1)) for match in _USER_TURN.finditer(content)]
-    turns = [(a, b) for a, b in turns if a < b and content[a:b] != CLOSING_TURN]
+    if len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
+        turns.pop()
+    turns = [(start, end) for start, end in turns if start < end]
     if not turns:
         start, end = _trim(content, 0, len(content))
         if start >= end:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from robustbench_tc.audits import contamination
 from robustbench_tc.audits.contamination import Index, near_duplicates, overlaps, query
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.builders.perturb.query import CLOSING_TURN
 from robustbench_tc.schema import Message
 
 from . import builds
@@ -20,6 +19,9 @@ TRANSCRIPT = (
     "**Dialogue Records History**\n<user> {0} </user>\n<think> The user says: {1} </think>\n"
     "<response> Which day? </response>\n<user> {2} </user>\n"
 )
+
+
+CLOSING = "With all of this in mind, answer with a single tool call."
 
 
 def user(*texts: str) -> Sequence[Message]:
@@ -50,7 +52,7 @@ def test_a_short_query_is_the_same_only_if_it_is_equal() -> None:
 
 
 def test_thoughts_tags_and_the_closing_turn_are_no_questions() -> None:
-    asked = query("t", user(TRANSCRIPT.format("Hello there.", LONG, CLOSING_TURN)))
+    asked = query("t", user(TRANSCRIPT.format("Hello there.", LONG, CLOSING)))
     assert asked.turns == (("hello", "there"),)
     assert Index([query("b", user(LONG))]).look_up(asked) is None
 

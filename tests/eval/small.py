@@ -62,8 +62,7 @@ def clean_rows() -> list[Sample]:
             "apibank",
             1,
             "**Dialogue Records History**\n<user>Please remind me that I should water the plants "
-            "at 2031-04-01 09:00.</user>\n<user> Based on our conversation above, please only make one tool "
-            "call to solve my need.</user>\n",
+            "at 2031-04-01 09:00.</user>\n<user> With this in mind, answer with one tool call.</user>\n",
             [NOTE, CLOCK],
             [Call("AddReminder", {"content": ["water the plants"], "time": ["2031-04-01 09:00"]})],
         ),

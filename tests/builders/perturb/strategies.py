@@ -69,9 +69,7 @@ def conversations(draw: st.DrawFn, source: str) -> tuple[Message, ...]:
         return (Message("user", query),)
     turns = [query, *draw(st.lists(VALUES, max_size=2))]
     body = "\n".join(f"<user>{turn}</user>\n<response>Fine.</response>" for turn in turns)
-    closing = (
-        "<user> Based on our conversation above, please only make one tool call to solve my need.</user>"
-    )
+    closing = "<user> With this in mind, answer with one tool call.</user>"
     return (Message("user", f"**Dialogue Records History**\n{body}\n\n{closing}\n"),)
 
 

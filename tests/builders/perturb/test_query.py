@@ -11,7 +11,7 @@ from robustbench_tc.builders.perturb.reward import abbreviate, annotation, free_
 from robustbench_tc.builders.sources import read
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 
-CLOSING = "<user> Based on our conversation above, please only make one tool call to solve my need.</user>\n"
+CLOSING = "<user> With this in mind, answer with one tool call.</user>\n"
 
 
 def sample(content: str, **parameters: list[object]) -> Sample:

@@ -172,7 +172,7 @@ def test_messages_are_what_the_user_sees(full: sources.Pool) -> None:
     for sample in of(full, "tooleyes"):
         assert sample.clean_id == f"tooleyes__Turn 1: {sample.messages[0].content}"
     for sample in of(full, "apibank"):
-        assert sample.messages[0].content.count("please only make one tool call") == 1
+        assert sample.messages[0].content.count("one tool call") == 1
 
 
 def test_markers_of_upstream_survive(full: sources.Pool) -> None:

@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz lock clean \
+.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
 	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale
 .PRECIOUS: .venv-%/.done
 
@@ -82,6 +82,9 @@ bench: env  ## speed and memory, side by side with yardsticks
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
+
+nightly: env fuzz  ## the long fuzz, and five kills over the real build
+	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py
 
 lock:  ## resolve core, audit, report and dev anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv

@@ -1,6 +1,6 @@
 """The harness against `transformers serve` with a tiny random model.
 
-Needs an environment of its own (`make serve-env`): RBTC_SERVE_PYTHON or .venv-serve/bin/python.
+Needs an environment of its own (`make env-serve`): RBTC_SERVE_PYTHON or .venv-serve/bin/python.
 """
 
 import os
@@ -20,7 +20,7 @@ from . import tiny_model
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     python = Path(os.environ.get("RBTC_SERVE_PYTHON", ROOT / ".venv-serve" / "bin" / "python"))
     if not python.is_file():
-        pytest.skip(f"no serving environment at {python}: make serve-env, or set RBTC_SERVE_PYTHON")
+        pytest.skip(f"no serving environment at {python}: make env-serve, or set RBTC_SERVE_PYTHON")
     folder = tmp_path_factory.mktemp("serve")
     environment = tiny_model.offline(folder / "home")
     model = tiny_model.make_model(python, folder / "tiny", environment)

@@ -10,13 +10,21 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from robustbench_tc import parquet, schema, seeding, taxonomy
-from robustbench_tc.schema import Json, Message
+from robustbench_tc import parallel, parquet, schema, seeding, taxonomy
+from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.schema import (
+    FineTuningRow,
+    Json,
+    Message,
+    TrainingRow,
+    fine_tuning_features,
+    training_features,
+)
 
-from .toolrl_versions import Versions
-from .training_row import FineTuningRow, TrainingRow, fine_tuning_features, training_features
+from .toolrl_versions import PERTURBED, Versions
 
 CONFIGS = ("full", "mixed", "retry", "paft")
 
@@ -32,8 +40,9 @@ class ConfigWriter:
         alpha: Fraction,
         retry_probability: float,
         retry_position: int,
+        workers: Workers = ALONE,
     ) -> None:
-        self._versions, self._seed = versions, seed
+        self._versions, self._seed, self._workers = versions, seed, workers
         self._shares = {"mixed": ratio, "paft": alpha}
         self._retry_probability, self._retry_position = retry_probability, retry_position
         self.left_out: dict[str, int] = {}
@@ -47,29 +56,46 @@ class ConfigWriter:
         counts = Counter(train=0, perturbed=0, validation=len(self._versions.validation))
         parquet.write_shards(self._train(config, counts), folder, "train", arrow)
         batches = parquet.batches(self._versions.validation)
-        validation = (self._table(config, batch, "validation") for batch in batches)
+        validation = (self._table(config, batch) for batch in batches)
         parquet.write_shards(validation, folder, "validation", arrow)
         return dict(counts)
 
     def _times(self, config: str) -> bytearray:
         """How often each version of the scratch file stands in the config."""
-        starts, made = self._versions.starts, self._versions.made
+        made = self._versions.made
         if config in self._shares:
             rng = seeding.rng(self._seed, "mixture", config)
             times, self.left_out[config] = mixture(made, self._shares[config], rng)
             return times
-        times = bytearray(self._versions.total)
-        for start, perturbed in zip(starts, made, strict=True):
+        times = bytearray(len(made) + sum(made))
+        start = 0
+        for perturbed in made:
             if config == "retry":
                 times[start] = 1
             else:
                 times[start + 1 : start + 1 + perturbed] = b"\1" * perturbed
+            start += 1 + perturbed
         if config == "full":
             self.left_out[config] = sum(perturbed == 0 for perturbed in made)
         return times
 
     def _train(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
-        """The chosen versions in the order of the scratch file."""
+        """The config's train rows, in the order of the scratch file."""
+        chosen = self._chosen(config, counts)
+        if config in ("full", "mixed"):
+            yield from chosen
+            return
+
+        def work(table: pa.Table) -> pa.Table:
+            rows = [schema.record(row, TrainingRow) for row in table.to_pylist()]
+            return self._table(config, rows)
+
+        for table in parallel.ordered(work, chosen, self._workers):
+            self.injected.update(msgspec.json.decode(parquet.note(table)))
+            yield table
+
+    def _chosen(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
+        """The versions that stand in the config."""
         times, at = self._times(config), 0
         with pq.ParquetFile(self._versions.scratch) as file:
             for batch in file.iter_batches(parquet.BATCH_ROWS):
@@ -79,24 +105,22 @@ class ConfigWriter:
                     [i for i, n in enumerate(here) for _ in range(n)]
                 )
                 counts["train"] += chosen.num_rows
-                counts["perturbed"] += chosen.column("perturbed").to_pylist().count(True)
-                chosen = chosen.drop_columns(["perturbed"])
-                if config in ("full", "mixed"):
-                    yield chosen
-                else:
-                    rows = [schema.record(row, TrainingRow) for row in chosen.to_pylist()]
-                    yield self._table(config, rows, "train")
+                counts["perturbed"] += pc.sum(chosen[PERTURBED.name]).as_py() or 0
+                yield chosen.drop_columns([PERTURBED.name])
 
-    def _table(self, config: str, rows: Sequence[TrainingRow], split: str) -> pa.Table:
+    def _table(self, config: str, rows: Sequence[TrainingRow]) -> pa.Table:
+        """Rows as the config has them; the note says how often each transition type is met."""
+        met: Counter[str] = Counter()
         if config == "paft":
             conversations = [conversation(row) for row in rows]
-            return parquet.table(schema.columns(conversations, FineTuningRow), fine_tuning_features())
-        if config == "retry":
-            rows = [self._with_error(row) for row in rows]
-            if split == "train":
-                met = (row.extra_info["retry"] for row in rows)
-                self.injected.update(error["type_code"] for error in met if error)
-        return parquet.table(schema.columns(rows, TrainingRow), training_features())
+            table = parquet.table(schema.columns(conversations, FineTuningRow), fine_tuning_features())
+        else:
+            if config == "retry":
+                rows = [self._with_error(row) for row in rows]
+                errors = (row.extra_info["retry"] for row in rows)
+                met.update(error["type_code"] for error in errors if error)
+            table = parquet.table(schema.columns(rows, TrainingRow), training_features())
+        return parquet.noted(table, msgspec.json.encode(met))
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:
         """The row with the transition error that its rollout meets, if it has a call and the draw says so."""

@@ -5,9 +5,8 @@ perturbed ones.
 """
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,22 +14,26 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import parquet, schema
+from robustbench_tc import parallel, parquet, schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, Message, Tool, dumps
+from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_features
 
 from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
 from .sources import rlla
 from .sources.rlla import Dropped, RllaFiles, RllaRow
 from .sources.rlla_prompt import Originals
-from .training_row import TrainingRow, training_features
 
 DONORS = 512
 """Distinct tools of the first train rows that may lend wrong parameters where a registry has none to lend."""
 
 BATCH = 1_000
 """Rows perturbed together: what a model writes texts for in one go."""
+
+
+PERTURBED = pa.field("perturbed", pa.bool_())
+"""A column that only the scratch file has."""
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,46 +52,40 @@ class Versions(NamedTuple):
     """What was made."""
 
     scratch: Path
-    starts: "array[int]"
-    """Per train row the place of its clean version in the scratch file."""
     made: "array[int]"
-    """Per train row how many perturbed versions follow it."""
+    """Per train row how many perturbed versions follow its clean one in the scratch file."""
     validation: list[TrainingRow]
 
-    @property
-    def total(self) -> int:
-        """Versions in the scratch file."""
-        return len(self.starts) + sum(self.made)
 
-
-class Tally:
+class Tally(msgspec.Struct, kw_only=True):
     """Everything that is counted while versions are made."""
 
-    def __init__(self) -> None:
-        self.dropped: dict[str, Counter[str]] = {"train": Counter(), "validation": Counter()}
-        self.dropped_rows: list[tuple[str, str]] = []
-        self.refused: dict[str, Counter[str]] = {}
-        self.drawn_to_used: dict[str, Counter[str]] = {}
-        self.used: Counter[str] = Counter()
-        self.kept: Counter[str] = Counter()
-        self.lengths = array("I")
+    dropped: dict[str, dict[str, int]] = {}
+    """Split → reason → rows."""
+    dropped_rows: list[tuple[str, str]] = []
+    refused: dict[str, dict[str, int]] = {}
+    drawn_to_used: dict[str, dict[str, int]] = {}
+    used: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    lengths: dict[int, int] = {}
+    """Length of a train prompt → versions."""
 
     def drop(self, split: str, clean_id: str, reason: str) -> None:
-        self.dropped[split][reason] += 1
-        if len(self.dropped_rows) < 1_000:
-            self.dropped_rows.append((clean_id, reason))
+        _add(self.dropped.setdefault(split, {}), reason)
+        self.dropped_rows.append((clean_id, reason))
 
     def outcome(self, outcome: Outcome, copies: int) -> None:
         """Counts a row's draws."""
         for code, reason in outcome.refused:
-            self.refused.setdefault(code, Counter())[reason.partition(":")[0]] += 1
+            _add(self.refused.setdefault(code, {}), reason.partition(":")[0])
         used = [version.sample.type_code for version in outcome.versions]
-        self.used.update(used)
+        for code in used:
+            _add(self.used, code)
         if outcome.order:
             first = used[0] if used else "none"
-            self.drawn_to_used.setdefault(outcome.order[0], Counter())[first] += 1
-        self.kept["no_type_fits"] += not used
-        self.kept["fewer_copies_than_asked"] += 0 < len(used) < copies
+            _add(self.drawn_to_used.setdefault(outcome.order[0], {}), first)
+        _add(self.kept, "no_type_fits", not used)
+        _add(self.kept, "fewer_copies_than_asked", 0 < len(used) < copies)
 
     def oddities(self, row: RllaRow) -> None:
         """Counts what is strange about a row that stays."""
@@ -96,10 +93,42 @@ class Tally:
         for tool in row.sample.tools:
             declared.setdefault(tool.name, set()).update(tool.properties)
         calls = [call for answer in row.sample.golden_answers for call in answer]
-        self.kept["gold_tool_not_listed"] += any(call.name not in declared for call in calls)
-        self.kept["gold_parameter_not_declared"] += any(
+        _add(self.kept, "gold_tool_not_listed", any(call.name not in declared for call in calls))
+        undeclared = (
             not declared[call.name].issuperset(call.parameters) for call in calls if call.name in declared
         )
+        _add(self.kept, "gold_parameter_not_declared", any(undeclared))
+
+    def merge(self, other: "Tally") -> None:
+        """Takes another tally's counts in; of the dropped rows the first 1,000 are named."""
+        for mine, theirs in (
+            (self.dropped, other.dropped),
+            (self.refused, other.refused),
+            (self.drawn_to_used, other.drawn_to_used),
+        ):
+            for key, counts in theirs.items():
+                _sum(mine.setdefault(key, {}), counts)
+        _sum(self.used, other.used)
+        _sum(self.kept, other.kept)
+        _sum(self.lengths, other.lengths)
+        self.dropped_rows += other.dropped_rows[: 1_000 - len(self.dropped_rows)]
+
+
+def _add(counts: dict[Any, int], key: Any, count: int = 1) -> None:
+    counts[key] = counts.get(key, 0) + count
+
+
+def _sum(mine: dict[Any, int], theirs: Mapping[Any, int]) -> None:
+    for key, count in theirs.items():
+        _add(mine, key, count)
+
+
+class Part(msgspec.Struct):
+    """What a part of the versions has to tell besides its rows."""
+
+    tally: Tally
+    made: list[int]
+    """As in `Versions`."""
 
 
 class VersionMaker:
@@ -135,49 +164,82 @@ class VersionMaker:
         """The types that rows draw from: those asked for, less those whose texts nobody writes."""
         return self._draws.drawn_codes
 
-    def make(self, scratch: Path, progress: Callable[[str], None]) -> Versions:
-        """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve."""
-        starts, made = array("Q"), array("B")
-        features = training_features()
-        wire = features.arrow_schema.append(pa.field("perturbed", pa.bool_()))
-        stood = 0
-        with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
-            for batch in parquet.batches(self._train_rows(), BATCH):
-                rows: list[TrainingRow] = []
-                for outcome in self._draws(batch):
-                    self.tally.outcome(outcome, self._draws.copies)
-                    starts.append(stood + len(rows))
-                    made.append(len(outcome.versions))
-                    clean = self._draws.version(outcome.row, outcome.row.sample)
-                    for copy, version in enumerate((clean, *outcome.versions)):
-                        if version.gold != clean.gold and not self._checks.earns_maximum(version.gold):
-                            raise UserError(
-                                f"{version.sample.id}: its renamed gold does not earn the maximum: report it"
-                            )
-                        rows.append(self._training_row(version, stood + len(rows), "train", copy))
-                stood += len(rows)
-                table = parquet.table(schema.columns(rows, TrainingRow), features)
-                perturbed = pa.array([row.extra_info["copy"] > 0 for row in rows], pa.bool_())
-                writer.write_table(pa.table([*table.columns, perturbed], schema=wire))
-                progress(f"{len(starts)} train rows")
-        if not starts:
-            reasons = ", ".join(f"{reason} {n}" for reason, n in self.tally.dropped["train"].items())
-            raise UserError(f"{self._source.train}: no row can serve ({reasons or 'the file is empty'})")
-        return Versions(scratch, starts, made, self._validation)
+    def make(
+        self,
+        scratch: Path,
+        progress: Callable[[str], None],
+        workers: Workers = ALONE,
+        kept: Callable[[Sequence[int]], Path] | None = None,
+    ) -> Versions:
+        """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve.
 
-    def _train_rows(self) -> Iterator[RllaRow]:
-        """The train rows that can serve; validation rows are put aside, the others counted as dropped."""
-        for item in rlla.read(self._source):
-            reason = item.reason if isinstance(item, Dropped) else self._unusable(item)
-            if isinstance(item, Dropped) or reason is not None:
-                clean_id = item.clean_id if isinstance(item, Dropped) else item.sample.clean_id
-                self.tally.drop(item.split, clean_id, str(reason))
-            elif item.split == "validation":
-                version = self._draws.version(item, item.sample)
-                self._validation_prompts.setdefault(version.user, set()).add(version.system)
-                self._validation.append(self._training_row(version, len(self._validation), "validation", 0))
+        `kept` names the folder of finished parts (see `parallel.ordered`), given the lengths of the
+        validation prompts: they tell one tokenizer from another.
+        """
+        made = array("B")
+        wire = training_features().arrow_schema.append(PERTURBED)
+        lengths: list[int] = []
+        with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
+            for split, texts in groupby(rlla.raw(self._source), lambda one: one[1]):
+                if split == "validation":
+                    lengths = self._validate(texts)
+                    continue
+                folder = None if kept is None else kept(lengths)
+                items = enumerate(parquet.batches(texts, BATCH))
+                for table in parallel.ordered(self._part, items, workers, folder):
+                    part = msgspec.json.decode(parquet.note(table), type=Part)
+                    self.tally.merge(part.tally)
+                    made.extend(part.made)
+                    writer.write_table(table.replace_schema_metadata(wire.metadata))
+                    progress(f"{len(made)} train rows")
+        if not made:
+            reasons = ", ".join(f"{why} {n}" for why, n in self.tally.dropped.get("train", {}).items())
+            raise UserError(f"{self._source.train}: no row can serve ({reasons or 'the file is empty'})")
+        return Versions(scratch, made, self._validation)
+
+    def _validate(self, texts: Iterable[rlla.Raw]) -> list[int]:
+        """Puts the validation rows aside; returns their prompts' lengths."""
+        lengths = []
+        for item in self._usable(texts, self.tally):
+            version = self._draws.version(item, item.sample)
+            self._validation_prompts.setdefault(version.user, set()).add(version.system)
+            self._validation.append(self._training_row(version, len(self._validation), "validation", 0))
+            lengths.append(self._length(version))
+        return lengths
+
+    def _part(self, numbered: tuple[int, list[rlla.Raw]]) -> pa.Table:
+        """Every version of up to `BATCH` train rows, clean ones first, and what was counted on the way."""
+        number, texts = numbered
+        part = Part(tally=Tally(), made=[])
+        rows: list[TrainingRow] = []
+        places = {texts[0]: number * BATCH + at for at, texts in enumerate(texts)}
+        usable = list(self._usable(texts, part.tally))
+        for outcome in self._draws(usable):
+            part.tally.oddities(outcome.row)
+            part.tally.outcome(outcome, self._draws.copies)
+            part.made.append(len(outcome.versions))
+            clean = self._draws.version(outcome.row, outcome.row.sample)
+            first = places[outcome.row.sample.clean_id] * (1 + self._draws.copies)
+            for copy, version in enumerate((clean, *outcome.versions)):
+                if version.gold != clean.gold and not self._checks.earns_maximum(version.gold):
+                    raise UserError(
+                        f"{version.sample.id}: its renamed gold does not earn the maximum: report it"
+                    )
+                _add(part.tally.lengths, self._length(version))
+                rows.append(self._training_row(version, first + copy, "train", copy))
+        table = parquet.table(schema.columns(rows, TrainingRow), training_features())
+        perturbed = [row.extra_info["copy"] > 0 for row in rows]
+        table = table.append_column(PERTURBED, pa.array(perturbed, pa.bool_()))
+        return parquet.noted(table, msgspec.json.encode(part))
+
+    def _usable(self, texts: Iterable[rlla.Raw], tally: Tally) -> Iterator[RllaRow]:
+        """The rows that can serve; the others are counted as dropped."""
+        for item in (rlla.row(*one) for one in texts):
+            if isinstance(item, Dropped):
+                tally.drop(item.split, item.clean_id, item.reason)
+            elif (reason := self._unusable(item)) is not None:
+                tally.drop(item.split, item.sample.clean_id, reason)
             else:
-                self.tally.oddities(item)
                 yield item
 
     def _unusable(self, row: RllaRow) -> str | None:
@@ -209,10 +271,8 @@ class VersionMaker:
         return self._checks.tokens([{"role": role, "content": text} for role, text in turns])
 
     def _training_row(self, version: Version, index: int, split: str, copy: int) -> TrainingRow:
-        """A version as verl reads it; a train prompt's length is noted."""
+        """A version as verl reads it. `index` is unique in its split, and the same in every config."""
         sample = version.sample
-        if split == "train":
-            self.tally.lengths.append(self._length(version))
         info: dict[str, Json] = {
             "index": index,
             "split": split,

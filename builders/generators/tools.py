@@ -14,6 +14,8 @@ MAX_BYTES = 8192
 MAX_DEPTH = 8
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
+_WORDS = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_.\- ]{0,98}[A-Za-z0-9_.\-])?")
+"""Names of several words, as rlla's tools have them: only beside a tool that is named so."""
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 
 ANSWER_SCHEMA: dict[str, Json] = {
@@ -59,7 +61,7 @@ def refuse_tools(request: TextRequest, answer: Json) -> str | None:
         return f"{len(answer)} tools, at most {MAX_TOOLS} are wanted"
     taken = {(request.tool or "").casefold()}
     for tool in answer:
-        if reason := _malformed(tool):
+        if reason := _malformed(tool, _WORDS if " " in (request.tool or "") else _NAME):
             return reason
         if tool["name"].casefold() in taken:
             return f"the name {tool['name']!r} is taken"
@@ -69,11 +71,11 @@ def refuse_tools(request: TextRequest, answer: Json) -> str | None:
     return None
 
 
-def _malformed(tool: Json) -> str | None:
+def _malformed(tool: Json, names: re.Pattern[str]) -> str | None:
     if not isinstance(tool, dict) or set(tool) != {"name", "description", "parameters"}:
         return "a tool holds exactly name, description and parameters"
     name, description, parameters = tool["name"], tool["description"], tool["parameters"]
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not names.fullmatch(name):
         return f"{str(name)[:60]!r} is no name of a tool"
     if not isinstance(description, str) or not description.strip():
         return f"{name!r} has no description"

@@ -169,6 +169,38 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
 
 
+TRAINING_SOURCE = "rlla"
+"""`data_source` of every training row: what the reward dispatches on."""
+
+
+class TrainingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt for GRPO (configs `full`, `mixed`, `retry`): the columns that verl reads.
+
+    verl wants `extra_info` as an object, so it is a `datasets.Json` column here; what could meet the limits
+    of that decoder lies inside as text.
+    """
+
+    data_source: str = TRAINING_SOURCE
+    prompt: tuple[Message, ...]
+    ability: str = "tool_calling"
+    """verl groups nothing by it; it is there because verl's examples have it."""
+    reward_model: dict[str, str]
+    """`style` (rule) and `ground_truth`, the gold text."""
+    extra_info: dict[str, Json]
+    """index, split, clean_id, type_code, component, copy, generator, flags, `changes` as JSON text; for
+    reward types `offers`, for the config `retry` the injected `error`."""
+
+
+class FineTuningRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation for supervised fine-tuning (config `paft`).
+
+    There is no column `tools`: the system message holds the registry, as it does in the benchmark's prompts.
+    """
+
+    messages: tuple[Message, ...]
+    extra_info: dict[str, Json]
+
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -219,6 +251,8 @@ JSON_COLUMNS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     Sample: ("tools", "golden_answers", "changes"),
     Prediction: ("tool_calls", "first_tool_calls", "logprobs"),
     Verdict: ("calls",),
+    TrainingRow: ("extra_info",),
+    FineTuningRow: ("extra_info",),
 }
 """Columns that hold canonical JSON text in Parquet."""
 
@@ -259,6 +293,30 @@ def prediction_features(scored: bool = False) -> "datasets.Features":
     }
     names = Prediction.__struct_fields__ + (Verdict.__struct_fields__ if scored else ())
     return Features({name: kinds.get(name, Value("string")) for name in names})
+
+
+def training_features() -> "datasets.Features":
+    """Features of the configs `full`, `mixed` and `retry`."""
+    from datasets import Features, Json, List, Value
+
+    text = Value("string")
+    return Features(
+        {
+            "data_source": text,
+            "prompt": List({"role": text, "content": text}),
+            "ability": text,
+            "reward_model": {"style": text, "ground_truth": text},
+            "extra_info": Json(),
+        }
+    )
+
+
+def fine_tuning_features() -> "datasets.Features":
+    """Features of the config `paft`."""
+    from datasets import Features, Json, List, Value
+
+    text = Value("string")
+    return Features({"messages": List({"role": text, "content": text}), "extra_info": Json()})
 
 
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:

@@ -171,7 +171,7 @@ def _told(row: Row) -> Row:
 
 
 def _training_schema(config: str) -> pa.Schema:
-    from robustbench_tc.builders.training_row import fine_tuning_features, training_features
+    from robustbench_tc.schema import fine_tuning_features, training_features
 
     features = fine_tuning_features() if config == "paft" else training_features()
     found: pa.Schema = features.arrow_schema

@@ -436,3 +436,8 @@ def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> No
             counts.append(server.count)
         assert counts == [sum(map(len, requests.values()))] * 2
     assert set(requests) == {code for code, unit in REGISTRY.items() if unit.type.method == "llm"}
+
+
+def test_a_name_of_several_words_is_fine_beside_one() -> None:
+    request = TextRequest(kind="redundant", tool="Find a ferry", input="Finds a ferry.")
+    assert refuse_tools(request, [tool("List the ships")]) is None

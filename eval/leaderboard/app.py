@@ -36,7 +36,7 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     if login == "hf":
         _sign_in(app)
     add_routes(app, boards)
-    return gr.mount_gradio_app(  # type: ignore[no-any-return]
+    made: FastAPI = gr.mount_gradio_app(
         app,
         closed_page(closed) if desk is None else page(desk, login, asked),
         path="/submit",
@@ -51,6 +51,7 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
         theme=_theme(),
         head=f'<link rel="stylesheet" href="{pages.sheet_path("submit.css")}">',
     )
+    return made
 
 
 def _theme() -> Any:

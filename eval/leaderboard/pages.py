@@ -1,6 +1,6 @@
 """The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -8,8 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
-from robustbench_tc import taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import summary
 
 from . import figures
@@ -63,6 +64,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    # For the files of a Space, which are no HTML.
+    made.filters |= {"python": _as(repr), "json": _as(schema.dumps), "text": _as(str)}
     made.filters |= {"number": number, "signed": signed, "day": day, "size": size, "p": p_value}
     made.globals |= {
         "interval": figures.interval,
@@ -83,6 +86,10 @@ def environment() -> jinja2.Environment:
         "delta_means": DELTA,
     }
     return made
+
+
+def _as(spell: Callable[[Any], str]) -> Callable[[Any], Markup]:
+    return lambda value: Markup(spell(value))
 
 
 @cache

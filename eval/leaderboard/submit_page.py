@@ -42,20 +42,25 @@ def page(desk: Desk, login: Login, asked: str) -> "gr.Blocks":
         signed_in = gr.HTML(visible=login == "hf", padding=False, elem_id="signed-in")
         with gr.Row():
             predictions = gr.File(
-                label="Predictions: predictions.parquet or .jsonl", elem_id="predictions", height=150
+                label="Predictions: predictions.parquet or .jsonl",
+                elem_id="predictions",
+                height=150,
+                min_width=320,
             )
-            record = gr.File(label="Run record: run.json", elem_id="record", height=150)
+            record = gr.File(label="Run record: run.json", elem_id="record", height=150, min_width=320)
         with gr.Row():
             name = gr.Textbox(
                 label="Model name on the board",
                 info="Optional. Empty: the model of the run record.",
                 max_length=120,
+                min_width=320,
                 elem_id="name",
             )
             params = gr.Textbox(
                 label="Parameters in billions",
                 info="Optional. Used where the name does not say (Qwen3-8B does).",
                 max_length=20,
+                min_width=320,
                 elem_id="params",
             )
         check = gr.Button("Check and score", variant="primary", elem_id="check")
@@ -99,6 +104,7 @@ def page(desk: Desk, login: Login, asked: str) -> "gr.Blocks":
             checks,
             [predictions, record, name, params],
             [report, ticket, listing, outcome],
+            show_progress_on=[report],
             api_name="check",
             concurrency_limit=_AT_A_TIME,
             concurrency_id="score",

@@ -72,7 +72,6 @@ class Pool:
     def __init__(self, command: Sequence[str], size: int = 2) -> None:
         self._command = tuple(command)
         self._idle: queue.Queue[subprocess.Popen[bytes] | None] = queue.Queue()
-        self._closed = False
         for _ in range(size):
             self._idle.put(None)
 
@@ -103,7 +102,7 @@ class Pool:
         return Checked(steps=Trail().refused(Refused(step, reason)))
 
     def close(self) -> None:
-        self._closed = True
+        """Ends every process that is not busy."""
         for _ in range(self._idle.qsize()):
             process = self._idle.get()
             if process is not None and process.stdin is not None:

@@ -229,7 +229,7 @@ def test_nothing_chosen_is_told_what_to_choose(page: Any) -> None:
 VIEWS = ("/", "/?focus=CD", "/types", "/progress", "/model/paper-o4-mini?against=paper-Qwen3-8B", "/submit/")
 
 CONTRAST = """() => {
-  const parse = (text) => { const p = text.match(/[0-9.]+/g).map(Number); return [...p.slice(0, 3), p[3] ?? 1]; };
+  const parse = (text) => text.match(/[0-9.]+/g).map(Number).concat(1).slice(0, 4);
   const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
     .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);

@@ -1,0 +1,91 @@
+"""`rbtc leaderboard`: what a maintainer types, and what they are told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from robustbench_tc.cli.leaderboard import app, marts
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.leaderboard.checks import Asked
+from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.store import Store
+
+from .conftest import RunOf
+from .test_rebuild import listed
+
+
+def told(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_submit_check_says_what_the_board_would_say(release: Path, run_of: RunOf) -> None:
+    done = told("submit-check", run_of("oracle"), "--dataset", release)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("passed") == 8 and "perturbed" in done.output
+    done = told("submit-check", run_of("oracle") / "predictions.parquet", "--dataset", release, "--json")
+    assert json.loads(done.output)["submission"]["model"] == "agent-oracle"
+
+
+def test_submit_check_ends_with_1_where_the_board_would_refuse(
+    release: Path, run_of: RunOf, tmp_path: Path
+) -> None:
+    done = told("submit-check", run_of("oracle"), "--dataset", release, "--model", "<b>bold</b>")
+    assert done.exit_code == 1
+    assert "FAILED" in done.output and "cannot be listed" in done.output and "not reached" in done.output
+    found = told("submit-check", tmp_path, "--dataset", release).exception
+    assert isinstance(found, UserError) and "no predictions at" in str(found)
+
+
+def test_a_submission_is_verified_and_rebuilt(
+    release: Path, asked: Asked, run_of: RunOf, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "results")
+    one = listed(store, asked, run_of("oracle"), "Alpha-3B")
+    where = ("--dataset", release, "--store", store.folder)
+    done = told("verify", one, "--run", run_of("oracle"), *where, "--by", "ann")
+    assert done.exit_code == 0 and "same verdict in 207 of 207 rows" in " ".join(done.output.split())
+    assert store.verifications()[one].by == "ann"
+    refused = told("verify", one, "--run", run_of("silent"), *where).exception
+    assert isinstance(refused, UserError) and "stays unverified" in str(refused)
+    unknown = told("verify", "nothing", "--run", run_of("oracle"), *where).exception
+    assert isinstance(unknown, UserError) and "no submission" in str(unknown)
+
+    assert told("rebuild", *where).exit_code == 0
+    (store.folder / "entries" / f"{one}.json").write_text("{}")
+    done = told("rebuild", *where, "--json")
+    assert done.exit_code == 0 and json.loads(done.output)["new"] == [one]
+    (store.path(one) / "predictions.parquet").write_bytes(b"PAR1")
+    done = told("rebuild", *where)
+    assert done.exit_code == 1 and "not what was submitted" in " ".join(done.output.split())
+
+
+def test_a_file_is_no_results_folder(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    found = told("rebuild", "--dataset", release, "--store", tmp_path / "file").exception
+    assert isinstance(found, UserError) and "no folder" in str(found)
+
+
+def test_every_verb_has_help_with_an_example() -> None:
+    for verb in ("serve", "submit-check", "verify", "rebuild", "export"):
+        done = told(verb, "--help")
+        assert done.exit_code == 0 and "Example: rbtc leaderboard" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("names", [("accuracy",), ("table2", "deltas")])
+def test_the_marts_that_are_handed_in_are_those_of_rbtc_sql(names: tuple[str, ...]) -> None:
+    from robustbench_tc.eval import paper
+    from robustbench_tc.sql.query import Inputs, query
+
+    for name, rows in marts(names, None).items():
+        assert rows == query(name, Inputs(paper=paper.CELLS)).to_pylist()
+
+
+def test_limits_travel_to_the_worker(release: Path) -> None:
+    import msgspec
+
+    from robustbench_tc.cli.leaderboard import worker_command
+
+    limits = Limits(per_day=3, file_bytes=5)
+    assert msgspec.json.decode(worker_command(release, limits)[-1], type=Limits) == limits

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import __version__, files, parallel, parquet, schema, taxonomy
+from robustbench_tc import files, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Sample
@@ -128,7 +128,9 @@ def build(
         plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
         tally = Tally()
         checksums: dict[str, str] = {}
-        kept = _kept(out, plan, spec, check) if spec.workers.engine == "ray" else None
+        kept = None
+        if spec.workers.engine == "ray":
+            kept = parallel.kept_beside(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
         for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
             _write(tables, folder, code, checksums)
@@ -155,16 +157,8 @@ def build(
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
-    for parts in out.absolute().parent.glob(f".{out.name}.*.parts"):
-        shutil.rmtree(parts, ignore_errors=True)
+    parallel.forget_kept(out)
     return report
-
-
-def _kept(out: Path, plan: Plan, spec: BuildSpec, check: bool) -> Path:
-    """Where the finished parts of a build on a cluster lie until it has succeeded."""
-    made_of = (__version__, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
-    key = hashlib.sha256(schema.dumps(made_of).encode()).hexdigest()[:16]
-    return out.absolute().parent / f".{out.name}.{key}.parts"
 
 
 def _configs(

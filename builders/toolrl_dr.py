@@ -12,12 +12,14 @@ versions (`toolrl_configs`). One batch is in memory at a time.
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import files, taxonomy
+from robustbench_tc import files, parallel, taxonomy
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.parallel import ALONE, Workers
 
 from .build import select_types
 from .generators.base import Generator
@@ -28,6 +30,8 @@ from .toolrl_versions import Checks, VersionMaker
 
 VERSION = "1.0.0"
 """Version of the training data that this code builds."""
+
+SPLITS = ("train", "validation")
 
 
 class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +53,8 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the rows with a call whose call meets an error (`retry`)."""
     retry_position: int = 1
     """Which tool turn of the rollout meets it, from 1."""
+    workers: Workers = ALONE
+    """Moves no byte. Texts that a model writes are asked for by one process."""
 
     def codes(self) -> tuple[str, ...]:
         """The types that rows draw from, in the taxonomy's order. Raises UserError for a transition type."""
@@ -94,14 +100,25 @@ def build(
     spec.check()
     codes = spec.codes()
     source = rlla.find_files(spec.rlla)
+    sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
     used = {code: generator for code, generator in (generators or {}).items() if code in codes}
     with files.atomic_dir(out, force=force) as folder:
         scratch = folder / "scratch.parquet"
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
         progress(f"reading {source.train.name}")
-        versions = maker.make(scratch, progress)
+        # A client of an endpoint, its budget and its store belong to one process.
+        workers = ALONE if used else spec.workers
+        made_of = (sources, codes, spec.seed, spec.copies, leak_note, checks.max_tokens)
+        kept = partial(parallel.kept_beside, out, *made_of)
+        versions = maker.make(scratch, progress, workers, kept)
         writer = ConfigWriter(
-            versions, spec.seed, spec.ratio, spec.alpha, spec.retry_probability, spec.retry_position
+            versions,
+            spec.seed,
+            spec.ratio,
+            spec.alpha,
+            spec.retry_probability,
+            spec.retry_position,
+            spec.workers,
         )
         rows = {}
         for config in spec.configs:
@@ -109,11 +126,11 @@ def build(
             rows[config] = writer.write(config, folder / config)
         scratch.unlink()
         tally, drawable = maker.tally, maker.drawable
-        drawn = {code: counts.total() for code, counts in tally.drawn_to_used.items()}
+        drawn = {code: sum(counts.values()) for code, counts in tally.drawn_to_used.items()}
         report = TrainingReport(
             dataset_version=VERSION,
             form=source.form,
-            files=tuple(rlla.provenance(path) for path in (source.train, source.validation) if path),
+            files=sources,
             seed=spec.seed,
             copies=spec.copies,
             ratio=str(spec.ratio),
@@ -125,8 +142,8 @@ def build(
             drawn=in_order(drawn),
             drawn_to_used={code: in_order(tally.drawn_to_used[code]) for code in in_order(drawn)},
             uniform=uniformity(drawn, drawable),
-            refused={code: dict(tally.refused[code]) for code in in_order(tally.refused)},
-            dropped={split: dict(reasons) for split, reasons in tally.dropped.items() if reasons},
+            refused={code: tally.refused[code] for code in in_order(tally.refused)},
+            dropped={split: tally.dropped[split] for split in SPLITS if split in tally.dropped},
             dropped_rows=tuple(tally.dropped_rows),
             left_out=writer.left_out,
             kept={what: n for what, n in sorted(tally.kept.items()) if n},
@@ -142,4 +159,5 @@ def build(
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
+    parallel.forget_kept(out)
     return report

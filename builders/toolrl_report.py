@@ -1,9 +1,10 @@
 """What a training build leaves behind about itself. No clock in it: same build, same report."""
 
 import math
-from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -164,15 +165,14 @@ def chi_square_tail(x: float, dof: int) -> float:
     return tail
 
 
-def quantiles(values: "array[int]") -> dict[str, int]:
-    """Minimum, median, 90 %, 99 % and maximum of lengths; {} of none."""
-    import numpy as np
-
-    if not values:
+def quantiles(lengths: Mapping[int, int]) -> dict[str, int]:
+    """Minimum, median, 90 %, 99 % and maximum of lengths, given how often each occurs; {} of none."""
+    ordered = sorted(lengths)
+    upto = list(accumulate(lengths[length] for length in ordered))
+    if not ordered:
         return {}
-    ordered = np.sort(np.asarray(values))
     at = {"min": 0.0, "median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
-    return {name: int(ordered[round(share * (len(ordered) - 1))]) for name, share in at.items()}
+    return {name: ordered[bisect_right(upto, round(share * (upto[-1] - 1)))] for name, share in at.items()}
 
 
 def in_order(counts: Mapping[str, Any]) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class VersionMaker:
                     lengths = self._validate(texts)
                     continue
                 folder = None if kept is None else kept(lengths)
-                items = enumerate(parquet.batches(texts, BATCH))
+                items = parquet.batches(enumerate(texts), BATCH)
                 for table in parallel.ordered(self._part, items, workers, folder):
                     part = msgspec.json.decode(parquet.note(table), type=Part)
                     self.tally.merge(part.tally)
@@ -207,14 +207,12 @@ class VersionMaker:
             lengths.append(self._length(version))
         return lengths
 
-    def _part(self, numbered: tuple[int, list[rlla.Raw]]) -> pa.Table:
-        """Every version of up to `BATCH` train rows, clean ones first, and what was counted on the way."""
-        number, texts = numbered
+    def _part(self, numbered: Sequence[tuple[int, rlla.Raw]]) -> pa.Table:
+        """Every version of some train rows, clean ones first, and what was counted on the way."""
         part = Part(tally=Tally(), made=[])
         rows: list[TrainingRow] = []
-        places = {texts[0]: number * BATCH + at for at, texts in enumerate(texts)}
-        usable = list(self._usable(texts, part.tally))
-        for outcome in self._draws(usable):
+        places = {texts[0]: place for place, texts in numbered}
+        for outcome in self._draws(list(self._usable((texts for _, texts in numbered), part.tally))):
             part.tally.oddities(outcome.row)
             part.tally.outcome(outcome, self._draws.copies)
             part.made.append(len(outcome.versions))

@@ -1,7 +1,6 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -9,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import __version__, parallel, parquet, schema
+from robustbench_tc import parallel, parquet, schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Prediction, Verdict
@@ -82,8 +81,7 @@ def score_file(folder: RunFolder, dataset: Dataset, workers: Workers = ALONE) ->
     except Damaged as error:
         note = _remake(folder, dataset, error)
         _score_file(folder, bench, workers)
-    for parts in folder.path.glob(".scores.*.parts"):
-        shutil.rmtree(parts, ignore_errors=True)
+    parallel.forget_kept(folder.scores_path)
     return note
 
 
@@ -103,17 +101,12 @@ def _score_file(folder: RunFolder, bench: "Bench", workers: Workers) -> None:
         except UserError as error:
             raise Damaged(str(error)) from None
 
-    kept = _kept(folder) if workers.engine == "ray" else None
-    _write(folder, parallel.ordered(work, batches(), workers, kept))
-
-
-def _kept(folder: RunFolder) -> Path:
-    """Where the scored parts of a run lie, while a cluster is at them, until all are there."""
-    digest = hashlib.sha256(f"{__version__} {folder.record.settings.fingerprint}".encode())
-    if folder.predictions_path.is_file():
+    kept = None
+    if workers.engine == "ray":
         with folder.predictions_path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return folder.path / f".scores.{digest.hexdigest()[:16]}.parts"
+            answers = hashlib.file_digest(file, "sha256").hexdigest()
+        kept = parallel.kept_beside(folder.scores_path, folder.record.settings.fingerprint, answers)
+    _write(folder, parallel.ordered(work, batches(), workers, kept))
 
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:

@@ -23,7 +23,7 @@ from robustbench_tc.release import build_release
 
 from .conftest import Done
 from .eval import answered
-from .test_parallel import Rbtc, checksums, part
+from .test_parallel import Rbtc, checksums, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
 
@@ -144,6 +144,16 @@ def test_the_bundled_release_is_the_same_bytes(running: None, tmp_path: Path) ->
         made.append(checksums(out))
         assert [path.name for path in out.parent.iterdir()] == [out.name]
     assert made[0] == made[1]
+
+
+def test_training_data_is_the_same_bytes(
+    running: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 30)
+    source = rlla_source(tmp_path / "rlla", 100)
+    made = [training_build(source, tmp_path / who.engine, who) for who in (parallel.ALONE, RAY)]
+    assert made[0] == made[1]
+    assert not list(tmp_path.glob(".*.parts"))
 
 
 def test_scores_are_the_same_bytes(running: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Any number of processes, any size of parts: the same results in the same order, the same bytes."""
 
 import hashlib
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -13,11 +14,17 @@ import pytest
 
 from robustbench_tc import parallel, parquet, schema
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.toolrl_dr import TrainingSpec
+from robustbench_tc.builders.toolrl_dr import build as build_training
+from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, verdicts
 from robustbench_tc.parallel import Workers
 from robustbench_tc.release import build_release
+from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
+from .builders import rlla_rows
 from .conftest import Done
 from .eval import answered
 
@@ -190,6 +197,36 @@ def test_the_full_profile_is_the_same_bytes_on_two_processes(shared: Path, tmp_p
         assert build_release(spec, out).total > 50_000
         made.append(checksums(out))
     assert made[0] == made[1]
+
+
+def training_build(source: Path, out: Path, workers: Workers) -> dict[str, str]:
+    """Checksums of a training build of all four configs."""
+    spec = TrainingSpec(rlla=source, copies=2, workers=workers)
+    build_training(spec, out, checks=Checks(earns_maximum=earns_maximum), card=training_card)
+    return checksums(out)
+
+
+def rlla_source(folder: Path, rows: int) -> Path:
+    folder.mkdir()
+    train = [rlla_rows.dialogue_row() if n % 9 == 0 else rlla_rows.ferry_row(n) for n in range(rows)]
+    rlla_rows.write_parquet(folder / "train.parquet", train)
+    rlla_rows.write_parquet(folder / "test.parquet", [rlla_rows.ferry_row(10_000 + n) for n in range(5)])
+    return folder
+
+
+def test_training_data_is_the_same_bytes_on_any_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_shards: None
+) -> None:
+    monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 13)
+    source = rlla_source(tmp_path / "rlla", 100)
+    made = [training_build(source, tmp_path / str(n), Workers(num_proc=n)) for n in (1, 2, 3)]
+    assert made == made[:1] * 3
+    indices = [
+        json.loads(row["extra_info"])["index"]
+        for row in parquet.read_rows(parquet.shards(tmp_path / "1" / "full", "train"))
+    ]
+    assert len(set(indices)) == len(indices) == 200 and indices == sorted(indices)
+    assert len(parquet.shards(tmp_path / "1" / "full", "train")) == 10
 
 
 # --- scores -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ distilled thoughts replaced by the RL files' fixed ones. The form of a prompt is
 from collections.abc import Iterator
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -111,16 +111,25 @@ def provenance(path: Path) -> dict[str, Json]:
 
 
 def read(files: RllaFiles) -> Iterator[RllaRow | Dropped]:
+    """Every row of `raw`, parsed."""
+    return (row(*texts) for texts in raw(files))
+
+
+Raw: TypeAlias = tuple[str, Split, str, str, str]
+"""Clean id, split, and the texts of one upstream row: system, user, gold."""
+
+
+def raw(files: RllaFiles) -> Iterator[Raw]:
     """Every row, validation first, in file order; one at a time, so a large parquet stays on disk."""
     if files.validation is not None:
         for index, texts in enumerate(_parquet(files.validation)):
-            yield row(f"{SOURCE}__test_{index}", "validation", *texts)
+            yield f"{SOURCE}__test_{index}", "validation", *texts
     if files.form == "rl_parquet":
         for index, texts in enumerate(_parquet(files.train)):
-            yield row(f"{SOURCE}__train_{index}", "train", *texts)
+            yield f"{SOURCE}__train_{index}", "train", *texts
     elif files.form == "sft_json":
         for index, (system, user, gold) in enumerate(_json(files.train)):
-            yield row(f"{SOURCE}__sft_{index}", "train", system, user, canned(gold))
+            yield f"{SOURCE}__sft_{index}", "train", system, user, canned(gold)
     else:
         rows = list(_json(files.train))
         test = set() if files.validation else raw_test(len(rows))
@@ -128,7 +137,7 @@ def read(files: RllaFiles) -> Iterator[RllaRow | Dropped]:
         for split in splits:
             for index, texts in enumerate(rows):
                 if (index in test) is (split == "validation"):
-                    yield row(f"{SOURCE}__raw_{index}", split, *texts)
+                    yield f"{SOURCE}__raw_{index}", split, *texts
 
 
 def raw_test(count: int) -> set[int]:

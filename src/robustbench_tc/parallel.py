@@ -1,8 +1,11 @@
 """Work in order on any number of processes, or on Ray: what comes out is the same, whoever did it."""
 
 import gc
+import glob
+import hashlib
 import multiprocessing
 import os
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -13,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from . import __version__
 from .errors import UserError
+from .schema import Json, dumps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +66,18 @@ def ordered(
             yield from map(work, items)
         else:
             yield from _forked(work, items, workers.num_proc)
+
+
+def kept_beside(out: Path, *made_of: Json) -> Path:
+    """The hidden folder beside `out` for the finished parts of what is made of `made_of`."""
+    key = hashlib.sha256(dumps((__version__, *made_of)).encode()).hexdigest()[:16]
+    return out.absolute().parent / f".{out.name}.{key}.parts"
+
+
+def forget_kept(out: Path) -> None:
+    """Removes every such folder of `out`: it stands."""
+    for folder in out.absolute().parent.glob(f".{glob.escape(out.name)}.*.parts"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def cores() -> int:

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import UserError, need_extra
 from . import _console
+from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
     from ..schema import Message
@@ -67,6 +68,9 @@ def build_toolrl_dr(
         Path | None, typer.Option(help="The model's tokenizer folder: prompts over the limit are dropped.")
     ] = None,
     max_prompt_length: Annotated[int, typer.Option(help="The limit in tokens.")] = 2048,
+    num_proc: NumProc = 1,
+    engine: Engine = "local",
+    address: Address = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
@@ -94,6 +98,7 @@ def build_toolrl_dr(
         copies=repeat,
         retry_probability=retry_probability,
         retry_position=retry_position,
+        workers=workers(num_proc, engine, address),
     )
     if max_cost is not None and price is None:
         raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")

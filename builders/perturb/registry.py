@@ -23,19 +23,19 @@ def gold_tools(sample: Sample) -> dict[str, int]:
     if not sample.golden_answers or not sample.golden_answers[0]:
         raise NotApplicable("no_gold_call")
     first = sample.golden_answers[0]
+    names = [tool.name for tool in sample.tools]
     found: dict[str, int] = {}
     for call in first:
         if call.name in found:
             continue
-        if sum(tool.name == call.name for tool in sample.tools) > 1:
+        if names.count(call.name) > 1:
             raise NotApplicable("gold_tool_listed_twice")
         if call is first[0] and sample.gold_tool_index is not None:
             found[call.name] = sample.gold_tool_index
-            continue
-        index = next((i for i, tool in enumerate(sample.tools) if tool.name == call.name), None)
-        if index is None:
+        elif call.name in names:
+            found[call.name] = names.index(call.name)
+        else:
             raise NotApplicable("gold_tool_not_listed")
-        found[call.name] = index
     return found
 
 

@@ -16,6 +16,7 @@ annotated like the distractor and no longer accepted.
 
 import random
 import re
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import msgspec
@@ -60,6 +61,7 @@ def annotation(description: str) -> float | None:
     return float(found.group(1) or found.group(2)) if found else None
 
 
+@lru_cache(10_000)
 def abbreviate(name: str) -> str:
     """The name with every part of more than 4 letters cut to its first 3.
 
@@ -102,7 +104,8 @@ class Preference(Perturbation):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         gold = gold_tools(sample)
-        tools, renamed = list(sample.tools), dict[str, str]()
+        tools = list(sample.tools)
+        renamed: dict[str, str] = {}
         worst = 0
         taken = {tool.name for tool in tools}
         changes: list[Change] = []

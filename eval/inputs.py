@@ -10,7 +10,7 @@ import msgspec
 
 from robustbench_tc import manifest, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Sample, Tool
 
 from . import paper_layout
 
@@ -157,10 +157,11 @@ def _load_folder(folder: Path) -> Dataset:
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
     known = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
     rows: list[Sample] = []
+    registries: dict[str, tuple[Tool, ...]] = {}
     with parallel.collecting_rarely():
         for code in known:
             if (folder / code).is_dir():
-                rows += _read_rows(folder / code, code)
+                rows += _read_rows(folder / code, code, registries)
     seen: set[str] = set()
     for row in rows:
         if row.id in seen:
@@ -173,19 +174,25 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
     return Dataset(name=name, revision=revision, version=_version(folder), rows=tuple(rows))
 
 
-def _read_rows(folder: Path, code: str) -> list[Sample]:
-    """The rows of one config. Raises UserError naming the file's folder and the row."""
+def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]]) -> list[Sample]:
+    """The rows of one config. Raises UserError naming the file's folder and the row.
+
+    Equal registries become one object, remembered in `registries`: most types leave them as they are.
+    """
     rows = []
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
         missing = [name for name in schema.COLUMN_ORDER if name not in plain]
         if missing:
             raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
+        registry = plain["tools"]
+        known = registries.get(registry)
         try:
-            row = schema.record(plain, Sample)
+            row = schema.record(plain if known is None else plain | {"tools": known}, Sample)
         except ValueError as error:
             raise UserError(f"{folder}, row {index}: {error}") from None
         if row.type_code != code:
             raise UserError(f"{folder}, row {index}: type {row.type_code!r} in the config {code!r}")
+        registries[registry] = row.tools
         rows.append(row)
     return rows
 

@@ -1,0 +1,248 @@
+"""What size costs: training rows on 1 and 2 processes, a million predictions scored, growth up to 100 times.
+
+    python -m benchmarks.scale --sources ../shared/sources             # about ten minutes on two idle cores
+    python -m benchmarks.scale --sources ../shared/sources --quick     # a tenth of the size
+    python -m benchmarks.scale --only growth
+
+Every figure is of a command in a process of its own: wall seconds, processor seconds of the whole process
+tree, and the peak of the tree's memory with shared pages counted once (the kernel's Pss, sampled). The
+sources of the growth are the paper's samples, copied under new ids; answers are written down by rule.
+`scale.svg` beside this file shows the growth.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from . import training_rows
+from .figure import log_log
+
+HERE = Path(__file__).parent
+COPIES = 4
+"""Differently perturbed versions of a training row."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sources", type=Path, default=os.environ.get("RBTC_SOURCES", "../shared/sources"))
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size")
+    parser.add_argument("--only", help="training, scoring, growth; comma-separated")
+    options = parser.parse_args()
+    parts: dict[str, Callable[[Path, Path, bool], dict[str, Any]]] = {
+        "training": training,
+        "scoring": scoring,
+        "growth": growth,
+    }
+    wanted = options.only.split(",") if options.only else list(parts)
+    if unknown := set(wanted) - set(parts):
+        parser.error(f"unknown part {', '.join(sorted(unknown))}: choose from {', '.join(parts)}")
+    found: dict[str, Any] = {"quick": options.quick}
+    with tempfile.TemporaryDirectory(prefix="scale-") as folder:
+        for name in wanted:
+            (Path(folder) / name).mkdir()
+            found[name] = parts[name](Path(options.sources), Path(folder) / name, options.quick)
+    json.dump(found, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+
+
+# --- the parts ----------------------------------------------------------------------------------------
+
+
+def training(_: Path, folder: Path, quick: bool) -> dict[str, Any]:
+    """`rbtc build toolrl-dr` with the rule types, `COPIES` perturbed versions of each made-up row."""
+    rows = 100_000 if quick else 1_000_000
+
+    def build(perturbed: int, processes: int) -> dict[str, Any]:
+        source = folder / f"rlla-{perturbed}"
+        if not source.exists():
+            training_rows.write_source(source, perturbed // COPIES)
+        found = command(
+            "build", "toolrl-dr", "--rlla", source, "--config", "full", "--repeat", COPIES,
+            "--num-proc", processes, "--out", folder / "out", "--force", "--json",
+        )  # fmt: skip
+        made = json.loads(found.pop("said"))["rows"]["full"]["perturbed"]
+        return {"perturbed_rows": made, "rows_per_second": round(made / found["seconds"]), **found}
+
+    tenth, one, two = build(rows // 10, 1), build(rows, 1), build(rows, 2)
+    return {
+        "one_process": one,
+        "two_processes": two,
+        "a_tenth": tenth,
+        "speedup": round(one["seconds"] / two["seconds"], 2),
+        "peak_to_that_of_a_tenth": round(one["peak_mib"] / tenth["peak_mib"], 2),
+    }
+
+
+def scoring(sources: Path, folder: Path, quick: bool) -> dict[str, Any]:
+    """`rbtc score` of the paper profile's rows, answered again and again."""
+    release, run = folder / "robustbench-tc", folder / "run"
+    command("build", "--sources", sources, "--out", release)
+    count = answer(release, run, 25 if quick else 251)
+    found = {}
+    for name, processes in (("one_process", 1), ("two_processes", 2)):
+        figures = command("score", run, "--num-proc", processes)
+        del figures["said"]
+        found[name] = {
+            "predictions": count,
+            "predictions_per_second": round(count / figures["seconds"]),
+            **figures,
+        }
+    tenth = folder / "tenth"
+    answer(release, tenth, 3 if quick else 25)
+    peak = command("score", tenth)["peak_mib"]
+    return found | {"peak_to_that_of_a_tenth": round(found["one_process"]["peak_mib"] / peak, 2)}
+
+
+def growth(sources: Path, folder: Path, quick: bool) -> dict[str, Any]:
+    """Build, score and report of the paper profile at 1, 10 and 100 times its samples, on one process."""
+    times = (1, 10) if quick else (1, 10, 100)
+    seconds: dict[str, dict[int, float]] = {"build": {}, "score": {}, "report": {}}
+    found: dict[str, Any] = {}
+    for factor in times:
+        release, run = folder / f"robustbench-tc-{factor}", folder / f"run-{factor}"
+        figures = {"build": python("grown", sources, release, factor)}
+        rows = answer(release, run, 1)
+        figures["score"] = command("score", run)
+        figures["report"] = command("report", run, "--out", folder / f"report-{factor}", "--allow-missing")
+        for name, one in figures.items():
+            del one["said"]
+            seconds[name][factor] = one["seconds"]
+        found[f"times_{factor}"] = {"rows": rows, **figures}
+    (HERE / "scale.svg").write_text(
+        log_log(seconds, "samples, in times the paper profile's 199", "seconds, one process")
+    )
+    last, before = times[-1], times[-2]
+    found["last_step_cost"] = {
+        name: round(by[last] / by[before] / (last / before), 2) for name, by in seconds.items()
+    }
+    return found
+
+
+# --- what runs in processes of their own ------------------------------------------------------------------
+
+
+def grown(sources: Path, out: Path, factor: int) -> None:
+    """Builds the paper profile with every sample `factor` times."""
+    from robustbench_tc.builders import build
+    from robustbench_tc.builders.sources import Pool, Profile, read
+    from robustbench_tc.dataset_cards.render import benchmark_card
+    from robustbench_tc.eval.validate import self_check
+
+    def copied(root: Path, profile: Profile, accept: Any) -> Pool:
+        pool = read(root, profile, accept)
+        samples = list(pool.samples)
+        for copy in range(1, factor):
+            for sample in pool.samples:
+                clean_id = f"{sample.clean_id} copy {copy}"
+                again = msgspec.structs.replace(sample, id=f"{clean_id}::clean", clean_id=clean_id)
+                assert accept is None or accept(again) is None
+                samples.append(again)
+        return msgspec.structs.replace(pool, samples=tuple(samples))
+
+    setattr(build, "read", copied)  # noqa: B010 - what the build reads, replaced
+    spec = build.BuildSpec(profile="paper", sources=sources)
+    build.build(spec, out, card=benchmark_card, accept=self_check)
+
+
+def answered(release: Path, run: Path, repeats: int) -> None:
+    """Writes a run over the release; says how many predictions it has."""
+    import pyarrow.parquet as pq
+    from tests.eval import answered as by_rule
+
+    made = by_rule.run(run, release, repeats)
+    sys.stdout.write(str(pq.read_metadata(made.predictions_path).num_rows))
+
+
+def answer(release: Path, run: Path, repeats: int) -> int:
+    return int(python("answered", release, run, repeats)["said"])
+
+
+def command(*arguments: object) -> dict[str, Any]:
+    """`rbtc ARGUMENTS`, measured."""
+    code = "from robustbench_tc.cli import main; main()"
+    return measured([sys.executable, "-c", code, *map(str, arguments)])
+
+
+def python(function: str, *arguments: object) -> dict[str, Any]:
+    """A function of this module in a process of its own, measured."""
+    shown = ", ".join(repr(a) if isinstance(a, int) else f"Path({str(a)!r})" for a in arguments)
+    code = f"from pathlib import Path; from benchmarks import scale; scale.{function}({shown})"
+    return measured([sys.executable, "-c", code])
+
+
+def measured(line: list[str]) -> dict[str, Any]:
+    """Runs a command: what it printed, wall and processor seconds, peak memory of its process tree in MiB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complaint:
+        process = subprocess.Popen(line, stdout=said, stderr=complaint, cwd=HERE.parent)
+        peak = Peak(process.pid)
+        code = process.wait()
+        seconds = time.perf_counter() - started
+        peak.stop()
+        said.seek(0)
+        complaint.seek(0)
+        if code:
+            sys.exit((complaint.read().strip().splitlines() or ["failed without a word"])[-1])
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return {
+            "said": said.read(),
+            "seconds": round(seconds, 1),
+            "cpu_seconds": round(spent, 1),
+            "peak_mib": round(peak.mib),
+        }
+
+
+class Peak(threading.Thread):
+    """Watches the memory of a process and everything below it, five times a second."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid, self._over = pid, threading.Event()
+        self.mib = 0.0
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.wait(0.2):
+            self.mib = max(self.mib, sum(map(_pss, _tree(self._pid))) / 1024)
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from _tree(int(child))
+    except OSError:
+        return
+
+
+def _pss(pid: int) -> int:
+    """Kilobytes, shared pages shared out."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+if __name__ == "__main__":
+    main()

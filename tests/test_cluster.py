@@ -3,13 +3,16 @@
 Those that need Ray run in an environment of their own: `make env-scale test-scale`.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,12 +20,13 @@ import pytest
 from robustbench_tc import cluster, parallel, parquet
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, verdicts
+from robustbench_tc.eval import inputs, record, verdicts
+from robustbench_tc.eval.agent_server import serving
 from robustbench_tc.parallel import Workers
 from robustbench_tc.release import build_release
 
 from .conftest import Done
-from .eval import answered
+from .eval import answered, small
 from .test_parallel import Rbtc, checksums, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
@@ -167,6 +171,76 @@ def test_scores_are_the_same_bytes(running: None, tmp_path: Path, monkeypatch: p
         made.append((folder.scores_path.read_bytes(), folder.record.flagged))
     assert made[0] == made[1]
     assert not list(folder.path.glob(".scores.*"))
+
+
+# --- asking -------------------------------------------------------------------------------------------
+
+
+def asked(run: Path) -> list[dict[str, Any]]:
+    """A run's predictions, less what is measured."""
+    rows = parquet.read_rows([run / "predictions.parquet"])
+    return [{k: v for k, v in row.items() if k not in ("latency_s", "retries")} for row in rows]
+
+
+def keys(run: Path) -> list[str]:
+    """The journal's addresses of answers."""
+    return [json.loads(line)["key"] for line in (run / "journal.jsonl").read_text().splitlines()]
+
+
+def test_requests_are_dealt_out_over_endpoints(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
+    release = small.write(tmp_path / "robustbench-tc", small.rows())
+    rows = inputs.load(str(release)).rows
+    with serving("name-biased", rows) as one, serving("name-biased", rows) as two:
+        command = ["eval", release, "--model", "m", "--base-url", one]
+        alone, dealt = tmp_path / "alone", tmp_path / "dealt"
+        assert rbtc(*command, "--out", alone).code == 0
+        assert "--engine ray" in rbtc(*command, "--base-url", two, "--out", dealt).err
+        done = rbtc(*command, "--base-url", two, "--engine", "ray", "--out", dealt)
+        assert done.code == 0, done.err
+    assert asked(dealt) == asked(alone)
+    session = record.open_run(dealt).record.sessions[-1]
+    assert session.endpoint == f"m@{one}, m@{two}"
+    assert session.requests == len(keys(dealt)) == len(set(keys(dealt)))
+
+
+def test_an_endpoint_that_is_down_is_one_line_on_ray_too(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
+    release = small.write(tmp_path / "robustbench-tc", small.rows("CD"))
+    gone = "http://127.0.0.1:9/v1"
+    command = ["eval", release, "--model", "m", "--max-retries", 0, "--out", tmp_path / "run"]
+    done = rbtc(*command, "--base-url", gone, "--engine", "ray")
+    assert done.code == 1
+    assert "127.0.0.1:9" in done.err and "Traceback" not in done.err
+
+
+def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
+    running: None, rbtc: Rbtc, tmp_path: Path
+) -> None:
+    release = small.write(tmp_path / "robustbench-tc", small.rows())
+    rows = inputs.load(str(release)).rows
+    killed: list[int] = []
+
+    def kill() -> None:
+        deadline = time.monotonic() + 120
+        while not killed and time.monotonic() < deadline:
+            journal = tmp_path / "run" / "journal.jsonl"
+            if journal.exists() and journal.stat().st_size > 0:
+                found = descendants(os.getpid())
+                for pid in [pid for pid, name in found.items() if name.startswith("ray::Seat")][:1]:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+            time.sleep(0.005)
+
+    with serving("oracle", rows) as url:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        command = ["eval", release, "--model", "m", "--base-url", url, "--repeat", 20, "--concurrency", 2]
+        done = rbtc(*command, "--engine", "ray", "--out", tmp_path / "run")
+        killer.join()
+    assert done.code == 0, done.err
+    assert killed
+    found = asked(tmp_path / "run")
+    assert len(found) == 20 * len(rows) and {row["status"] for row in found} == {"ok"}
+    assert len(keys(tmp_path / "run")) == len(set(keys(tmp_path / "run")))
 
 
 # --- the command, and who may be killed under it ----------------------------------------------------------

@@ -68,6 +68,15 @@ def ordered(
             yield from _forked(work, items, workers.num_proc)
 
 
+@contextmanager
+def on_ray(workers: Workers) -> Iterator[Any]:
+    """The module `ray`, connected for this block; see `cluster.session`."""
+    from . import cluster
+
+    with cluster.session(workers) as ray:
+        yield ray
+
+
 def kept_beside(out: Path, *made_of: Json) -> Path:
     """The hidden folder beside `out` for the finished parts of what is made of `made_of`."""
     key = hashlib.sha256(dumps((__version__, *made_of)).encode()).hexdigest()[:16]

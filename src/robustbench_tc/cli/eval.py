@@ -1,5 +1,6 @@
 """`rbtc eval`: ask a model every row, keep every answer, score them, print the summary."""
 
+import dataclasses
 import re
 import shutil
 import sys
@@ -13,6 +14,7 @@ import typer
 from .. import taxonomy
 from ..errors import UserError, unknown
 from . import _console, runs
+from ._workers import Address, Engine, workers
 
 if TYPE_CHECKING:
     from ..eval.inputs import Selection
@@ -25,7 +27,11 @@ def eval_(
         str | None, typer.Option(help="Model id as the endpoint knows it, or MODEL@BASE_URL.")
     ] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible server; default OPENAI_BASE_URL, else OpenAI.")
+        list[str] | None,
+        typer.Option(
+            help="Of an OpenAI-compatible server; default OPENAI_BASE_URL, else OpenAI. Repeatable with "
+            "--engine ray: the requests are dealt out."
+        ),
     ] = None,
     agent: Annotated[
         str | None, typer.Option(help="Ask a reference agent instead; its verdicts are known and compared.")
@@ -60,6 +66,11 @@ def eval_(
     max_retries: Annotated[
         int, typer.Option(min=0, help="More attempts after 429, 5xx, a time-out or no completion.")
     ] = 6,
+    engine: Engine = "local",
+    address: Address = None,
+    gpus: Annotated[
+        int, typer.Option(min=1, help="With --engine ray and --backend vllm: so many, a vLLM on each.")
+    ] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Run folder; default runs/MODEL-MODE. The same command goes on in it.")
     ] = None,
@@ -80,7 +91,10 @@ def eval_(
 
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
-    if agent is not None and (model, base_url, backend) != (None, None, "openai"):
+    who, urls = workers(1, engine, address), list(base_url or ())
+    if len(urls) > 1 and who.engine != "ray":
+        raise UserError("several --base-url are dealt out by Ray: say --engine ray too")
+    if agent is not None and (model, urls, backend) != (None, [], "openai"):
         raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
     if agent is None and model is None:
         raise UserError("no model: name one with --model, or a reference agent with --agent")
@@ -91,7 +105,8 @@ def eval_(
         asked = Endpoint(model or "")
     else:
         asked = parse_endpoint(model or "")
-        asked = Endpoint(asked.model, asked.base_url or base_url)
+        urls = [asked.base_url] if asked.base_url else urls
+        asked = Endpoint(asked.model, urls[0] if urls else None)
     entry = models.find(asked.model)
 
     decoding = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
@@ -125,13 +140,28 @@ def eval_(
 
     with ExitStack() as stack:
         if agent is not None:
-            asked = Endpoint(asked.model, stack.enter_context(serving(agent, data.rows)), "none", False)
+            asked = Endpoint(asked.model, api_key="none", reasoning=False)
+            urls = [stack.enter_context(serving(agent, data.rows))]
         if backend == "vllm":
-            opened = session.vllm(entry, asked.model, decoding, batch=concurrency)
+            openings = [session.vllm(entry, asked.model, decoding, batch=concurrency)] * gpus
         else:
-            opened = session.endpoint(
-                asked, decoding, concurrency=concurrency, timeout_s=timeout, max_retries=max_retries
-            )
+            ends = [dataclasses.replace(asked, base_url=url) for url in urls or (None,)]
+            openings = [
+                session.endpoint(
+                    end.resolved(),
+                    decoding,
+                    concurrency=concurrency,
+                    timeout_s=timeout,
+                    max_retries=max_retries,
+                )
+                for end in ends
+            ]
+        opened = openings[0]
+        if who.engine == "ray":
+            from ..eval.backends.cluster import on_ray
+
+            concurrency *= len(openings)
+            opened = on_ray(openings, who, concurrency=concurrency, gpus=1 if backend == "vllm" else 0)
         with _bar(progress) as tell:
             state = session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=tell)
 

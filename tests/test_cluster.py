@@ -20,13 +20,14 @@ import pytest
 from robustbench_tc import cluster, parallel, parquet
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, record, verdicts
+from robustbench_tc.eval import inputs, record, session, verdicts
 from robustbench_tc.eval.agent_server import serving
 from robustbench_tc.parallel import Workers
 from robustbench_tc.release import build_release
 
-from .conftest import Done
+from .conftest import ROOT, Done
 from .eval import answered, small
+from .eval.test_vllm_backend import CALL
 from .test_parallel import Rbtc, checksums, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
@@ -80,12 +81,17 @@ def test_engines_are_checked(rbtc: Rbtc, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[None]:
-    """A Ray of two processors on this machine."""
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A Ray of two processors on this machine; what stands in for vLLM is installed there."""
     ray = pytest.importorskip("ray", reason="Ray is not installed here: make env-scale test-scale")
-    with cluster.session(RAY):
-        assert ray.is_initialized()
-        yield
+    packages = tmp_path_factory.mktemp("packages")
+    stand_in = "from tests.eval.test_vllm_backend import Engine as LLM, SimpleNamespace as SamplingParams\n"
+    (packages / "vllm.py").write_text(stand_in)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{packages}{os.pathsep}{ROOT}")
+        with cluster.session(RAY):
+            assert ray.is_initialized()
+            yield
 
 
 def test_results_come_in_order_from_other_processes(running: None) -> None:
@@ -241,6 +247,38 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
     found = asked(tmp_path / "run")
     assert len(found) == 20 * len(rows) and {row["status"] for row in found} == {"ok"}
     assert len(keys(tmp_path / "run")) == len(set(keys(tmp_path / "run")))
+
+
+def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) -> None:
+    from robustbench_tc.eval.backends.cluster import on_ray
+
+    data = inputs.Dataset(name="small", rows=tuple(small.rows()))
+    decoding = {"temperature": 0.0, "max_tokens": 16}
+    settings = record.Settings(
+        fingerprint=data.fingerprint(),
+        model="tiny",
+        mode="prompt",
+        backend="vllm",
+        decoding=decoding,
+        prompt_version="1",
+        selection=inputs.Selection(),
+        repeat=1,
+    )
+    run = record.start(tmp_path / "run", data, settings, len(data.rows))
+    opened = on_ray([session.vllm(None, "tiny", decoding, batch=16)] * 2, RAY, concurrency=32)
+    session.run(run, data.rows, data.hashes(), opened, concurrency=32)
+    found = asked(run.path)
+    assert [row["id"] for row in found] == [row.id for row in data.rows]
+    assert {row["raw_output"] for row in found} == {f"Well.\n{CALL}"}
+    assert run.record.sessions[-1].endpoint == "vllm in process: tiny, vllm in process: tiny"
+
+
+def test_gpus_that_are_not_there_are_not_waited_for(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
+    release = small.write(tmp_path / "robustbench-tc", small.rows("CD"))
+    command = ["eval", release, "--model", "tiny", "--backend", "vllm", "--engine", "ray", "--gpus", 2]
+    done = rbtc(*command, "--out", tmp_path / "run")
+    assert done.code == 1
+    assert "has 0 GPUs, 2 are asked for" in done.err
 
 
 # --- the command, and who may be killed under it ----------------------------------------------------------

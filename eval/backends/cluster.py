@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any, TypeAlias, cast
 
 from robustbench_tc import parallel
+from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Stats
 from robustbench_tc.parallel import Workers
 from robustbench_tc.schema import Json
@@ -107,6 +108,9 @@ def on_ray(
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
         with parallel.on_ray(workers) as ray:
+            there, wanted = ray.cluster_resources().get("GPU", 0), gpus * len(open_backends)
+            if wanted > there:  # Ray would wait for more
+                raise UserError(f"the Ray cluster has {there:g} GPUs, {wanted:g} are asked for: see --gpus")
             # Asking is waiting: an endpoint's actor claims no processor.
             made = ray.remote(
                 num_cpus=0,

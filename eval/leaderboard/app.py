@@ -38,7 +38,7 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     add_routes(app, boards)
     made: FastAPI = gr.mount_gradio_app(
         app,
-        closed_page(closed) if desk is None else page(desk, login, asked),
+        closed_page(closed) if desk is None else page(desk, login, asked, boards.refresh),
         path="/submit",
         footer_links=[],
         run_history=False,
@@ -97,6 +97,7 @@ def run(app: "FastAPI", host: str, port: int, *, behind_proxy: bool = False) -> 
         log_level="warning",
         access_log=False,
         server_header=False,
+        timeout_keep_alive=75,  # longer than people think between two pages
         proxy_headers=behind_proxy,
         forwarded_allow_ips="*" if behind_proxy else None,
     )

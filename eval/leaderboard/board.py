@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -106,11 +107,15 @@ def _differences(a: Entry, b: Entry, focus: str) -> Ints | None:
     return found
 
 
+@lru_cache(maxsize=20_000)
 def _digits(text: str) -> tuple[Ints, Ints]:
-    """Right answers per clean_id, and whether there is a row."""
+    """Right answers per clean_id, and whether there is a row. Kept: every ranking asks for the same ones."""
     codes = np.frombuffer(text.encode(), np.uint8).astype(np.int64)
     there = codes != ord("-")
-    return np.where(there, codes - ord("0"), 0), there.astype(np.int64)
+    found = np.where(there, codes - ord("0"), 0), there.astype(np.int64)
+    for column in found:
+        column.flags.writeable = False
+    return found
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -29,17 +29,27 @@ class Boards:
         self._pages: OrderedDict[object, bytes] = OrderedDict()
 
     def all(self) -> dict[str, Board]:
-        """Every board by version, the newest first, as of this moment."""
-        revision = self.store.revision()
-        if revision != self._revision:
-            with self._lock:
-                if revision != self._revision:
-                    found = load(self.store, self._published)
-                    write_boards(self.store, found)
-                    self._boards = found | self._empty(found)
-                    self._pages.clear()
-                    self._revision = revision
+        """Every board by version, the newest first.
+
+        After an addition the old ones are shown for a moment more, while a thread makes the new ones.
+        """
+        if self._revision is None:
+            self.refresh()
+        elif self.store.revision() != self._revision and not self._lock.locked():
+            threading.Thread(target=self.refresh, daemon=True).start()
         return self._boards
+
+    def refresh(self) -> None:
+        """Makes the boards anew if something was added, and waits for it."""
+        with self._lock:
+            revision = self.store.revision()
+            if revision == self._revision:
+                return
+            found = load(self.store, self._published)
+            write_boards(self.store, found)
+            self._boards = found | self._empty(found)
+            self._pages.clear()
+            self._revision = revision
 
     def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
         if self._served is None:
@@ -60,16 +70,14 @@ class Boards:
 
     def page(self, key: object, make: Callable[[], bytes]) -> bytes:
         """A page that depends on the boards and `key` alone: kept until a board changes."""
-        self.all()
-        revision = self._revision
+        boards = self.all()
         found = self._pages.get(key)
         if found is None:
             found = make()
-            with self._lock:
-                if revision == self._revision:
-                    self._pages[key] = found
-                    while len(self._pages) > CACHED:
-                        self._pages.popitem(last=False)
+            if boards is self._boards:  # else it shows what is no more
+                self._pages[key] = found
+                while len(self._pages) > CACHED:
+                    self._pages.popitem(last=False)
         return found
 
     def find(self, row_id: str) -> tuple[Row, Board] | None:

@@ -1,5 +1,6 @@
 """The submit page: gradio for the upload and the queue; what it says is our own escaped HTML."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,8 +32,8 @@ _AT_A_TIME = 2
 """Uploads scored at once; the others wait in gradio's queue and see their place."""
 
 
-def page(desk: Desk, login: Login, asked: str) -> "gr.Blocks":
-    """The page; `asked` names the dataset version that submissions are taken for."""
+def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr.Blocks":
+    """The page; `asked` names the dataset version that is taken. `added` is called after each submission."""
     import gradio as gr
 
     limits = desk.limits
@@ -76,6 +77,8 @@ def page(desk: Desk, login: Login, asked: str) -> "gr.Blocks":
 
         def list_as(user: str | None, its_ticket: str) -> Any:
             said, done = _listed(desk, user, its_ticket)
+            if done:
+                added()
             return said, gr.Button(visible=not done), "" if done else its_ticket
 
         # gradio fills in the account by the type of a parameter: hence one pair of functions for each way.

@@ -65,27 +65,38 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
 
     async def as_csv(request: Request) -> Response:
         query, _ = asked(request)
-        rows = [flat(row, query.focus) for row in select(board_of(query.version), query).rows]
-        text = io.StringIO()
-        if rows:
-            writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        return _download(text.getvalue().encode(), "text/csv; charset=utf-8", f"board-{query.version}.csv")
+        found = board_of(query.version)
+
+        def make() -> bytes:
+            rows = [flat(row, query.focus) for row in select(found, query).rows]
+            text = io.StringIO()
+            if rows:
+                writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+            return text.getvalue().encode()
+
+        content = boards.page(("csv", query), make)
+        return _download(content, "text/csv; charset=utf-8", f"board-{query.version}.csv")
 
     async def as_json(request: Request) -> Response:
         query, _ = asked(request)
         found = board_of(query.version)
-        made: dict[str, Any] = {
-            "version": found.version,
-            "dataset_version": found.dataset_version,
-            "fingerprint": found.fingerprint,
-            "paired": found.paired,
-            "focus": query.focus,
-            "address": address(query, default()),
-            "rows": [flat(row, query.focus) for row in select(found, query).rows],
-        }
-        return _download(msgspec.json.encode(made), "application/json", f"board-{query.version}.json")
+
+        def make() -> bytes:
+            made: dict[str, Any] = {
+                "version": found.version,
+                "dataset_version": found.dataset_version,
+                "fingerprint": found.fingerprint,
+                "paired": found.paired,
+                "focus": query.focus,
+                "address": address(query, default()),
+                "rows": [flat(row, query.focus) for row in select(found, query).rows],
+            }
+            return msgspec.json.encode(made)
+
+        content = boards.page(("json", query), make)
+        return _download(content, "application/json", f"board-{query.version}.json")
 
     async def types(request: Request) -> Response:
         found = board_of(request.query_params.get("version") or default())

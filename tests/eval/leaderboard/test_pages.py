@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from pathlib import Path
 
 import msgspec
@@ -37,9 +38,14 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def client(store: Store, published: dict[str, Entry]) -> TestClient:
+def boards(store: Store, published: dict[str, Entry]) -> Boards:
+    return Boards(store, published)
+
+
+@pytest.fixture
+def client(boards: Boards) -> TestClient:
     app = FastAPI()
-    add_routes(app, Boards(store, published))
+    add_routes(app, boards)
     return TestClient(app)
 
 
@@ -126,7 +132,7 @@ def test_an_empty_board_says_what_to_do(store: Store, published: dict[str, Entry
 
 
 def test_submissions_are_on_their_board_and_history_stays(
-    client: TestClient, store: Store, run_of: RunOf
+    client: TestClient, boards: Boards, store: Store, run_of: RunOf
 ) -> None:
     assert client.get("/").text.count("MUA-RL") > 2
     run = run_of("oracle")
@@ -136,6 +142,7 @@ def test_submissions_are_on_their_board_and_history_stays(
             store.add(one, run, entry({"CD": right, "clean": [1, 1, 1]}))
     with store.locked():
         store.add(submission(3, "two", user="bob"), run, entry({"CD": [0, 0, 1], "clean": [1, 0, 1]}))
+    boards.refresh()
     page = client.get("/").text
     assert "MUA-RL" not in page and page.count('class="name"><a') == 2
     assert [row["model"] for row in rows_of(client, "/board.csv")] == ["one", "two"]
@@ -152,7 +159,7 @@ def test_submissions_are_on_their_board_and_history_stays(
     "hostile", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}"]
 )
 def test_hostile_texts_in_a_record_are_shown_inert(
-    client: TestClient, store: Store, run_of: RunOf, hostile: str
+    client: TestClient, boards: Boards, store: Store, run_of: RunOf, hostile: str
 ) -> None:
     """Checks refuse such names; a record that was edited by hand still cannot hurt a visitor."""
     one = msgspec.structs.replace(
@@ -160,6 +167,7 @@ def test_hostile_texts_in_a_record_are_shown_inert(
     )
     with store.locked():
         store.add(one, run_of("oracle"), entry({"CD": [1, 1]}))
+    boards.refresh()
     for address in ("/", "/types", "/progress", f"/model/{one.id}"):
         page = client.get(address).text
         assert "<script" not in page and "<img" not in page and "49" not in page.split("<main")[1][:400]
@@ -169,3 +177,16 @@ def test_the_same_view_has_one_address(client: TestClient) -> None:
     page = client.get("/?version=paper&focus=perturbed&sort=clean&dir=").text
     assert "/board.csv?sort=clean" in page
     assert "/?sort=clean&amp;dir=asc" in page
+
+
+def test_what_another_process_added_shows_up_by_itself(
+    client: TestClient, store: Store, run_of: RunOf
+) -> None:
+    assert "Late-3B" not in client.get("/").text
+    with Store(store.folder).locked():
+        Store(store.folder).add(submission(1, "Late-3B"), run_of("oracle"), entry({"CD": [1, 1]}))
+    for _ in range(200):
+        if "Late-3B" in client.get("/").text:
+            break
+        time.sleep(0.02)
+    assert "Late-3B" in client.get("/").text

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import schema
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.parse import parse
@@ -35,6 +36,12 @@ class Asked(Dataset, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Asked":
+        """Raises UserError for a dataset that no board can be made of."""
+        there = {row.type_code for row in dataset.rows}
+        if missing := [code for code in (taxonomy.CLEAN, *taxonomy.codes()) if code not in there]:
+            raise UserError(
+                f"{dataset.name} has no rows of {', '.join(missing)}: a board needs a dataset with every type"
+            )
         return cls(**{name: getattr(dataset, name) for name in Dataset.__struct_fields__})
 
     @property

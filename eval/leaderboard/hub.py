@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.files import atomic_file
 
 from .store import CARD, FILES, Store
 
@@ -48,7 +49,8 @@ class HubStore(Store):
             for one in wanted:
                 self._take(copy / "submissions" / one)
             for path in sorted((copy / "verifications").glob("*.json")):
-                shutil.copyfile(path, self.folder / "verifications" / path.name)
+                with atomic_file(self.folder / "verifications" / path.name) as beside:
+                    shutil.copyfile(path, beside)
         return len(wanted)
 
     def _take(self, source: Path) -> None:

@@ -128,6 +128,8 @@ def verify(
     perturbed accuracy is not significantly another (paired cluster test).
     """
     submission = store.submission(submission_id)
+    if (already := store.verifications().get(submission_id)) is not None:
+        raise UserError(f"{submission_id} is verified already, by {already.by} on {already.verified_at[:10]}")
     theirs = store.entry(submission_id)
     if theirs is None:
         raise UserError(f"{submission_id} has no entry yet: rbtc leaderboard rebuild")

@@ -9,6 +9,7 @@ from robustbench_tc.errors import UserError
 from . import pages
 from .desk import Desk
 from .records import Checked, Step
+from .upload import upload_field
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -42,13 +43,8 @@ def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr
         gr.HTML(pages.render("submit_intro.html.j2", asked=asked, limits=limits), padding=False)
         signed_in = gr.HTML(visible=login == "hf", padding=False, elem_id="signed-in")
         with gr.Row():
-            predictions = gr.File(
-                label="Predictions: predictions.parquet or .jsonl",
-                elem_id="predictions",
-                height=150,
-                min_width=320,
-            )
-            record = gr.File(label="Run record: run.json", elem_id="record", height=150, min_width=320)
+            predictions = upload_field("Predictions: predictions.parquet or .jsonl", "predictions")
+            record = upload_field("Run record: run.json", "record")
         with gr.Row():
             name = gr.Textbox(
                 label="Model name on the board",

@@ -63,6 +63,7 @@ def serve(
     if login not in (None, "local", "hf"):
         raise unknown("login", login or "", ("local", "hf"))
     in_space = "SPACE_ID" in os.environ
+    free_port(host, port)
     made = site(
         dataset or ("robustbench-tc" if Path("robustbench-tc").is_dir() else None),
         revision=revision,
@@ -73,6 +74,20 @@ def serve(
     )
     _console.err.print(f"serving on http://{host}:{port} (stop with Ctrl-C)", markup=False)
     run(made, host, port, behind_proxy=in_space)
+
+
+def free_port(host: str, port: int) -> None:
+    """Looks before everything is loaded. Raises UserError where nothing can listen there."""
+    import socket
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UserError(
+                f"cannot listen on {host}:{port} ({error.strerror}): take another --port"
+            ) from None
 
 
 def site(

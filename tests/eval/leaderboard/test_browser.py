@@ -3,10 +3,12 @@
 Every page of this file is watched: no error on the console, no request to another host.
 """
 
+import json
 import os
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -313,6 +315,58 @@ def test_the_board_is_worked_by_keyboard_alone(page: Any) -> None:
             break
     page.keyboard.press("Enter")
     page.wait_for_url("**/model/paper-o4-mini")
+
+
+def sent(server: Server, path: str, body: bytes, kind: str = "application/json") -> tuple[int, str]:
+    request = urllib.request.Request(server.url + path, body, {"Content-Type": kind}, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return int(reply.status), reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_files_of_the_server_cannot_be_named_in_place_of_an_upload(
+    server: Server, page: Any, run_of: RunOf
+) -> None:
+    """What a browser would never send: events with paths of ours, uploads with names that climb."""
+    address = listed(page, run_of("first-of-duplicates"), "Secret-3B")
+    stored = server.store.path(address.rpartition("/")[2]) / "predictions.parquet"
+    config = json.loads(urllib.request.urlopen(f"{server.url}/submit/config", timeout=60).read())
+    check = next(one["id"] for one in config["dependencies"] if one["api_name"] == "check")
+    typed = {"meta": {"_type": "gradio.FileData"}}
+    paths = ("/etc/passwd", str(stored), f"{server.store.folder}/.lock")
+    tries: list[dict[str, object]] = [{"path": path, **typed} for path in paths]
+    tries += [
+        {"path": "/etc/passwd", "is_stream": True, **typed},
+        {"path": "/nowhere", **typed},
+        {"path": f"{server.url}/board.json", **typed},
+    ]
+    for number, chosen in enumerate(tries):
+        person = f"thief{number}"
+        event = {"data": [chosen, chosen, "Stolen-3B", ""], "fn_index": check, "session_hash": person}
+        status, _ = sent(server, "/submit/gradio_api/queue/join", json.dumps(event).encode())
+        assert status == 200
+        stream = f"{server.url}/submit/gradio_api/queue/data?session_hash={person}"
+        said = urllib.request.urlopen(stream, timeout=60).read().decode()
+        assert '"success":false' in said and "report" not in said, said
+    for path in paths:
+        for prefix in ("/submit/gradio_api/file=", "/submit/file="):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"{server.url}{prefix}{path}", timeout=60)
+            assert refused.value.code in (403, 404)
+    border = "----border"
+    climbing = (
+        f'--{border}\r\nContent-Disposition: form-data; name="files"; filename="../../../evil<b>.parquet"\r\n'
+        f"Content-Type: application/octet-stream\r\n\r\nPAR1\r\n--{border}--\r\n"
+    )
+    status, said = sent(
+        server, "/submit/gradio_api/upload", climbing.encode(), f"multipart/form-data; boundary={border}"
+    )
+    assert status == 200
+    [place] = json.loads(said)
+    assert ".." not in place and "<" not in place
+    assert not list(server.store.folder.parent.rglob("evil*"))
 
 
 def test_an_unknown_page_is_a_page_of_ours(browser: Any, server: Server) -> None:

@@ -47,8 +47,8 @@ def test_a_submission_is_verified_and_rebuilt(
     done = told("verify", one, "--run", run_of("oracle"), *where, "--by", "ann")
     assert done.exit_code == 0 and "same verdict in 207 of 207 rows" in " ".join(done.output.split())
     assert store.verifications()[one].by == "ann"
-    refused = told("verify", one, "--run", run_of("silent"), *where).exception
-    assert isinstance(refused, UserError) and "stays unverified" in str(refused)
+    again = told("verify", one, "--run", run_of("oracle"), *where).exception
+    assert isinstance(again, UserError) and "verified already, by ann" in str(again)
     unknown = told("verify", "nothing", "--run", run_of("oracle"), *where).exception
     assert isinstance(unknown, UserError) and "no submission" in str(unknown)
 
@@ -59,6 +59,28 @@ def test_a_submission_is_verified_and_rebuilt(
     (store.path(one) / "predictions.parquet").write_bytes(b"PAR1")
     done = told("rebuild", *where)
     assert done.exit_code == 1 and "not what was submitted" in " ".join(done.output.split())
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_loaded(release: Path, tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        found = told("serve", "--dataset", release, "--store", tmp_path / "r", "--port", port).exception
+    assert isinstance(found, UserError) and "take another --port" in str(found)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_dataset_without_every_type_makes_no_board(tmp_path: Path) -> None:
+    from .. import small
+
+    folder = small.write(tmp_path / "release", small.rows("CD"))
+    found = told(
+        "submit-check", folder / "clean" / "test-00000-of-00001.parquet", "--dataset", folder
+    ).exception
+    assert isinstance(found, UserError) and "a board needs a dataset with every type" in str(found)
 
 
 def test_a_file_is_no_results_folder(release: Path, tmp_path: Path) -> None:

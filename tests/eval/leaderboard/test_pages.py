@@ -19,7 +19,7 @@ from robustbench_tc.eval.leaderboard.store import Store
 from .conftest import RunOf
 from .few import entry, submission
 
-pytest.importorskip("fastapi", reason="the pages need the extra leaderboard")
+pytest.importorskip("fastapi", reason="the pages need the extra leaderboard (make env-leaderboard)")
 
 from fastapi import FastAPI
 from starlette.testclient import TestClient

@@ -17,7 +17,7 @@ from robustbench_tc.errors import UserError
 from ...hub import WRITER, Hub
 from .conftest import RunOf
 
-pytest.importorskip("gradio", reason="a Space is exported from an environment with the extra leaderboard")
+pytest.importorskip("gradio", reason="a Space needs the extra leaderboard (make env-leaderboard)")
 
 from robustbench_tc.eval.leaderboard.space import export_space, requirements
 

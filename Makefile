@@ -64,7 +64,7 @@ test-scale: env-scale  ## builds and scores on a local Ray
 EXTRAS_train       := .[train,dev]
 EXTRAS_serve       := .[serve]
 EXTRAS_leaderboard := .[leaderboard,report,dev]
-ALSO_leaderboard   := playwright
+ALSO_leaderboard   := playwright==1.65.2
 EXTRAS_scale       := .[scale,dev]
 
 # verl and transformers pin what the lock pins otherwise: these two go without it.
@@ -86,9 +86,9 @@ fuzz: env  ## the long fuzz of the parser (100,000 texts)
 nightly: env fuzz  ## the long fuzz, and five kills over the real build
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py
 
-lock:  ## resolve core, audit, report and dev anew into requirements.lock
+lock:  ## resolve everything but verl, vllm and transformers anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra audit --extra report --extra dev --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra audit --extra report --extra leaderboard --extra scale --extra dev --universal \
 	  --python-version 3.11 --no-header --no-annotate --quiet --upgrade --output-file $(LOCK)
 
 clean:  ## remove environments and outputs

@@ -57,6 +57,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     size: str = ""
     mode: str = ""
     status: str = ""
+    show: str = ""
+    """`intervals`: those of every accuracy and Δ, not only of what is ranked by."""
 
     @property
     def descending(self) -> bool:
@@ -83,6 +85,7 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         "dir": ("asc", "desc"),
         "size": SIZES,
         "status": STATUSES,
+        "show": ("intervals",),
     }
     wanted: dict[str, str] = {"version": next(iter(versions))}
     ignored = []
@@ -149,9 +152,13 @@ def flat(row: Row, focus: str) -> dict[str, Any]:
     for name in ("clean", "perturbed", *(f"accuracy_{one}" for one in taxonomy.COMPONENTS)):
         metric = metrics[name]
         found |= {name: metric.value, f"{name}_low": metric.low, f"{name}_high": metric.high}
-    for kind in ("delta", "delta_matched"):
-        found |= {f"{kind}_{name}": metrics[f"{kind}_{name}"].value for name in taxonomy.COMPONENTS}
-    found["retention"] = metrics["retention"].value
+    for name in (
+        *(f"delta_{one}" for one in taxonomy.COMPONENTS),
+        *(f"delta_matched_{one}" for one in taxonomy.COMPONENTS),
+        "retention",
+    ):
+        metric = metrics[name]
+        found |= {name: metric.value, f"{name}_low": metric.low, f"{name}_high": metric.high}
     for name in (taxonomy.CLEAN, "perturbed", *taxonomy.codes()):
         correct, n = counts[name]
         found |= {f"correct_{name}": correct, f"n_{name}": n}

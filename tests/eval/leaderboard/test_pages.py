@@ -179,6 +179,18 @@ def test_the_same_view_has_one_address(client: TestClient) -> None:
     assert "/?sort=clean&amp;dir=asc" in page
 
 
+def test_every_interval_is_there_on_request(client: TestClient) -> None:
+    page = client.get("/?version=paper").text
+    assert 'href="/?show=intervals"' in page and page.count("[") < 60
+    every = client.get("/?version=paper&show=intervals&sort=clean").text
+    leader = rows_of(client, "/board.csv?version=paper")[0]
+    for name in ("clean", "accuracy_reward", "retention"):
+        assert f"[{float(leader[f'{name}_low']):.3f}, {float(leader[f'{name}_high']):.3f}]" in every
+    low, high = (f"{float(leader[f'delta_transition_{end}']):+.3f}" for end in ("low", "high"))
+    assert f"[{low}, {high}]" in every
+    assert 'name="show" value="intervals"' in every and 'href="/?sort=clean"' in every
+
+
 def test_what_another_process_added_shows_up_by_itself(
     client: TestClient, store: Store, run_of: RunOf
 ) -> None:

@@ -2,7 +2,7 @@
 
 recorded                     what ships with the package (default)
 recorded:PATH                a folder or file in the form of generations.jsonl
-openai:MODEL[@BASE_URL]      any OpenAI-compatible endpoint
+openai:MODEL[@BASE_URL]      any OpenAI-compatible endpoint, or several: @BASE_URL,BASE_URL
 none                         nobody: the types are reported as not generated
 KIND=SPEC                    one of these for one type
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.llm import parse_endpoint
+from robustbench_tc.llm import parse_endpoints
 
 from .generators.base import Generator, Silent, kinds
 from .generators.endpoint import Model, Settings, Spent
@@ -41,9 +41,9 @@ def make_generator(
     if name == "recorded":
         return Recorded(*(from_path(Path(rest)) if colon else shipped(bundled=bundled)))
     if name == "openai":
-        endpoint = parse_endpoint(rest)
+        endpoint, *also = parse_endpoints(rest)
         endpoint.resolved()  # a missing key is said before any work
-        return Model(kind, endpoint, settings, spent)
+        return Model(kind, endpoint, settings, spent, also)
     if name == "none" and not colon:
         return Silent()
     raise unknown("generator", spec, ("recorded", "recorded:PATH", "openai:MODEL[@BASE_URL]", "none"))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from robustbench_tc import __version__
-from robustbench_tc.llm import Client, Endpoint, Stats
+from robustbench_tc.llm import Client, Endpoint, Stats, over_http
 from robustbench_tc.schema import Json, Sample
 
 from . import predictions
@@ -35,19 +35,26 @@ def endpoint(
     spec: Endpoint,
     decoding: dict[str, Json],
     *,
+    also: Sequence[Endpoint] = (),
     concurrency: int,
     timeout_s: float = 300.0,
     max_retries: int = 6,
     backoff_s: float = 0.5,
 ) -> OpenBackend:
-    """An OpenAI-compatible endpoint."""
+    """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests."""
+    specs = [one.resolved() for one in (spec, *also)]
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
         async with Client(
-            spec, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries, backoff_s=backoff_s
+            spec,
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            max_retries=max_retries,
+            backoff_s=backoff_s,
+            wire=over_http(specs, timeout_s),
         ) as client:
-            yield Opened(EndpointBackend(client, decoding), str(client.endpoint), client.stats)
+            yield Opened(EndpointBackend(client, decoding), ", ".join(map(str, specs)), client.stats)
 
     return opened
 

@@ -25,9 +25,11 @@ from robustbench_tc.eval.agent_server import serving
 from robustbench_tc.parallel import Workers
 from robustbench_tc.release import build_release
 
+from .builders.test_generate import obedient
 from .conftest import ROOT, Done
 from .eval import answered, small
 from .eval.test_vllm_backend import CALL
+from .loopback import LoopbackServer
 from .test_parallel import Rbtc, checksums, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
@@ -182,6 +184,34 @@ def test_scores_are_the_same_bytes(running: None, tmp_path: Path, monkeypatch: p
 # --- asking -------------------------------------------------------------------------------------------
 
 
+def test_texts_are_written_by_actors_and_kept_here(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
+    types = "query_paraphrase,paraphrase_tool_description"
+    made: dict[str, Any] = {}
+    with LoopbackServer(obedient) as one, LoopbackServer(obedient) as two:
+        for engine in ("local", "ray", "ray"):
+            before = one.count, two.count
+            out = tmp_path / engine / "robustbench-tc"
+            command = ["build", "--profile", "bundled", "--types", types, "--out", out, "--force"]
+            command += ["--generator", f"openai:tiny@{one.url},{two.url}", "--engine", engine]
+            done = rbtc(*command, "--store", tmp_path / f"{engine}.jsonl")
+            assert done.code == 0, done.err
+            asked = one.count - before[0], two.count - before[1]
+            if engine in made:
+                assert asked == (0, 0), "the store here has them all"
+            else:
+                assert min(asked) > 10
+            made[engine] = {name: hashed for name, hashed in checksums(out).items() if "parquet" in name}
+    assert made["local"] == made["ray"] and len(made["ray"]) >= 3
+
+
+def test_an_address_that_is_down_ends_a_build_on_ray_too(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
+    gone = "http://127.0.0.1:9/v1"
+    command = ["build", "--profile", "bundled", "--types", "query_paraphrase", "--out", tmp_path / "o"]
+    done = rbtc(*command, "--generator", f"openai:tiny@{gone},{gone}", "--engine", "ray")
+    assert done.code == 1 and "127.0.0.1:9" in done.err and "Traceback" not in done.err
+    assert not (tmp_path / "o").exists()
+
+
 def asked(run: Path) -> list[dict[str, Any]]:
     """A run's predictions, less what is measured."""
     rows = parquet.read_rows([run / "predictions.parquet"])
@@ -200,10 +230,11 @@ def test_requests_are_dealt_out_over_endpoints(running: None, rbtc: Rbtc, tmp_pa
         command = ["eval", release, "--model", "m", "--base-url", one]
         alone, dealt = tmp_path / "alone", tmp_path / "dealt"
         assert rbtc(*command, "--out", alone).code == 0
-        assert "--engine ray" in rbtc(*command, "--base-url", two, "--out", dealt).err
+        here = tmp_path / "here"
+        assert rbtc(*command, "--base-url", two, "--out", here).code == 0
         done = rbtc(*command, "--base-url", two, "--engine", "ray", "--out", dealt)
         assert done.code == 0, done.err
-    assert asked(dealt) == asked(alone)
+    assert asked(dealt) == asked(here) == asked(alone)
     session = record.open_run(dealt).record.sessions[-1]
     assert session.endpoint == f"m@{one}, m@{two}"
     assert session.requests == len(keys(dealt)) == len(set(keys(dealt)))

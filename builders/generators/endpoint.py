@@ -1,15 +1,28 @@
-"""Texts from a model behind an OpenAI-compatible endpoint: asked, checked, asked again with the reason."""
+"""Texts from a model behind OpenAI-compatible endpoints: asked, checked, asked again with the reason."""
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from robustbench_tc import cluster, parallel
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm import ChatRequest, Client, Completion, Endpoint, LLMError, Stats, Store
+from robustbench_tc.llm import (
+    ChatRequest,
+    Client,
+    Completion,
+    Endpoint,
+    LLMError,
+    Stats,
+    Store,
+    Wire,
+    over_http,
+)
+from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
@@ -40,6 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: Path = Path(".rbtc/generations.jsonl")
     """Answers are kept here, so that the same build asks nothing twice."""
     concurrency: int = 16
+    """Requests in flight at each address."""
+    workers: Workers = ALONE
+    """With Ray an actor on the cluster asks each address; store, limits and checks stay here."""
     timeout_s: float = 300.0
     max_retries: int = 6
     max_requests: int | None = None
@@ -59,12 +75,19 @@ class Spent(msgspec.Struct):
 
 
 class Model:
-    """One type's texts from one endpoint: `openai:MODEL[@BASE_URL]`."""
+    """One type's texts from one model: `openai:MODEL[@BASE_URL[,BASE_URL…]]`."""
 
     def __init__(
-        self, kind: str, endpoint: Endpoint, settings: Settings | None = None, spent: Spent | None = None
+        self,
+        kind: str,
+        endpoint: Endpoint,
+        settings: Settings | None = None,
+        spent: Spent | None = None,
+        also: Sequence[Endpoint] = (),
     ) -> None:
+        """`also`: further addresses of the model."""
         self.endpoint = endpoint
+        self._addresses = (endpoint, *also)
         self.prompt = prompt(kind)
         self.label = f"{endpoint.model}@{self.prompt.version}"
         self._settings = settings or Settings()
@@ -77,11 +100,12 @@ class Model:
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         settings, spent = self._settings, self._spent
-        with Store(settings.store) as store:
+        with Store(settings.store) as store, self._wire() as wire:
             async with Client(
                 self.endpoint,
+                wire=wire,
                 store=store,
-                concurrency=settings.concurrency,
+                concurrency=settings.concurrency * len(self._addresses),
                 timeout_s=settings.timeout_s,
                 max_retries=settings.max_retries,
                 max_requests=None
@@ -108,6 +132,15 @@ class Model:
                 f"({_inline(client.stats)}): look at the endpoint, or name another --generator"
             )
         return answers
+
+    @contextmanager
+    def _wire(self) -> Iterator[Wire]:
+        settings, addresses = self._settings, [one.resolved() for one in self._addresses]
+        if settings.workers.engine == "ray":
+            with parallel.on_ray(settings.workers) as ray:
+                yield cluster.senders(ray, addresses, settings.timeout_s, settings.concurrency)
+        else:
+            yield over_http(addresses, settings.timeout_s)
 
     async def _write(self, client: Client, request: TextRequest, refuse: Refuse) -> Text | str:
         """One text: the accepted answer, or why there is none."""

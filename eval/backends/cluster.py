@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias, cast
 
-from robustbench_tc import parallel
+from robustbench_tc import cluster, parallel
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Stats
 from robustbench_tc.parallel import Workers
@@ -68,7 +68,7 @@ class Seats:
         seat = self._busy.index(min(self._busy))
         self._busy[seat] += 1
         try:
-            reply, self._did[seat] = await self._plain(self._actors[seat].ask.remote(ask, repeat))
+            reply, self._did[seat] = await self._reply(self._actors[seat].ask.remote(ask, repeat))
         finally:
             self._busy[seat] -= 1
         self._add_up()
@@ -83,21 +83,15 @@ class Seats:
         self.stats.left_out = list(dict.fromkeys(name for did in self._did for name in did.left_out))
 
     async def addresses(self) -> list[str]:
-        return list(await asyncio.gather(*(self._plain(a.address.remote()) for a in self._actors)))
+        return list(await asyncio.gather(*(self._reply(a.address.remote()) for a in self._actors)))
 
     async def close(self) -> None:
         """Closes what still answers."""
-        closing = (self._plain(actor.close.remote()) for actor in self._actors)
+        closing = (self._reply(actor.close.remote()) for actor in self._actors)
         await asyncio.gather(*closing, return_exceptions=True)
 
-    async def _plain(self, reference: Awaitable[Any]) -> Any:
-        """What an actor returned. Raises what it raised; LLMError where there is no actor any more."""
-        try:
-            return await reference
-        except self._ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-        except self._ray.exceptions.RayError as error:
-            raise LLMError("connection", f"a Ray actor was lost: {type(error).__name__}") from None
+    def _reply(self, reference: Awaitable[Any]) -> Awaitable[Any]:
+        return cluster.reply_of(self._ray, reference)
 
 
 def on_ray(

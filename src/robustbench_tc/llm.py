@@ -9,25 +9,21 @@ Keys appear in no error, log or store: reply bytes and error texts are scrubbed 
 """
 
 import asyncio
-import os
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import msgspec
 
 from .errors import UserError
-from .llm_errors import LLMError, from_status, one_line, takes_no_tools
-from .llm_messages import ChatRequest, Completion, completion, decode, encode
+from .llm_errors import LLMError, takes_no_tools
+from .llm_messages import ChatRequest, Completion, completion
 from .llm_store import Store
+from .llm_wire import Endpoint, HttpWire, Wire, over_http, parse_endpoint, parse_endpoints, public
 from .schema import Json
-
-if TYPE_CHECKING:
-    import httpx2
 
 __all__ = [
     "ChatRequest",
@@ -37,68 +33,15 @@ __all__ = [
     "LLMError",
     "Stats",
     "Store",
+    "Wire",
     "completion",
+    "over_http",
     "parse_endpoint",
+    "parse_endpoints",
 ]
 
-OPENAI_URL = "https://api.openai.com/v1"
-
-MAX_REPLY_BYTES = 32 * 2**20
-"""A longer reply is not taken for a completion."""
-
-CONNECT_S = 10.0
-"""How long a connection may take to come about."""
-
-_REASONING_NAMES = re.compile(r"(?:o\d|gpt-5)(?!.*-chat)(?:\b|_)", re.IGNORECASE)
 _REFUSABLE = ("max_tokens", "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
 """Parameters that are left out once an endpoint has said that it does not take them (max_tokens: renamed)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A model behind an address. Its text forms never show the key, nor credentials inside the address."""
-
-    model: str
-    base_url: str | None = None
-    """None: OPENAI_BASE_URL, else OpenAI."""
-    api_key: str | None = field(default=None, repr=False)
-    """None: OPENAI_API_KEY; an address of one's own may need none."""
-    reasoning: bool | None = None
-    """Takes no temperature and wants `max_completion_tokens`. None: told by the name, else by a refusal."""
-
-    def __str__(self) -> str:
-        return self.model + (f"@{_public(self.base_url)}" if self.base_url else "")
-
-    @property
-    def is_reasoning(self) -> bool:
-        if self.reasoning is None:
-            return bool(_REASONING_NAMES.match(self.model.rsplit("/", 1)[-1]))
-        return self.reasoning
-
-    def resolved(self, env: Mapping[str, str] = os.environ) -> "Endpoint":
-        """With address and key filled in from the environment. Raises UserError where a key is missing."""
-        url = (self.base_url or env.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
-        if not re.match(r"https?://[^/\s]+", url):
-            raise UserError(f"base URL {_public(url)!r}: it must begin with http:// or https://")
-        key = (self.api_key or env.get("OPENAI_API_KEY") or "").strip()
-        if not key and url == OPENAI_URL:
-            raise UserError(f"no key for {OPENAI_URL}: set OPENAI_API_KEY, or name another base URL")
-        if not (key.isascii() and key.replace(" ", "").isprintable()):
-            raise UserError("the API key holds characters that a header cannot carry: check OPENAI_API_KEY")
-        return Endpoint(self.model, url, key or None, self.reasoning)
-
-
-def parse_endpoint(spec: str) -> Endpoint:
-    """`MODEL` or `MODEL@BASE_URL` as an endpoint. Raises UserError.
-
-    A model's own name may hold an `@`: only one that is followed by http:// or https:// begins an address.
-    """
-    model, url = re.fullmatch(r"(.*?)(?:@(https?://.*))?", spec.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
-    if re.search(r"\s", spec.strip()) or not model:
-        raise UserError(f"endpoint {spec!r}: expected MODEL or MODEL@BASE_URL")
-    if url is None and re.search(r"@(?:localhost|[\w.-]+:\d+|[\w.-]+/)", model):
-        raise UserError(f"endpoint {spec!r}: a base URL begins with http:// or https://")
-    return Endpoint(model, url)
 
 
 class Stats(msgspec.Struct):
@@ -145,7 +88,9 @@ class Client:
         max_cost: float | None = None,
         price: tuple[float, float] | None = None,
         progress: Callable[[Stats], None] | None = None,
+        wire: Wire | None = None,
     ) -> None:
+        """`wire`: another way to the endpoint than a connection of its own; the client closes it."""
         if concurrency < 1:
             raise UserError(f"concurrency {concurrency}: at least 1 request has to be under way")
         if max_cost is not None and price is None:
@@ -153,7 +98,6 @@ class Client:
         self.endpoint = endpoint.resolved()
         self.store = store
         self.stats = Stats()
-        self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._backoff_s = backoff_s
         self._max_wait_s = max_wait_s
@@ -168,7 +112,7 @@ class Client:
         self._hopeless: UserError | None = None
         self._jitter = random.Random(0)
         self._left_out = {"temperature", "max_tokens"} if endpoint.is_reasoning else set[str]()
-        self._http = _transport(self.endpoint)
+        self._wire: Wire = wire or HttpWire(self.endpoint, timeout_s)
 
     async def __aenter__(self) -> Self:
         return self
@@ -182,7 +126,7 @@ class Client:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._http.close()
+        await self._wire.close()
 
     async def complete(self, request: ChatRequest) -> Completion:
         """The model's answer; from the store when it is there, and kept there before it is returned.
@@ -293,53 +237,12 @@ class Client:
 
     async def _attempt(self, body: dict[str, Json]) -> Completion:
         """Sends one request. Raises LLMError."""
-        import aiohttp
-        import httpx2
-        import openai
-
         self._within_budget()
-        data = encode(body)
         self.stats.requests += 1
-        started = time.perf_counter()
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
-                reply = await self._http.post("/chat/completions", content=data, cast_to=httpx2.Response)
-        except TimeoutError:
-            raise LLMError("timeout", f"no reply within {self._timeout_s:g} s", retryable=True) from None
-        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.HTTPError, OSError) as error:
-            raise self._lost(error) from None
-        except openai.APIStatusError as error:
-            raise self._refusal(error, with_tools="tools" in body) from None
-        except openai.OpenAIError as error:
-            raise LLMError("not_a_completion", self._scrub(one_line(str(error))), retryable=True) from None
-        done = self._read(reply, time.perf_counter() - started)
+        done = await self._wire.send(body)
         self._reached = True
         self._pay(done)
         return done
-
-    def _lost(self, error: BaseException) -> LLMError:
-        """The error of a connection that failed.
-
-        The transport reports refused and dropped connections alike as time-outs: what happened is what
-        aiohttp said first.
-        """
-        import aiohttp
-
-        first = error
-        while (earlier := first.__cause__ or first.__context__) and not isinstance(
-            first, aiohttp.ClientError
-        ):
-            first = earlier
-        if isinstance(first, aiohttp.ClientConnectorError):
-            said = first.os_error.strerror or str(first.os_error)
-        else:
-            said = str(first) or type(first).__name__
-        slow = isinstance(first, aiohttp.ConnectionTimeoutError)
-        lost = slow or isinstance(first, aiohttp.ClientConnectorError)
-        return LLMError(
-            "timeout" if slow else "connection", self._scrub(one_line(said)), retryable=True, unreachable=lost
-        )
 
     def _within_budget(self) -> None:
         if self._max_requests is not None and self.stats.requests >= self._max_requests:
@@ -361,43 +264,6 @@ class Client:
         if self._price is not None:
             self.stats.cost += ((asked or 0) * self._price[0] + (said or 0) * self._price[1]) / 1e6
 
-    def _refusal(self, error: Any, *, with_tools: bool) -> LLMError:
-        """The error of a 4xx or 5xx reply."""
-        response: httpx2.Response = error.response
-        try:
-            body: Json = msgspec.json.decode(response.content)
-        except (ValueError, RecursionError):
-            body = one_line(re.sub(r"<[^>]{0,200}>", " ", response.text[:4000]), 160)
-        found = from_status(
-            error.status_code, body, dict(response.headers), with_tools=with_tools, now=time.time()
-        )
-        return LLMError(
-            found.code,
-            self._scrub(found.message),
-            found.status,
-            found.retryable,
-            retry_after_s=found.retry_after_s,
-            param=found.param,
-        )
-
-    def _read(self, reply: "httpx2.Response", latency_s: float) -> Completion:
-        """The completion in a reply with status 200. Raises LLMError where there is none."""
-        content = reply.content
-        if len(content) > MAX_REPLY_BYTES:
-            raise LLMError("not_a_completion", f"a reply of {len(content)} bytes", 200, True)
-        if self.endpoint.api_key and (key := self.endpoint.api_key.encode()) in content:
-            content = content.replace(key, b"***")
-        try:
-            return completion(decode(content), latency_s)
-        except (ValueError, RecursionError):
-            kind = reply.headers.get("content-type", "no content type")
-            shown = one_line(content[:200].decode("utf-8", "replace"), 80)
-            raise LLMError("not_a_completion", f"{kind}, not JSON: {shown!r}", 200, True) from None
-
-    def _scrub(self, text: str) -> str:
-        key = self.endpoint.api_key
-        return re.sub(r"(?i)\bbearer \S+", "Bearer ***", text.replace(key, "***") if key else text)
-
     async def _what_to_mend(self, error: LLMError, last: bool) -> UserError | None:
         """What a person has to mend first, when asking on could only repeat the error.
 
@@ -417,7 +283,7 @@ class Client:
         if error.code == "auth":
             return UserError(f"{self._where} refuses the key ({error.message}): check OPENAI_API_KEY")
         if error.code == "not_found":
-            served = await self.served_models()
+            served = await self._wire.served_models()
             if served and self.endpoint.model not in served:
                 known = ", ".join(served[:10]) + (", …" if len(served) > 10 else "")
                 return UserError(
@@ -431,23 +297,7 @@ class Client:
 
     @property
     def _where(self) -> str:
-        return _public(self.endpoint.base_url or "")
-
-    async def served_models(self) -> list[str]:
-        """The model ids that the endpoint lists, sorted; [] where it lists none."""
-        import aiohttp
-        import httpx2
-        import openai
-
-        try:
-            async with asyncio.timeout(min(10.0, self._timeout_s)):
-                reply = await self._http.get("/models", cast_to=httpx2.Response)
-            listed = msgspec.json.decode(reply.content)["data"]
-            return sorted(one_line(str(item["id"]), 100) for item in listed)
-        except (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, OSError):
-            return []
-        except (ValueError, KeyError, TypeError, RecursionError):  # a list of something else
-            return []
+        return public(self.endpoint.base_url or "")
 
 
 def _replayed(record: dict[str, Json], store: Store) -> Completion:
@@ -455,26 +305,3 @@ def _replayed(record: dict[str, Json], store: Store) -> Completion:
         return msgspec.structs.replace(msgspec.convert(record["completion"], Completion), replayed=True)
     except (KeyError, ValueError):
         raise UserError(f"{store.path} holds other records than completions: name another file") from None
-
-
-def _public(url: str) -> str:
-    """An address without user, password and query."""
-    return re.sub(r"(?<=//)[^/@]*@", "", url).split("?")[0]
-
-
-def _transport(endpoint: Endpoint) -> Any:
-    """The `openai` client on its aiohttp transport. Retries are ours, so that they are counted."""
-    import httpx2
-    from openai import AsyncOpenAI, DefaultAioHttpClient
-
-    timeout = httpx2.Timeout(None, connect=CONNECT_S)
-    try:
-        return AsyncOpenAI(
-            api_key=endpoint.api_key or "none",
-            base_url=endpoint.base_url,
-            max_retries=0,
-            timeout=timeout,
-            http_client=DefaultAioHttpClient(timeout=timeout),
-        )
-    except httpx2.InvalidURL as error:
-        raise UserError(f"base URL {_public(endpoint.base_url or '')!r}: {error}") from None

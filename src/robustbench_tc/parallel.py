@@ -77,6 +77,16 @@ def on_ray(workers: Workers) -> Iterator[Any]:
         yield ray
 
 
+@contextmanager
+def ready(workers: Workers) -> Iterator[None]:
+    """Holds the cluster, if there is to be one, so that what is done in this block does not start its own."""
+    if workers.engine != "ray":
+        yield
+        return
+    with on_ray(workers):
+        yield
+
+
 def kept_beside(out: Path, *made_of: Json) -> Path:
     """The hidden folder beside `out` for the finished parts of what is made of `made_of`."""
     key = hashlib.sha256(dumps((__version__, *made_of)).encode()).hexdigest()[:16]

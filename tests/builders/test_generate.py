@@ -438,6 +438,22 @@ def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> No
     assert set(requests) == {code for code, unit in REGISTRY.items() if unit.type.method == "llm"}
 
 
+def test_several_addresses_share_the_texts_and_one_store(tmp_path: Path) -> None:
+    many = [msgspec.structs.replace(ASKED, input=f"Any ferry to Oslo at {n}?") for n in range(40)]
+    with (
+        LoopbackServer(obedient, delay_s=0.02) as one,
+        LoopbackServer(obedient, delay_s=0.02) as two,
+    ):
+        spec = f"openai:tiny@{one.url},{two.url}"
+        for _ in range(2):
+            generator = make_generator(ASKED.kind, spec, settings=settings(tmp_path, concurrency=4))
+            answers = asyncio.run(generator.generate(many, refuse_text))
+            assert {type(answer) for answer in answers.values()} == {Text}
+        assert min(one.count, two.count) >= 10 and one.count + two.count == 40
+        assert max(one.at_once, two.at_once) <= 5
+    assert generator.statistics()["replayed"] == 40
+
+
 def test_a_name_of_several_words_is_fine_beside_one() -> None:
     request = TextRequest(kind="redundant", tool="Find a ferry", input="Finds a ferry.")
     assert refuse_tools(request, [tool("List the ships")]) is None

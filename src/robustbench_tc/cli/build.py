@@ -30,8 +30,8 @@ def build(
     generator: Annotated[
         list[str] | None,
         typer.Option(
-            help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL] or none; TYPE=… for one type. "
-            "Repeatable."
+            help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]] or none; TYPE=… for "
+            "one type. Repeatable."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves positions and distractors, never clean rows.")] = 0,
@@ -48,7 +48,7 @@ def build(
         tuple[float, float] | None,
         typer.Option(help="Price per million prompt and completion tokens, for --max-cost."),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 16,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight, per address.")] = 16,
     store: Annotated[
         Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
     ] = Path(".rbtc/generations.jsonl"),
@@ -72,6 +72,7 @@ def build(
         raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
+    who = workers(num_proc, engine, address)
     spec = BuildSpec(
         profile=profile,  # type: ignore[arg-type]
         sources=sources,
@@ -84,9 +85,10 @@ def build(
             max_requests=max_requests,
             max_cost=max_cost,
             price=price,
+            workers=who,
         ),
         allow_missing=allow_missing,
-        workers=workers(num_proc, engine, address),
+        workers=who,
     )
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")

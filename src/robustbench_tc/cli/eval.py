@@ -29,8 +29,8 @@ def eval_(
     base_url: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of an OpenAI-compatible server; default OPENAI_BASE_URL, else OpenAI. Repeatable with "
-            "--engine ray: the requests are dealt out."
+            help="Of an OpenAI-compatible server; default OPENAI_BASE_URL, else OpenAI. Repeatable: the "
+            "requests are dealt out."
         ),
     ] = None,
     agent: Annotated[
@@ -92,8 +92,6 @@ def eval_(
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
     who, urls = workers(1, engine, address), list(base_url or ())
-    if len(urls) > 1 and who.engine != "ray":
-        raise UserError("several --base-url are dealt out by Ray: say --engine ray too")
     if agent is not None and (model, urls, backend) != (None, [], "openai"):
         raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
     if agent is None and model is None:
@@ -146,15 +144,20 @@ def eval_(
             openings = [session.vllm(entry, asked.model, decoding, batch=concurrency)] * gpus
         else:
             ends = [dataclasses.replace(asked, base_url=url) for url in urls or (None,)]
+            # On Ray each address has an actor of its own; here one client asks them all.
+            groups = [(end, ()) for end in ends] if who.engine == "ray" else [(ends[0], ends[1:])]
+            if who.engine != "ray":
+                concurrency *= len(ends)
             openings = [
                 session.endpoint(
-                    end.resolved(),
+                    first.resolved(),
                     decoding,
+                    also=others,
                     concurrency=concurrency,
                     timeout_s=timeout,
                     max_retries=max_retries,
                 )
-                for end in ends
+                for first, others in groups
             ]
         opened = openings[0]
         if who.engine == "ray":

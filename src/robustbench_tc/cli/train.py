@@ -44,7 +44,8 @@ def build_toolrl_dr(
     generator: Annotated[
         list[str] | None,
         typer.Option(
-            help="Who writes texts: openai:MODEL[@BASE_URL], recorded:PATH or none; TYPE=… for one."
+            help="Who writes texts: openai:MODEL[@BASE_URL[,BASE_URL…]], recorded:PATH or none; TYPE=… for "
+            "one."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves draws, positions and mixtures.")] = 0,
@@ -58,7 +59,7 @@ def build_toolrl_dr(
         tuple[float, float] | None,
         typer.Option(help="Price per million prompt and completion tokens, for --max-cost."),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 16,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight, per address.")] = 16,
     store: Annotated[
         Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
     ] = Path(".rbtc/generations.jsonl"),
@@ -88,6 +89,7 @@ def build_toolrl_dr(
     from ..dataset_cards.training import training_card
     from ..train_recipes.toolrl_dr.reward import earns_maximum
 
+    who = workers(num_proc, engine, address)
     spec = TrainingSpec(
         rlla=rlla or resolve_root(sources) / "toolrl" / "dataset",
         configs=tuple(_split(config)) or CONFIGS,
@@ -98,12 +100,17 @@ def build_toolrl_dr(
         copies=repeat,
         retry_probability=retry_probability,
         retry_position=retry_position,
-        workers=workers(num_proc, engine, address),
+        workers=who,
     )
     if max_cost is not None and price is None:
         raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
     settings = Settings(
-        store=store, concurrency=concurrency, max_requests=max_requests, max_cost=max_cost, price=price
+        store=store,
+        concurrency=concurrency,
+        max_requests=max_requests,
+        max_cost=max_cost,
+        price=price,
+        workers=who,
     )
     generators = parse_generators(generator or ["none"], settings=settings)
     with _console.status("building") as progress:

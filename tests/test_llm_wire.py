@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from .loopback import SERVER_ERROR, LoopbackServer
 GONE = "http://127.0.0.1:9/v1"
 
 
-def asked(urls: Sequence[str], requests: int, **options: int) -> tuple[list[str | BaseException], Stats]:
+def asked(urls: Sequence[str], requests: int, **options: Any) -> tuple[list[str | BaseException], Stats]:
     """Texts or exceptions of so many requests, and what the client did."""
 
     async def all_of_them() -> tuple[list[str | BaseException], Stats]:

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from robustbench_tc import manifest, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
@@ -32,12 +34,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What was in the files and is not in `rows`, by reason."""
 
     def anchors(self) -> dict[str, Sample]:
-        """For each row id the clean row that it is judged against.
-
-        A row of the paper's release may have none: then it is the row itself without its same-named tools.
-        """
-        clean = {row.clean_id: row for row in self.rows if row.type_code == taxonomy.CLEAN}
-        return {row.id: clean.get(row.clean_id) or _without_namesakes(row) for row in self.rows}
+        """For each row id the clean row that it is judged against; see `anchors`."""
+        return anchors(self.rows)
 
     def hashes(self) -> dict[str, str]:
         """`content_hash` by row id."""
@@ -50,6 +48,32 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
         return fingerprint(self.hashes())
+
+    def take(self, ids: Iterable[str]) -> pa.Table:
+        """The rows with these ids, and the clean rows that they are judged against; each once."""
+        asked = {self._places[one] for one in ids}
+        clean_ids = {self.rows[place].clean_id for place in asked}
+        asked |= {place for one in clean_ids if (place := self._clean_places.get(one)) is not None}
+        return schema.arrow_table(self.rows[place] for place in sorted(asked))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {row.id: place for place, row in enumerate(self.rows)}
+
+    @cached_property
+    def _clean_places(self) -> dict[str, int]:
+        rows = enumerate(self.rows)
+        return {row.clean_id: place for place, row in rows if row.type_code == taxonomy.CLEAN}
+
+
+def anchors(rows: Iterable[Sample]) -> dict[str, Sample]:
+    """For each row id the clean row among `rows` that it is judged against.
+
+    A row of the paper's release may have none: then it is the row itself without its same-named tools.
+    """
+    rows = tuple(rows)
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    return {row.id: clean.get(row.clean_id) or _without_namesakes(row) for row in rows}
 
 
 def _without_namesakes(row: Sample) -> Sample:
@@ -85,13 +109,18 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset:
     local = Path(dataset).expanduser()
     if local.is_file() and revision is None:
         return _load_folder(local.resolve())
-    folder = manifest.resolve_dataset(dataset, revision, patterns=_NEEDED)
+    folder = locate(dataset, revision)
     if local.is_dir():
         return _load_folder(folder.resolve())
     if not (folder / taxonomy.CLEAN).is_dir():
         raise UserError(f"{dataset} on the Hub is no RobustBench-TC dataset: it has no config clean")
     # The cache keeps each commit in a folder of its name.
     return _load_release(folder, dataset, revision=folder.name)
+
+
+def locate(dataset: str, revision: str | None = None) -> Path:
+    """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
+    return manifest.resolve_dataset(dataset, revision, patterns=_NEEDED)
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
@@ -175,26 +204,29 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
 
 
 def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]]) -> list[Sample]:
-    """The rows of one config. Raises UserError naming the file's folder and the row.
-
-    Equal registries become one object, remembered in `registries`: most types leave them as they are.
-    """
+    """The rows of one config. Raises UserError naming the file's folder and the row."""
     rows = []
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
         missing = [name for name in schema.COLUMN_ORDER if name not in plain]
         if missing:
             raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
-        registry = plain["tools"]
-        known = registries.get(registry)
         try:
-            row = schema.record(plain if known is None else plain | {"tools": known}, Sample)
+            row = sample(plain, registries)
         except ValueError as error:
             raise UserError(f"{folder}, row {index}: {error}") from None
         if row.type_code != code:
             raise UserError(f"{folder}, row {index}: type {row.type_code!r} in the config {code!r}")
-        registries[registry] = row.tools
         rows.append(row)
     return rows
+
+
+def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sample:
+    """A row of a release file. Equal registries become one object, remembered in `registries`."""
+    registry = plain["tools"]
+    known = registries.get(registry)
+    row = schema.record(plain if known is None else plain | {"tools": known}, Sample)
+    registries[registry] = row.tools
+    return row
 
 
 def _version(folder: Path) -> str | None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -11,11 +11,12 @@ import pyarrow as pa
 from robustbench_tc import parallel, parquet, schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.parallel import ALONE, Workers
-from robustbench_tc.schema import Prediction, Verdict
+from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
 from . import inputs, predictions, summary
 from .inputs import Dataset
 from .record import RunFolder
+from .row_files import RowFiles
 from .score import judge
 
 Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
@@ -67,39 +68,68 @@ def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
     return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}"
 
 
-def score_file(folder: RunFolder, dataset: Dataset, workers: Workers = ALONE) -> str | None:
+class Rows(Protocol):
+    """What predictions are judged against: a `Dataset` in memory, or `RowFiles` where they lie."""
+
+    def hashes(self) -> dict[str, str]: ...
+
+    def take(self, ids: Iterable[str]) -> pa.Table: ...
+
+
+def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Rows:
+    """The rows of a run's dataset: where they lie, if they lie as a build writes them. Raises UserError."""
+    record = folder.record
+    try:
+        place = inputs.locate(name or record.dataset, record.dataset_revision if name is None else None)
+        found = RowFiles(place, num_proc)
+        if found.fingerprint() == record.settings.fingerprint:
+            return found
+    except (UserError, ValueError, LookupError, OSError):
+        pass  # what is wrong, or only unusual, is said by reading everything
+    return dataset_of(folder, name)
+
+
+def score_file(
+    folder: RunFolder, rows: Rows, workers: Workers = ALONE, *, dataset: str | None = None
+) -> str | None:
     """Judges the run's predictions and writes `scores.parquet`: prediction columns, then verdict columns.
 
-    A request_error is no answer: its verdict columns are null. Predictions go through a row group at a time;
-    what is in memory is the dataset. Where their file was damaged, the text says that it was made again.
+    A request_error is no answer: its verdict columns are null. Predictions go through a row group at a time,
+    and with `RowFiles` their rows too. Where their file was damaged, it is made again from the journal (for
+    which `dataset` says where the dataset lies now) and the text says so.
     Raises UserError for a prediction whose row the dataset does not have in that wording.
     """
-    bench = Bench(dataset, folder.path)
     note = None
     try:
-        _score_file(folder, bench, workers)
+        _score_file(folder, rows, workers)
     except Damaged as error:
-        note = _remake(folder, dataset, error)
-        _score_file(folder, bench, workers)
+        whole = rows if isinstance(rows, Dataset) else dataset_of(folder, dataset)
+        note = _remake(folder, whole, error)
+        _score_file(folder, rows, workers)
     parallel.forget_kept(folder.scores_path)
     return note
 
 
-def _score_file(folder: RunFolder, bench: "Bench", workers: Workers) -> None:
-    def work(batch: pa.RecordBatch) -> pa.Table:
+def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
+    def work(item: tuple[pa.RecordBatch, pa.Table]) -> pa.Table:
+        batch, taken = item
         try:
             found = [schema.record(row, Prediction) for row in batch.to_pylist()]
         except ValueError as error:
             raise Damaged(f"{folder.predictions_path} is damaged: {error}") from None
         as_it_is = batch.schema.equals(predictions.arrow_schema(scored=False))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
+        registries: dict[str, tuple[Tool, ...]] = {}
+        bench = Bench([inputs.sample(row, registries) for row in taken.to_pylist()])
         return bench.judged(found, table)[1]
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from parquet.read_batches([folder.predictions_path])
-        except UserError as error:
-            raise Damaged(str(error)) from None
+    def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+        hashes = rows.hashes()
+        for batch in _read(folder.predictions_path):
+            ids: list[str] = batch["id"].to_pylist()  # type: ignore[assignment]
+            asked: list[str] = batch["sample_hash"].to_pylist()  # type: ignore[assignment]
+            _same_words(folder, zip(ids, asked, strict=True), hashes)
+            yield batch, rows.take(ids)
 
     kept = None
     if workers.engine == "ray":
@@ -111,7 +141,8 @@ def _score_file(folder: RunFolder, bench: "Bench", workers: Workers) -> None:
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
     """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
-    bench = Bench(dataset, folder.path)
+    _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset.hashes())
+    bench = Bench(dataset.rows)
     verdicts: list[Verdict | None] = []
 
     def tables() -> Iterator[pa.Table]:
@@ -124,13 +155,27 @@ def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) 
     return verdicts
 
 
-class Bench:
-    """The judge's bench: the rows of a dataset, and what their predictions are judged against."""
+def _read(path: Path) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in parquet.read_batches([path]):
+            if missing := {"id", "sample_hash"} - set(batch.schema.names):
+                raise Damaged(f"{path} is damaged: it has no column {', '.join(sorted(missing))}")
+            yield batch
+    except UserError as error:
+        raise Damaged(str(error)) from None
 
-    def __init__(self, dataset: Dataset, run: Path) -> None:
-        self._rows = {row.id: row for row in dataset.rows}
-        self._hashes, self._anchors = dataset.hashes(), dataset.anchors()
-        self._run = run
+
+def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], hashes: dict[str, str]) -> None:
+    for one, sample_hash in asked:
+        if hashes.get(one) != sample_hash:
+            raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
+
+
+class Bench:
+    """The judge's bench: rows, and the clean rows that their predictions are judged against."""
+
+    def __init__(self, rows: Sequence[Sample]) -> None:
+        self._rows, self._anchors = {row.id: row for row in rows}, inputs.anchors(rows)
 
     def judged(self, found: Sequence[Prediction], table: pa.Table) -> tuple[list[Verdict | None], pa.Table]:
         """The verdicts on predictions, and `table`, which holds them, with the verdicts' columns added.
@@ -140,8 +185,6 @@ class Bench:
         verdicts: list[Verdict | None] = []
         flagged: Flagged = {}
         for one in found:
-            if self._hashes.get(one.id) != one.sample_hash:
-                raise UserError(f"{self._run}: {one.id!r} was asked in other words than the dataset's")
             row = self._rows[one.id]
             if one.status == "request_error":
                 verdicts.append(None)

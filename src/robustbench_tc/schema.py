@@ -243,6 +243,22 @@ def content_hash(sample: Sample) -> str:
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 
+def written_hash(row: dict[str, Any]) -> str:
+    """`content_hash` of a row as it lies in Parquet, its JSON text not decoded.
+
+    Equal where that text is canonical, as all is that `columns` makes; where it is not, another hash.
+    """
+    shown = (
+        row["id"],
+        row["messages"],
+        msgspec.Raw(row["tools"].encode()),
+        msgspec.Raw(row["golden_answers"].encode()),
+        row["output_format"],
+        row["injected_error"],
+    )
+    return hashlib.sha256(_encode(shown)).hexdigest()[:16]
+
+
 # --- rows ---------------------------------------------------------------------------------------------
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -47,7 +47,8 @@ def score(
 
     folder = record.open_run(run)
     who = workers(num_proc, engine, address)
-    _note(verdicts.score_file(folder, verdicts.dataset_of(folder, dataset), who))
+    rows = verdicts.rows_of(folder, dataset, num_proc)
+    _note(verdicts.score_file(folder, rows, who, dataset=dataset))
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
 
 

@@ -1,0 +1,100 @@
+"""The rows of a release where they lie: found by id, a few row groups in memory, however large it is."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from robustbench_tc import parallel, parquet, schema, taxonomy
+from robustbench_tc.parallel import Workers
+
+from .inputs import fingerprint
+
+GROUPS = 4
+"""Row groups in memory: rows of a type and their clean rows, where each of both may run on into the next."""
+
+_HASHED = ["id", "clean_id", "type_code", "messages", "tools", "golden_answers", "output_format"]
+_HASHED.append("injected_error")
+
+
+class Group(NamedTuple):
+    """A row group of a file."""
+
+    code: str
+    file: Path
+    number: int
+    rows: int
+
+
+class RowFiles:
+    """The rows of a release folder, by id. In memory are their ids and hashes, and `GROUPS` row groups.
+
+    Raises UserError, ValueError or KeyError for files that are not as a build writes them: `inputs.load`
+    says what is wrong, or reads them all the same.
+    """
+
+    def __init__(self, folder: Path, num_proc: int = 1) -> None:
+        self._groups = list(_groups(folder))
+        self._firsts: list[int] = []
+        self._places: dict[str, int] = {}
+        self._anchors: list[int] = []
+        self._hashes: dict[str, str] = {}
+        clean: dict[str, int] = {}
+        found = parallel.ordered(_identities, self._groups, Workers(num_proc=num_proc))
+        for group, table in zip(self._groups, found, strict=True):
+            self._firsts.append(len(self._anchors))
+            for one, clean_id, code, digest in zip(*table.to_pydict().values(), strict=True):
+                if code != group.code or one in self._places:
+                    raise ValueError(f"{group.file}: {one!r} is of another type, or was there before")
+                place = len(self._anchors)
+                if code == taxonomy.CLEAN:
+                    clean[clean_id] = place
+                self._places[one] = place
+                self._anchors.append(clean[clean_id])
+                self._hashes[one] = digest
+        self._group = lru_cache(GROUPS)(self._read)
+
+    def hashes(self) -> dict[str, str]:
+        """`content_hash` by row id."""
+        return self._hashes
+
+    def fingerprint(self) -> str:
+        """As that of an `inputs.Dataset` with the same rows."""
+        return fingerprint(self._hashes)
+
+    def take(self, ids: Iterable[str]) -> pa.Table:
+        """The rows with these ids, and the clean rows that they are judged against; each once."""
+        asked = {self._places[one] for one in ids}
+        places = sorted(asked | {self._anchors[place] for place in asked})
+        found = []
+        for number, inside in groupby(places, key=lambda place: bisect_right(self._firsts, place) - 1):
+            found.append(self._group(number).take([place - self._firsts[number] for place in inside]))
+        return pa.concat_tables(found)
+
+    def _read(self, number: int) -> pa.Table:
+        group = self._groups[number]
+        with pq.ParquetFile(group.file) as file:
+            return file.read_row_group(group.number, columns=list(schema.COLUMN_ORDER))
+
+
+def _groups(folder: Path) -> Iterator[Group]:
+    for code in (taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))):
+        if (folder / code).is_dir():
+            for file in parquet.shards(folder / code):
+                metadata = pq.read_metadata(file)
+                for number in range(metadata.num_row_groups):
+                    if rows := metadata.row_group(number).num_rows:
+                        yield Group(code, file, number, rows)
+
+
+def _identities(group: Group) -> pa.Table:
+    """id, clean_id, type_code and content hash of every row."""
+    with pq.ParquetFile(group.file) as file:
+        table = file.read_row_group(group.number, columns=_HASHED)
+    hashes = [schema.written_hash(row) for row in table.to_pylist()]
+    return table.select(_HASHED[:3]).append_column("hash", pa.array(hashes, pa.string()))

@@ -82,8 +82,22 @@ def training(_: Path, folder: Path, quick: bool) -> dict[str, Any]:
         "two_processes": two,
         "a_tenth": tenth,
         "speedup": round(one["seconds"] / two["seconds"], 2),
+        "speedup_of_an_empty_loop": loop_speedup(),
         "peak_to_that_of_a_tenth": round(one["peak_mib"] / tenth["peak_mib"], 2),
     }
+
+
+def loop_speedup() -> float:
+    """What two processes gain on this machine that share nothing: the ceiling of any speedup, median of 3."""
+    line = [sys.executable, "-c", "for _ in range(100_000_000): pass"]
+
+    def seconds(processes: int) -> float:
+        started = time.perf_counter()
+        for process in [subprocess.Popen(line) for _ in range(processes)]:
+            process.wait()
+        return time.perf_counter() - started
+
+    return round(sorted(2 * seconds(1) / seconds(2) for _ in range(3))[1], 2)
 
 
 def scoring(sources: Path, folder: Path, quick: bool) -> dict[str, Any]:
@@ -116,10 +130,12 @@ def growth(sources: Path, folder: Path, quick: bool) -> dict[str, Any]:
         figures = {"build": python("grown", sources, release, factor)}
         rows = answer(release, run, 1)
         figures["score"] = command("score", run)
+        figures["score_on_two"] = command("score", run, "--num-proc", 2)
         figures["report"] = command("report", run, "--out", folder / f"report-{factor}", "--allow-missing")
         for name, one in figures.items():
             del one["said"]
-            seconds[name][factor] = one["seconds"]
+            if name in seconds:
+                seconds[name][factor] = one["seconds"]
         found[f"times_{factor}"] = {"rows": rows, **figures}
     (HERE / "scale.svg").write_text(
         log_log(seconds, "samples, in times the paper profile's 199", "seconds, one process")

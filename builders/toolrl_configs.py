@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from robustbench_tc import parallel, parquet, schema, seeding, taxonomy
 from robustbench_tc.parallel import ALONE, Workers
@@ -97,8 +96,8 @@ class ConfigWriter:
     def _chosen(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
         """The versions that stand in the config."""
         times, at = self._times(config), 0
-        with pq.ParquetFile(self._versions.scratch) as file:
-            for batch in file.iter_batches(parquet.BATCH_ROWS):
+        with parquet.opened(self._versions.scratch) as file:
+            for batch in file.iter_batches(parquet.BATCH_ROWS, use_threads=False):
                 here = times[at : at + batch.num_rows]
                 at += batch.num_rows
                 chosen = pa.Table.from_batches([batch]).take(

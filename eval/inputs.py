@@ -47,7 +47,11 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
-        return fingerprint(self.hashes())
+        return fingerprint(sorted(self.hashes().items()))
+
+    def hash_of(self, row_id: str) -> str | None:
+        """Its `content_hash`, if there is such a row."""
+        return self.hashes().get(row_id)
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows with these ids, and the clean rows that they are judged against; each once."""
@@ -85,8 +89,14 @@ def _without_namesakes(row: Sample) -> Sample:
     return msgspec.structs.replace(row, tools=tools, gold_tool_index=tools.index(gold))
 
 
-def fingerprint(hashes: dict[str, str]) -> str:
-    return hashlib.sha256(schema.dumps(sorted(hashes.items())).encode()).hexdigest()[:32]
+def fingerprint(hashes: Iterable[tuple[str, str]]) -> str:
+    """Of (id, content hash) pairs in the order of the ids: a digest of their list as canonical JSON."""
+    digest, comma = hashlib.sha256(b"["), b""
+    for pair in hashes:
+        digest.update(comma + schema.dumps(pair).encode())
+        comma = b","
+    digest.update(b"]")
+    return digest.hexdigest()[:32]
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """The rows of a release where they lie: found by id, a few row groups in memory, however large it is."""
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -32,7 +33,7 @@ class Group(NamedTuple):
 
 
 class RowFiles:
-    """The rows of a release folder, by id. In memory are their ids and hashes, and `GROUPS` row groups.
+    """The rows of a release folder, by id. In memory are an index of ids, and `GROUPS` row groups.
 
     Raises UserError, ValueError or KeyError for files that are not as a build writes them: `inputs.load`
     says what is wrong, or reads them all the same.
@@ -42,8 +43,7 @@ class RowFiles:
         self._groups = list(_groups(folder))
         self._firsts: list[int] = []
         self._places: dict[str, int] = {}
-        self._anchors: list[int] = []
-        self._hashes: dict[str, str] = {}
+        self._anchors, self._hashes = array("q"), array("Q")
         clean: dict[str, int] = {}
         found = parallel.ordered(_identities, self._groups, Workers(num_proc=num_proc))
         for group, table in zip(self._groups, found, strict=True):
@@ -56,16 +56,17 @@ class RowFiles:
                     clean[clean_id] = place
                 self._places[one] = place
                 self._anchors.append(clean[clean_id])
-                self._hashes[one] = digest
+                self._hashes.append(int(digest, 16))
         self._group = lru_cache(GROUPS)(self._read)
 
-    def hashes(self) -> dict[str, str]:
-        """`content_hash` by row id."""
-        return self._hashes
+    def hash_of(self, row_id: str) -> str | None:
+        """Its `content_hash`, if there is such a row."""
+        place = self._places.get(row_id)
+        return None if place is None else f"{self._hashes[place]:016x}"
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""
-        return fingerprint(self._hashes)
+        return fingerprint((one, f"{self._hashes[self._places[one]]:016x}") for one in sorted(self._places))
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows with these ids, and the clean rows that they are judged against; each once."""

@@ -71,7 +71,7 @@ def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
 class Rows(Protocol):
     """What predictions are judged against: a `Dataset` in memory, or `RowFiles` where they lie."""
 
-    def hashes(self) -> dict[str, str]: ...
+    def hash_of(self, row_id: str) -> str | None: ...
 
     def take(self, ids: Iterable[str]) -> pa.Table: ...
 
@@ -124,11 +124,10 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
         return bench.judged(found, table)[1]
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
-        hashes = rows.hashes()
         for batch in _read(folder.predictions_path):
             ids: list[str] = batch["id"].to_pylist()  # type: ignore[assignment]
             asked: list[str] = batch["sample_hash"].to_pylist()  # type: ignore[assignment]
-            _same_words(folder, zip(ids, asked, strict=True), hashes)
+            _same_words(folder, zip(ids, asked, strict=True), rows)
             yield batch, rows.take(ids)
 
     kept = None
@@ -141,7 +140,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
     """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
-    _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset.hashes())
+    _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset)
     bench = Bench(dataset.rows)
     verdicts: list[Verdict | None] = []
 
@@ -165,9 +164,9 @@ def _read(path: Path) -> Iterator[pa.RecordBatch]:
         raise Damaged(str(error)) from None
 
 
-def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], hashes: dict[str, str]) -> None:
+def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], rows: Rows) -> None:
     for one, sample_hash in asked:
-        if hashes.get(one) != sample_hash:
+        if rows.hash_of(one) != sample_hash:
             raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
 
 

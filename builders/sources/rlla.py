@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from robustbench_tc import parquet
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Message, Sample
 
@@ -152,11 +153,11 @@ def raw_test(count: int) -> set[int]:
 def _parquet(path: Path) -> Iterator[tuple[str, str, str]]:
     """(system, user, gold) of every row of an RL parquet."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=512, columns=["prompt", "reward_model"]):
+        with parquet.opened(path) as file:
+            columns = ["prompt", "reward_model"]
+            for batch in file.iter_batches(batch_size=512, columns=columns, use_threads=False):
                 for prompt, reward_model in zip(
                     *(column.to_pylist() for column in batch.columns), strict=True
                 ):

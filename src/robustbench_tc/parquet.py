@@ -106,12 +106,22 @@ def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> Non
             writer.write_table(group)
 
 
+def opened(path: Path) -> pq.ParquetFile:
+    """A file to read from its beginning to its end, in memory a few pages of it.
+
+    Without a buffer size pyarrow reads a column of a whole row group at once, and foreign files are often one
+    row group. Read with `use_threads=False`: every thread that decodes keeps memory of its own.
+    """
+    return pq.ParquetFile(path, buffer_size=2**20)
+
+
 def read_batches(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Parquet files in order, `BATCH_ROWS` at a time. A broken file is a UserError that names it."""
     for path in files:
         try:
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
+            with opened(path) as file:
+                wanted = None if columns is None else list(columns)
+                yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             raise UserError(f"{path} is no readable Parquet file: {error}") from None
         except FileNotFoundError:

@@ -120,7 +120,7 @@ def eval_(
     rows = inputs.select(data, selection)
     hashes = data.hashes()
     settings = record.Settings(
-        fingerprint=inputs.fingerprint(hashes),
+        fingerprint=data.fingerprint(),
         model=asked.model,
         mode=record.mode_of(mode or (entry.mode if entry is not None else "prompt")),
         backend=backend,

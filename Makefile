@@ -12,7 +12,7 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --con
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
-	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale
+	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -79,6 +79,11 @@ CONSTRAIN_scale       := --constraint $(LOCK)
 
 bench: env  ## speed and memory, side by side with yardsticks
 	$(BIN)/python -m benchmarks
+
+env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	-.venv-peers/bin/python -m pip install --quiet inspect_ai openai 'lm-eval[api]'
+	-.venv-peers/bin/python -m pip install --quiet --no-deps --target .venv-peers/bfcl-eval bfcl-eval
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py

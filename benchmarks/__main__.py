@@ -4,7 +4,8 @@
     python -m benchmarks build scoring   # some; the other results stay as they were
     python -m benchmarks --list
 
-A benchmark that fails or lacks its input is recorded as such with its last line; the others still run.
+A benchmark that fails or lacks its input is recorded as such with its last line; the others still run. Peers are
+taken from `.venv-peers` (`make env-peers`); one that is not there, or did not install, is named as such.
 """
 
 import argparse
@@ -25,7 +26,12 @@ SHARED = Path(os.environ.get("RBTC_SHARED", HERE.parents[1] / "shared"))
 PLAN: dict[str, list[str]] = {
     "build": ["--sources", str(SHARED / "sources")],
     "harness": [],
-    "scoring": ["--vectors", str(SHARED / "vectors")],
+    "scoring": [
+        "--vectors",
+        str(SHARED / "vectors"),
+        "--peer",
+        str(HERE.parent / ".venv-peers" / "bfcl-eval"),
+    ],
     "statistics": [],
     "sql": [],
     "validation": [],
@@ -58,7 +64,7 @@ def main() -> None:
         found = {
             "measured_on": datetime.now(UTC).date().isoformat(),
             "machine": machine(),
-            "results": results,
+            "results": {one: results[one] for one in PLAN if one in results},
         }
         results_file.write_text(json.dumps(found, indent=1) + "\n")
         (HERE / "results.md").write_text(page(found))
@@ -106,7 +112,10 @@ def page(found: dict[str, Any]) -> str:
         "Made by `make bench`; quote ratios, not seconds.",
     ]
     for name, figures in found["results"].items():
-        lines += ["", f"## {name}", "", "| figure | value |", "|---|---:|"]
+        lines += ["", f"## {name}", ""]
+        if (HERE / f"{name}.svg").exists():
+            lines += [f"![Growth of {name}]({name}.svg)", ""]
+        lines += ["| figure | value |", "|---|---:|"]
         lines += [f"| {key} | {_shown(value)} |" for key, value in _flat(figures)]
     return "\n".join(lines) + "\n"
 

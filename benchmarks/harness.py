@@ -256,7 +256,10 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--peers", type=Path, help="a virtual environment with inspect_ai, openai and lm-eval"
+        "--peers",
+        type=Path,
+        default=Path(__file__).parents[1] / ".venv-peers",
+        help="a virtual environment with inspect_ai, openai and lm-eval",
     )
     arguments = parser.parse_args()
     if arguments.serve:

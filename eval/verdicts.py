@@ -84,7 +84,7 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
         found = RowFiles(place, num_proc)
         if found.fingerprint() == record.settings.fingerprint:
             return found
-    except (UserError, ValueError, LookupError, OSError):
+    except (UserError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, OSError):
         pass  # what is wrong, or only unusual, is said by reading everything
     return dataset_of(folder, name)
 

@@ -126,6 +126,7 @@ def _parquet(file: BinaryIO, rows: int, limits: Limits) -> Iterator[Line]:
     try:
         with pq.ParquetFile(
             file,
+            pre_buffer=False,  # a little of it at a time
             thrift_string_size_limit=4 * 1024 * 1024,
             thrift_container_size_limit=100_000,
             arrow_extensions_enabled=False,  # type: ignore[call-arg]

@@ -174,11 +174,12 @@ def _texts(path: Path) -> list[bytes]:
     """The bytes to search of a file: for Parquet those of every column's values, weights are passed over."""
     if path.suffix == ".parquet":
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        with pq.ParquetFile(path) as file:
+        from . import parquet
+
+        with parquet.opened(path) as file:
             found = []
-            for batch in file.iter_batches():
+            for batch in file.iter_batches(use_threads=False):
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, batch.schema) as writer:
                     writer.write_batch(batch)

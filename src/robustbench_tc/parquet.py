@@ -107,12 +107,13 @@ def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> Non
 
 
 def opened(path: Path) -> pq.ParquetFile:
-    """A file to read from its beginning to its end, in memory a few pages of it.
+    """A file to read from its beginning to its end, a few pages of it in memory.
 
-    Without a buffer size pyarrow reads a column of a whole row group at once, and foreign files are often one
-    row group. Read with `use_threads=False`: every thread that decodes keeps memory of its own.
+    pyarrow's own choice fetches ahead and keeps all that it has fetched, in the end the whole file; and a
+    column of a row group is one read, where foreign files are often one row group. Read with
+    `use_threads=False`: every thread that decodes keeps memory of its own.
     """
-    return pq.ParquetFile(path, buffer_size=2**20)
+    return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
 
 
 def read_batches(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -233,7 +233,8 @@ class _Hub:
     def _same_rows(self, config: str, paths: list[Path], commit: str, cache: Path) -> bool:
         import datasets
         import pyarrow as pa
-        import pyarrow.parquet as pq
+
+        from . import parquet
 
         datasets.disable_progress_bars()
         found = datasets.load_dataset(
@@ -252,8 +253,8 @@ class _Hub:
         for split, parts in splits.items():
             theirs, at = found[split].data.table, 0  # on disk: only the slice at hand is in memory
             for part in parts:
-                with pq.ParquetFile(part) as file:
-                    for batch in file.iter_batches():
+                with parquet.opened(part) as file:
+                    for batch in file.iter_batches(use_threads=False):
                         ours = pa.Table.from_batches([batch])
                         if not theirs.slice(at, ours.num_rows).cast(ours.schema).equals(ours):
                             return False

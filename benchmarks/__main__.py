@@ -4,8 +4,8 @@
     python -m benchmarks build scoring   # some; the other results stay as they were
     python -m benchmarks --list
 
-A benchmark that fails or lacks its input is recorded as such with its last line; the others still run. Peers come
-from `.venv-peers` (`make env-peers`); one that is not there, or did not install, is named as such.
+A benchmark that fails or lacks its input is recorded as such with its last line; the others still run.
+Peers come from `.venv-peers` (`make env-peers`); one that is not there, or did not install, is named as such.
 """
 
 import argparse

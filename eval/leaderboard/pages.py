@@ -249,9 +249,10 @@ def model_page(
 
 
 def hardest(entry: Entry) -> list[tuple[str, Metric, float | None]]:
-    """(type, accuracy, Δ) of the five types with the largest Δ."""
+    """(type, accuracy, Δ) of the types with the largest Δ, at most five; none that costs nothing."""
     lines = [(code, line.accuracy, line.delta.value) for code, line in entry.types.items()]
-    return sorted(lines, key=lambda line: (-(line[2] or 0), line[0]))[:5]
+    costly = [line for line in lines if (line[2] or 0) > 0]
+    return sorted(costly, key=lambda line: (-(line[2] or 0), line[0]))[:5]
 
 
 def progress_page(board: Board, versions: Sequence[Board], default: str) -> str:

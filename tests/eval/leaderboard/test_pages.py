@@ -24,6 +24,7 @@ pytest.importorskip("fastapi", reason="the pages need the extra leaderboard (mak
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from robustbench_tc.eval.leaderboard import pages
 from robustbench_tc.eval.leaderboard.web import POLICY, add_routes
 
 
@@ -177,6 +178,19 @@ def test_the_same_view_has_one_address(client: TestClient) -> None:
     page = client.get("/?version=paper&focus=perturbed&sort=clean&dir=").text
     assert "/board.csv?sort=clean" in page
     assert "/?sort=clean&amp;dir=asc" in page
+
+
+def test_types_that_cost_nothing_are_not_called_hard(client: TestClient, boards: Boards) -> None:
+    page = client.get("/model/paper-o4-mini").text
+    listed = page.partition("Hardest types")[2].partition("Every type")[0]
+    assert listed.count("<li>") == 5 and "transient_rate_limit" in listed
+    found = boards.find("paper-o4-mini")
+    assert found is not None
+    none = {
+        code: msgspec.structs.replace(line, delta=msgspec.structs.replace(line.delta, value=0.0))
+        for code, line in found[0].entry.types.items()
+    }
+    assert pages.hardest(msgspec.structs.replace(found[0].entry, types=none)) == []
 
 
 def test_every_interval_is_there_on_request(client: TestClient) -> None:

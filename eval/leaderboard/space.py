@@ -68,7 +68,6 @@ def requirements() -> list[str]:
             installed = metadata.version(wanted.name)
         except metadata.PackageNotFoundError:
             raise need_extra(wanted.name, "leaderboard") from None
-        extras = wanted.extras | ({"oauth"} if wanted.name == "gradio" else set())
-        named = f"{wanted.name}[{','.join(sorted(extras))}]" if extras else wanted.name
+        named = f"{wanted.name}[{','.join(sorted(wanted.extras))}]" if wanted.extras else wanted.name
         lines.append(f"{named}=={installed}")
     return sorted(lines)

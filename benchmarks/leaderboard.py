@@ -233,6 +233,7 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "submission_p95_s": percentile(tally.submission_s, 0.95),
         "event_streams": tally.streams,
         "event_streams_complete": tally.complete,
+        "listed_in_warm_up": len(warm.listed),
         "listed": len(tally.listed),
         "stored": len(stored),
         "lost": len({*warm.listed, *tally.listed} - set(stored)),

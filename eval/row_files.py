@@ -19,8 +19,8 @@ from .inputs import fingerprint
 GROUPS = 4
 """Row groups in memory: rows of a type and their clean rows, where each of both may run on into the next."""
 
-_HASHED = ["id", "clean_id", "type_code", "messages", "tools", "golden_answers", "output_format"]
-_HASHED.append("injected_error")
+_IDENTITY = ["id", "clean_id", "type_code"]
+_HASHED = [*_IDENTITY, "messages", "tools", "golden_answers", "output_format", "injected_error"]
 
 
 class Group(NamedTuple):
@@ -98,4 +98,4 @@ def _identities(group: Group) -> pa.Table:
     with pq.ParquetFile(group.file) as file:
         table = file.read_row_group(group.number, columns=_HASHED)
     hashes = [schema.written_hash(row) for row in table.to_pylist()]
-    return table.select(_HASHED[:3]).append_column("hash", pa.array(hashes, pa.string()))
+    return table.select(_IDENTITY).append_column("hash", pa.array(hashes, pa.string()))

@@ -110,7 +110,7 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
     dataset = inputs.Dataset(name="bench", rows=tuple(rows))
     hashes = dataset.hashes()
     settings = record.Settings(
-        fingerprint=inputs.fingerprint(sorted(hashes.items())),
+        fingerprint=dataset.fingerprint(),
         model="tiny",
         mode="prompt",
         backend="openai",

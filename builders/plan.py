@@ -85,7 +85,7 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
         for unit in units:
             try:
                 requests = unit.requests(sample)
-            except NotApplicable:
+            except NotApplicable:  # counted when the pair is perturbed
                 continue
             for request in requests:
                 known = found[unit.code].get(request.key)

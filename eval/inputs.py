@@ -244,7 +244,7 @@ def _version(folder: Path) -> str | None:
     for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
         try:
             found = schema.loads((folder / name).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # not there yet
             continue
         if isinstance(found, dict) and isinstance(found.get(field), str):
             return str(found[field])

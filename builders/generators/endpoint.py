@@ -66,6 +66,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     progress: Callable[[str, Stats], None] | None = None
     """Told the type and what was done for it, after every answer."""
 
+    def __post_init__(self) -> None:
+        if self.max_cost is not None and self.price is None:
+            raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
+
 
 class Spent(msgspec.Struct):
     """What the generators of one build have used up together."""

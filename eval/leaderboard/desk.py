@@ -144,7 +144,7 @@ class Desk:
             try:
                 if msgspec.json.decode((path / _PENDING).read_bytes(), type=Pending).user == user:
                     mine.append((path.stat().st_mtime, path))
-            except (OSError, msgspec.DecodeError):
+            except (OSError, msgspec.DecodeError):  # not scored yet, or gone meanwhile
                 continue
         for _, path in sorted(mine)[: -self.limits.pending]:
             if path != newest:

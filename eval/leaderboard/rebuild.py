@@ -65,7 +65,9 @@ def rebuild(
     same: list[str] = []
     changed: list[str] = []
     new: list[str] = []
+    _, unread = store.verifications()
     why: dict[str, str] = {line.split()[1]: line for line in damaged}
+    why |= {f"verifications/{line.split()[1]}.json": line for line in unread}
     for one in submissions:
         old = store.entry(one.id)
         if only_missing and old is not None:
@@ -96,8 +98,9 @@ def rebuild(
 def load(store: Store, published: Mapping[str, Entry]) -> dict[str, Board]:
     """The boards of what is stored."""
     submissions, _ = store.submissions()
+    verifications, _ = store.verifications()
     entries = {one.id: entry for one in submissions if (entry := store.entry(one.id)) is not None}
-    return boards(submissions, store.verifications(), entries, published)
+    return boards(submissions, verifications, entries, published)
 
 
 def write_boards(store: Store, found: Mapping[str, Board]) -> tuple[str, ...]:
@@ -128,7 +131,7 @@ def verify(
     perturbed accuracy is not significantly another (paired cluster test).
     """
     submission = store.submission(submission_id)
-    if (already := store.verifications().get(submission_id)) is not None:
+    if (already := store.verifications()[0].get(submission_id)) is not None:
         raise UserError(f"{submission_id} is verified already, by {already.by} on {already.verified_at[:10]}")
     theirs = store.entry(submission_id)
     if theirs is None:

@@ -76,15 +76,15 @@ class Store:
                 damaged.append(f"submission {path.name} is left out: {error}")
         return sorted(found, key=lambda one: (one.submitted_at, one.id)), damaged
 
-    def verifications(self) -> dict[str, Verification]:
-        """By submission id; damaged ones count as absent."""
-        found = {}
+    def verifications(self) -> tuple[dict[str, Verification], list[str]]:
+        """By submission id, and one line for each that cannot be read: it counts as absent."""
+        found, damaged = {}, []
         for path in sorted((self.folder / "verifications").glob("*.json")):
             try:
                 found[path.stem] = _decode(path, Verification)
-            except (OSError, ValueError):
-                continue
-        return found
+            except (OSError, ValueError) as error:
+                damaged.append(f"verification {path.stem} is left out: {error}")
+        return found, damaged
 
     def submission(self, submission_id: str) -> Submission:
         """Raises UserError."""
@@ -180,7 +180,7 @@ class Store:
             try:
                 if time.time() - path.stat().st_mtime > older_than_s:
                     shutil.rmtree(path, ignore_errors=True)
-            except FileNotFoundError:
+            except FileNotFoundError:  # listed, or swept by another request, meanwhile
                 continue
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:

@@ -173,7 +173,7 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         board,
         default,
         history=sorted(history, key=lambda one: one.submitted_at or "", reverse=True),
-        verification=boards.store.verifications().get(row.id),
+        verification=boards.store.verifications()[0].get(row.id),
         submission=mine,
         against=against,
         differences=boards.compare(row, against) if against is not None else (),

@@ -68,8 +68,6 @@ def build(
     from ..builders.generate import Settings
     from ..release import build_release
 
-    if max_cost is not None and price is None:
-        raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
     who = workers(num_proc, engine, address)

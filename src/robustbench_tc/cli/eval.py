@@ -61,7 +61,9 @@ def eval_(
         int | None, typer.Option(min=1, help="Default: the models' table, else 1024.")
     ] = None,
     logprobs: Annotated[bool, typer.Option("--logprobs", help="Ask for and keep log probabilities.")] = False,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests under way, or largest batch.")] = 32,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Requests under way, per address; or the largest batch.")
+    ] = 32,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one attempt.")] = 300.0,
     max_retries: Annotated[
         int, typer.Option(min=0, help="More attempts after 429, 5xx, a time-out or no completion.")
@@ -150,7 +152,7 @@ def eval_(
                 concurrency *= len(ends)
             openings = [
                 session.endpoint(
-                    first.resolved(),
+                    first,
                     decoding,
                     also=others,
                     concurrency=concurrency,

@@ -102,8 +102,6 @@ def build_toolrl_dr(
         retry_position=retry_position,
         workers=who,
     )
-    if max_cost is not None and price is None:
-        raise UserError("--max-cost needs --price: what a million prompt and completion tokens cost")
     settings = Settings(
         store=store,
         concurrency=concurrency,

@@ -46,13 +46,18 @@ def test_a_submission_is_verified_and_rebuilt(
     where = ("--dataset", release, "--store", store.folder)
     done = told("verify", one, "--run", run_of("oracle"), *where, "--by", "ann")
     assert done.exit_code == 0 and "same verdict in 207 of 207 rows" in " ".join(done.output.split())
-    assert store.verifications()[one].by == "ann"
+    assert store.verifications()[0][one].by == "ann"
     again = told("verify", one, "--run", run_of("oracle"), *where).exception
     assert isinstance(again, UserError) and "verified already, by ann" in str(again)
     unknown = told("verify", "nothing", "--run", run_of("oracle"), *where).exception
     assert isinstance(unknown, UserError) and "no submission" in str(unknown)
 
     assert told("rebuild", *where).exit_code == 0
+    (store.folder / "verifications" / f"{one}.json").write_text("{")
+    done = told("rebuild", *where, "--json")
+    [why] = json.loads(done.output)["not_possible"].values()
+    assert done.exit_code == 1 and why.startswith(f"verification {one} is left out")
+    (store.folder / "verifications" / f"{one}.json").unlink()
     (store.folder / "entries" / f"{one}.json").write_text("{}")
     done = told("rebuild", *where, "--json")
     assert done.exit_code == 0 and json.loads(done.output)["new"] == [one]

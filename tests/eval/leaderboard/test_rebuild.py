@@ -115,4 +115,4 @@ def test_a_run_that_is_no_repetition_verifies_nothing(tmp_path: Path, asked: Ask
     short = predictions.read(run_of("oracle") / "predictions.parquet")[1:]
     with pytest.raises(UserError, match="1 missing"):
         verify(store, one, run_folder(tmp_path / "short", "oracle", asked, found=short), asked, marts, by="m")
-    assert store.verifications() == {}
+    assert store.verifications() == ({}, [])

@@ -70,9 +70,10 @@ def test_verifications_and_boards_are_beside_the_submissions(tmp_path: Path, run
     )
     with store.locked():
         store.verify(verification)
-    assert store.verifications() == {one.id: verification}
+    assert store.verifications() == ({one.id: verification}, [])
     (store.folder / "verifications" / "torn.json").write_text("{")
-    assert store.verifications() == {one.id: verification}
+    found, [damaged] = store.verifications()
+    assert found == {one.id: verification} and damaged.startswith("verification torn is left out")
     assert write_boards(store, load(store, {})) == ("1.0.0-ffffffff", "paper")
     assert write_boards(store, load(store, {})) == ()
 

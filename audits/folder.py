@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
-from robustbench_tc import parquet
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Json
 
 from .report import Check, Failure, check

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Message
 
 from . import contamination, evidence, paraphrase, provenance

@@ -22,9 +22,10 @@ from typing import Any
 
 import datasets
 
-from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import read
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample
 
 RUNS = 3

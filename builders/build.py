@@ -16,9 +16,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import files, parallel, parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.io import files, parquet
 from robustbench_tc.schema import Sample
 
 from .benchmark import TABLES, VERSION, features, table_rows
@@ -49,7 +51,7 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     """How endpoints are asked; moves no byte of a build whose texts are there."""
     allow_missing: bool = False
-    workers: Workers = ALONE
+    workers: Workers = SERIAL
     """Moves no byte."""
 
 
@@ -130,7 +132,7 @@ def build(
         checksums: dict[str, str] = {}
         kept = None
         if spec.workers.engine == "ray":
-            kept = parallel.kept_beside(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
+            kept = parallel.checkpoint_dir(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
         for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
             _write(tables, folder, code, checksums)
@@ -157,7 +159,7 @@ def build(
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
-    parallel.forget_kept(out)
+    parallel.remove_checkpoints(out)
     return report
 
 
@@ -181,7 +183,7 @@ def _configs(
         tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
         return table
 
-    done = zip(parts, parallel.ordered(work, parts, spec.workers, kept), strict=True)
+    done = zip(parts, parallel.map_ordered(work, parts, spec.workers, kept), strict=True)
     for code, group in itertools.groupby(done, key=lambda item: item[0][0]):
         yield code, (counted(table) for _, table in group)
 

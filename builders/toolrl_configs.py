@@ -12,8 +12,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from robustbench_tc import parallel, parquet, schema, seeding, taxonomy
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc import schema, seeding, taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import (
     FineTuningRow,
     Json,
@@ -39,7 +41,7 @@ class ConfigWriter:
         alpha: Fraction,
         retry_probability: float,
         retry_position: int,
-        workers: Workers = ALONE,
+        workers: Workers = SERIAL,
     ) -> None:
         self._versions, self._seed, self._workers = versions, seed, workers
         self._shares = {"mixed": ratio, "paft": alpha}
@@ -89,7 +91,7 @@ class ConfigWriter:
             rows = [schema.record(row, TrainingRow) for row in table.to_pylist()]
             return self._table(config, rows)
 
-        for table in parallel.ordered(work, chosen, self._workers):
+        for table in parallel.map_ordered(work, chosen, self._workers):
             self.injected.update(msgspec.json.decode(parquet.note(table)))
             yield table
 

@@ -17,9 +17,11 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import files, parallel, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.io import files
 
 from .build import select_types
 from .generators.base import Generator
@@ -53,7 +55,7 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the rows with a call whose call meets an error (`retry`)."""
     retry_position: int = 1
     """Which tool turn of the rollout meets it, from 1."""
-    workers: Workers = ALONE
+    workers: Workers = SERIAL
     """Moves no byte. Texts that a model writes are asked for by one process."""
 
     def codes(self) -> tuple[str, ...]:
@@ -107,9 +109,9 @@ def build(
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
-        workers = ALONE if used else spec.workers
+        workers = SERIAL if used else spec.workers
         made_of = (sources, codes, spec.seed, spec.copies, leak_note, checks.max_tokens)
-        kept = partial(parallel.kept_beside, out, *made_of)
+        kept = partial(parallel.checkpoint_dir, out, *made_of)
         versions = maker.make(scratch, progress, workers, kept)
         writer = ConfigWriter(
             versions,
@@ -159,5 +161,5 @@ def build(
         (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
-    parallel.forget_kept(out)
+    parallel.remove_checkpoints(out)
     return report

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 
-from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Change, Sample
 
 from .croissant import configs

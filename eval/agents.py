@@ -26,7 +26,7 @@ RAMBLE = (
 ) * 4
 
 
-class Scene(NamedTuple):
+class AgentContext(NamedTuple):
     """What an agent is asked about."""
 
     row: Sample
@@ -43,8 +43,8 @@ class Scene(NamedTuple):
 
 class Agent(NamedTuple):
     about: str
-    reply: Callable[[Scene], tuple[Call, ...] | str]
-    right: Callable[[Scene], bool]
+    reply: Callable[[AgentContext], tuple[Call, ...] | str]
+    right: Callable[[AgentContext], bool]
     """Whether the reply scores: known by construction."""
 
 
@@ -73,7 +73,7 @@ def _takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
 # --- the agents -----------------------------------------------------------------------------------------
 
 
-def _spoilt(scene: Scene) -> tuple[tuple[Call, ...], bool]:
+def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     """Gold with one argument changed, and whether that goes unnoticed.
 
     The first argument that is compared is changed; a call without one gets a parameter it did not need.
@@ -102,7 +102,7 @@ def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
     )
 
 
-def _lure(scene: Scene, gold: Call) -> str | None:
+def _lure(scene: AgentContext, gold: Call) -> str | None:
     """A tool with gold's parameters whose name promises more: cheap, fast, or spelt out in full."""
     listed = [t for t in scene.row.tools if t.name == gold.name]
     for tool in scene.row.tools:
@@ -128,11 +128,11 @@ def _reads_fuller(name: str, short: str) -> bool:
     )
 
 
-def _lured(scene: Scene) -> tuple[Call, ...]:
+def _lured(scene: AgentContext) -> tuple[Call, ...]:
     return tuple(Call(_lure(scene, call) or call.name, call.parameters) for call in scene.gold)
 
 
-def _taken_first(scene: Scene, call: Call) -> Tool | None:
+def _taken_first(scene: AgentContext, call: Call) -> Tool | None:
     """The distractor, if it is listed before the gold tool of that name; None when gold's comes first."""
     same = [tool for tool in scene.row.tools if tool.name == call.name]
     if len(same) < 2 or same[0] in scene.clean.tools:
@@ -140,7 +140,7 @@ def _taken_first(scene: Scene, call: Call) -> Tool | None:
     return same[0]
 
 
-def _first_listed(scene: Scene) -> tuple[Call, ...]:
+def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
     calls = []
     for call in scene.gold:
         tool = _taken_first(scene, call)
@@ -148,13 +148,13 @@ def _first_listed(scene: Scene) -> tuple[Call, ...]:
     return tuple(calls)
 
 
-def _first_listed_right(scene: Scene) -> bool:
+def _first_listed_right(scene: AgentContext) -> bool:
     golds = scene.row.golden_answers[0]
     pairs = [(gold, _taken_first(scene, gold)) for gold in golds]
     return all(tool is None or _takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
 
 
-def _misspelt(scene: Scene) -> str | None:
+def _misspelt(scene: AgentContext) -> str | None:
     """The first word of the conversation that the clean row does not have."""
     if scene.row.type_code != "realistic_typos":
         return None
@@ -162,7 +162,7 @@ def _misspelt(scene: Scene) -> str | None:
     return next((w for m in scene.row.messages for w in m.content.split() if w not in known), None)
 
 
-def _with_typo(scene: Scene) -> tuple[tuple[Call, ...], bool]:
+def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     """Gold with the misspelt word in its first text that is compared, and whether that goes unnoticed."""
     word, calls = _misspelt(scene), scene.gold
     for index, call in enumerate(calls):
@@ -219,5 +219,5 @@ def agent(name: str) -> Agent:
 def is_right(name: str, row: Sample, clean: Sample) -> bool:
     """Whether the agent's scored answer to the row is right, known before anything is scored."""
     found = agent(name)
-    silent = isinstance(found.reply(Scene(row, clean, False)), str)
-    return found.right(Scene(row, clean, row.injected_error is not None and not silent))
+    silent = isinstance(found.reply(AgentContext(row, clean, False)), str)
+    return found.right(AgentContext(row, clean, row.injected_error is not None and not silent))

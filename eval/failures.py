@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import parquet
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Verdict, record
 
 from .summary import ERROR_MODES

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import manifest, parallel, parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import manifest, parquet
 from robustbench_tc.schema import Sample, Tool
 
 from . import paper_layout

@@ -17,7 +17,7 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 

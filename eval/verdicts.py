@@ -8,9 +8,11 @@ from typing import Protocol, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import parallel, parquet, schema
+from robustbench_tc import schema
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
 from . import inputs, predictions, summary
@@ -90,7 +92,7 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
 
 
 def score_file(
-    folder: RunFolder, rows: Rows, workers: Workers = ALONE, *, dataset: str | None = None
+    folder: RunFolder, rows: Rows, workers: Workers = SERIAL, *, dataset: str | None = None
 ) -> str | None:
     """Judges the run's predictions and writes `scores.parquet`: prediction columns, then verdict columns.
 
@@ -106,7 +108,7 @@ def score_file(
         whole = rows if isinstance(rows, Dataset) else dataset_of(folder, dataset)
         note = _remake(folder, whole, error)
         _score_file(folder, rows, workers)
-    parallel.forget_kept(folder.scores_path)
+    parallel.remove_checkpoints(folder.scores_path)
     return note
 
 
@@ -120,7 +122,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
         as_it_is = batch.schema.equals(predictions.arrow_schema(scored=False))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
-        bench = Bench([inputs.sample(row, registries) for row in taken.to_pylist()])
+        bench = BatchScorer([inputs.sample(row, registries) for row in taken.to_pylist()])
         return bench.judged(found, table)[1]
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
@@ -134,14 +136,14 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
     if workers.engine == "ray":
         with folder.predictions_path.open("rb") as file:
             answers = hashlib.file_digest(file, "sha256").hexdigest()
-        kept = parallel.kept_beside(folder.scores_path, folder.record.settings.fingerprint, answers)
-    _write(folder, parallel.ordered(work, batches(), workers, kept))
+        kept = parallel.checkpoint_dir(folder.scores_path, folder.record.settings.fingerprint, answers)
+    _write(folder, parallel.map_ordered(work, batches(), workers, kept))
 
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
     """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
     _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset)
-    bench = Bench(dataset.rows)
+    bench = BatchScorer(dataset.rows)
     verdicts: list[Verdict | None] = []
 
     def tables() -> Iterator[pa.Table]:
@@ -170,7 +172,7 @@ def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], rows: Rows)
             raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
 
 
-class Bench:
+class BatchScorer:
     """The judge's bench: rows, and the clean rows that their predictions are judged against."""
 
     def __init__(self, rows: Sequence[Sample]) -> None:

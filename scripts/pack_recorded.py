@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from robustbench_tc.builders.generators.recorded import SHIPPED, pack
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
 
 def main(

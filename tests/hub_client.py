@@ -67,7 +67,7 @@ def rows_hash(rows: list[dict[str, Json]]) -> str:
 
 
 def _publish(folder: str, repo: str, token: str | None, **more: Json) -> Json:
-    from robustbench_tc.publish import publish
+    from robustbench_tc.release.publish import publish
 
     done = publish(Path(folder), repo, token=token, **more)
     return {name: getattr(done, name) for name in done.__struct_fields__}
@@ -94,7 +94,7 @@ def _load(repo: str, revision: str, configs: list[str], streaming: bool) -> Json
 
 
 def _resolve(repo: str, revision: str | None) -> Json:
-    from robustbench_tc import manifest
+    from robustbench_tc.io import manifest
 
     return {"folder": str(manifest.resolve_dataset(repo, revision))}
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import freeze, manifest
 from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders.benchmark import TABLES
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.cli.release import render
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.manifest import Manifest
+from robustbench_tc.io import manifest
+from robustbench_tc.io.manifest import Manifest
+from robustbench_tc.release import freeze
 
 CODES = ("realistic_typos", "CD_AB", "transient_timeout")
 

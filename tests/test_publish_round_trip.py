@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import manifest, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.builders.benchmark import CONFIGS, TABLES
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.diff import configs_of, diff
+from robustbench_tc.io import manifest
+from robustbench_tc.release.diff import configs_of, diff
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows as made

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc import freeze, manifest
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Check
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import manifest
+from robustbench_tc.release import freeze
 
 from .conftest import Done
 from .released import CODES, audit, released, small_build

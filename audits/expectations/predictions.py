@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import parquet, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads, prediction_features, record
 
 from ..folder import Folder, type_name

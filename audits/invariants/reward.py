@@ -59,7 +59,7 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
 
 
 @invariant(REWARD)
-def exactly_one_twin(row: Sample, clean: Sample) -> Verdict:
+def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
     """The choice is between two equal tools: one twin per gold tool, with its parameters and description."""
     names = first_answer_names(clean)
     if len(row.tools) != len(clean.tools) + len(names):
@@ -84,7 +84,7 @@ def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
 
 
 @invariant(REWARD)
-def twin_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
     """The name is the temptation: a promising suffix, a plain number, or the readable name itself."""
     for old, _, twins in offers(row, clean):
         for twin in twins:

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import cluster, parallel
+from robustbench_tc.compute import cluster, parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import (
     ChatRequest,
@@ -19,10 +20,9 @@ from robustbench_tc.llm import (
     LLMError,
     Stats,
     Store,
-    Wire,
+    Transport,
     over_http,
 )
-from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
@@ -54,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Answers are kept here, so that the same build asks nothing twice."""
     concurrency: int = 16
     """Requests in flight at each address."""
-    workers: Workers = ALONE
+    workers: Workers = SERIAL
     """With Ray an actor on the cluster asks each address; store, limits and checks stay here."""
     timeout_s: float = 300.0
     max_retries: int = 6
@@ -138,7 +138,7 @@ class Model:
         return answers
 
     @contextmanager
-    def _wire(self) -> Iterator[Wire]:
+    def _wire(self) -> Iterator[Transport]:
         settings, addresses = self._settings, [one.resolved() for one in self._addresses]
         if settings.workers.engine == "ray":
             with parallel.on_ray(settings.workers) as ray:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import locked
+from robustbench_tc.io.files import locked
 
 from .pins import Pin, Pins, pins
 

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias, cast
 
-from robustbench_tc import cluster, parallel
+from robustbench_tc.compute import cluster, parallel
+from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Stats
-from robustbench_tc.parallel import Workers
 from robustbench_tc.schema import Json
 
 from ..session import OpenBackend, Opened

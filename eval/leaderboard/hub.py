@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
 from .store import CARD, FILES, Store
 

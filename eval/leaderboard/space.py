@@ -13,7 +13,7 @@ from pathlib import Path
 
 import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
-from robustbench_tc.files import atomic_dir
+from robustbench_tc.io.files import atomic_dir
 
 from . import pages
 

@@ -25,7 +25,7 @@ from typing import TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
 from .records import Entry, Submission, Verification, encode
 

@@ -25,7 +25,7 @@ from typing import BinaryIO, Literal
 import msgspec
 
 import robustbench_tc
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
 from . import names
 from .checks import Asked, Trail, check

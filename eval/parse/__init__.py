@@ -12,11 +12,11 @@ import msgspec
 from robustbench_tc.errors import unknown
 from robustbench_tc.schema import Call, Json, Tool
 
+from .context import MAX_CHARS, ParseContext
 from .json_calls import clean, clean_text, json_calls, native
 from .plain import labelled, name_colon_object, query_string
 from .python_calls import bracketed, colon_separated, keyword_list, own_lines
 from .react import react, react_code
-from .reading import MAX_CHARS, Reading
 from .tags import (
     json_in_tags,
     name_in_attribute,
@@ -39,7 +39,7 @@ class Parsed(msgspec.Struct, frozen=True):
     up to a limit. bad_arguments: a call's arguments were no JSON object and count as {}."""
 
 
-Variant = Callable[[str, Reading], list[Call]]
+Variant = Callable[[str, ParseContext], list[Call]]
 
 VARIANTS: dict[str, Variant] = {
     "B1": bracketed,
@@ -95,18 +95,18 @@ def parse(text: str | None, *, source: str, tools: Sequence[Tool] = (), tool_cal
     steps = _STEPS.get(source)
     if steps is None:
         raise unknown("source", source, _STEPS)
-    reading = Reading(source, tools)
-    if tool_calls and (calls := native(tool_calls, reading)):
-        return Parsed(tuple(calls), "fc", tuple(reading.flags))
+    context = ParseContext(source, tools)
+    if tool_calls and (calls := native(tool_calls, context)):
+        return Parsed(tuple(calls), "fc", tuple(context.flags))
     if not text:
         return Parsed((), None, ("empty_text",))
     marker = text.rfind(_THOUGHT_ENDS)
-    if marker >= 0 and (parsed := _read(text[marker + len(_THOUGHT_ENDS) :], source, reading)).calls:
+    if marker >= 0 and (parsed := _read(text[marker + len(_THOUGHT_ENDS) :], source, context)).calls:
         return parsed
-    return _read(text, source, reading)
+    return _read(text, source, context)
 
 
-def _read(text: str, source: str, reading: Reading) -> Parsed:
+def _read(text: str, source: str, context: ParseContext) -> Parsed:
     """The first variant of the source's order that finds calls in `text`."""
     body = text.strip()
     for _ in range(8):
@@ -125,13 +125,13 @@ def _read(text: str, source: str, reading: Reading) -> Parsed:
     for variant, need, find in steps:
         if need not in body:
             continue
-        calls = find(body, reading)
+        calls = find(body, context)
         if calls:
             if "\\" in body:  # an escape may spell a lone surrogate
                 calls = _cleaned(calls)
-            return Parsed(tuple(calls), variant, (*reading.flags, *flags))
-        if reading.flags:
-            reading.flags.clear()
+            return Parsed(tuple(calls), variant, (*context.flags, *flags))
+        if context.flags:
+            context.flags.clear()
     return Parsed((), None, flags)
 
 

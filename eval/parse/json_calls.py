@@ -11,7 +11,7 @@ import msgspec
 from robustbench_tc.schema import Call, Json
 
 from . import python_values
-from .reading import MAX_BITS, MAX_DEPTH, Reading, bare_name, unfenced
+from .context import MAX_BITS, MAX_DEPTH, ParseContext, bare_name, unfenced
 
 NAME_KEYS = ("name", "function", "tool", "func_name", "tool_name", "action")
 PARAMETER_KEYS = ("parameters", "arguments", "params", "args", "action_input")
@@ -46,12 +46,12 @@ def decode(text: str) -> Json:
     return clean(found)
 
 
-def decode_object(text: str, reading: Reading) -> dict[str, Json] | None:
+def decode_object(text: str, context: ParseContext) -> dict[str, Json] | None:
     """A JSON object, else a Python dictionary literal, else None."""
     try:
         found = decode(text)
     except ValueError:
-        node = python_values.tree(text, reading) if _DICTIONARY.match(text) else None
+        node = python_values.tree(text, context) if _DICTIONARY.match(text) else None
         if node is None:
             return None
         try:
@@ -96,7 +96,7 @@ def _joined(pair: re.Match[str]) -> str:
     return chr(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))
 
 
-def from_object(found: Json, reading: Reading, *, tagged: bool = False) -> Call | None:
+def from_object(found: Json, context: ParseContext, *, tagged: bool = False) -> Call | None:
     """The call that a JSON object describes, or None.
 
     Outside call tags an object without parameters is a call only if its name is in the registry: `{"name":
@@ -109,7 +109,7 @@ def from_object(found: Json, reading: Reading, *, tagged: bool = False) -> Call 
         return None
     name = found[name_key]
     if isinstance(name, dict):
-        return from_object(name, reading, tagged=tagged) if name_key == "function" else None
+        return from_object(name, context, tagged=tagged) if name_key == "function" else None
     if not isinstance(name, str):
         return None
     name = bare_name(name)
@@ -117,44 +117,44 @@ def from_object(found: Json, reading: Reading, *, tagged: bool = False) -> Call 
         return None
     key = next((key for key in PARAMETER_KEYS if key in found), None)
     if key is None:
-        return Call(name, {}) if tagged or reading.parameters_of(name) is not None else None
-    return Call(name, parameters(found[key], reading))
+        return Call(name, {}) if tagged or context.parameters_of(name) is not None else None
+    return Call(name, parameters(found[key], context))
 
 
-def parameters(found: Json, reading: Reading) -> dict[str, Json]:
+def parameters(found: Json, context: ParseContext) -> dict[str, Json]:
     """The parameters that a value stands for: an object, or the JSON text of one; else {} and a flag."""
     if isinstance(found, str):
         try:
-            found = decode(found) if reading.balanced(found.strip(), 0) else None
+            found = decode(found) if context.balanced(found.strip(), 0) else None
         except ValueError:
             found = None
     if isinstance(found, dict):
         return found
-    reading.flag("bad_arguments")
+    context.flag("bad_arguments")
     return {}
 
 
-def json_calls(text: str, reading: Reading) -> list[Call]:
+def json_calls(text: str, context: ParseContext) -> list[Call]:
     """J: an object, a list of objects, or objects embedded in text, in order."""
     body = unfenced(text)
-    if body[:1] in ("{", "[") and reading.balanced(body, 0) == len(body):
+    if body[:1] in ("{", "[") and context.balanced(body, 0) == len(body):
         try:
-            return list(_collect(decode(body), reading))
+            return list(_collect(decode(body), context))
         except ValueError:
             pass
-    return embedded(body, reading)
+    return embedded(body, context)
 
 
-def embedded(text: str, reading: Reading, *, tagged: bool = False) -> list[Call]:
+def embedded(text: str, context: ParseContext, *, tagged: bool = False) -> list[Call]:
     """The call objects in a text, each an outermost `{…}` or, where that is none, one inside it."""
     calls: list[Call] = []
-    spans = reading.braces(text)
+    spans = context.braces(text)
     span = next(spans, None)
     while span is not None:
         start, end = span
-        found = decode_object(text[start:end], reading) if reading.spend(_UNITS_PER_SPAN) else None
+        found = decode_object(text[start:end], context) if context.spend(_UNITS_PER_SPAN) else None
         if found is not None:
-            calls += _collect(found, reading, tagged=tagged)
+            calls += _collect(found, context, tagged=tagged)
         try:
             span = spans.send(found is None)
         except StopIteration:
@@ -162,24 +162,24 @@ def embedded(text: str, reading: Reading, *, tagged: bool = False) -> list[Call]
     return calls
 
 
-def block(text: str, reading: Reading) -> list[Call]:
+def block(text: str, context: ParseContext) -> list[Call]:
     """The calls between call tags: one JSON value per line, lines that are none skipped; else objects."""
     calls: list[Call] = []
     for line in text.split("\n"):
         line = line.strip()
         if (
             line[:1] in ("{", "[")
-            and reading.spend(_UNITS_PER_SPAN)
-            and reading.balanced(line, 0) == len(line)
+            and context.spend(_UNITS_PER_SPAN)
+            and context.balanced(line, 0) == len(line)
         ):
             try:
-                calls += _collect(decode(line), reading, tagged=True)
+                calls += _collect(decode(line), context, tagged=True)
             except ValueError:
                 continue
-    return calls or embedded(text, reading, tagged=True)
+    return calls or embedded(text, context, tagged=True)
 
 
-def native(tool_calls: Json, reading: Reading) -> list[Call]:
+def native(tool_calls: Json, context: ParseContext) -> list[Call]:
     """Calls as a serving layer returns them, flat or in OpenAI's shape; one without a name is skipped."""
     calls: list[Call] = []
     for entry in tool_calls if isinstance(tool_calls, list | tuple) else ():
@@ -193,30 +193,30 @@ def native(tool_calls: Json, reading: Reading) -> list[Call]:
         try:
             if isinstance(arguments, str):
                 text = arguments.strip()
-                found = decode(text) if reading.balanced(text, 0) == len(text) else None
+                found = decode(text) if context.balanced(text, 0) == len(text) else None
             else:
                 found = clean(arguments)
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            reading.flag("bad_arguments")
+            context.flag("bad_arguments")
             found = {}
         calls.append(Call(clean_text(name.strip()), found))
     return calls
 
 
-def _collect(found: Json, reading: Reading, *, tagged: bool = False) -> Iterator[Call]:
+def _collect(found: Json, context: ParseContext, *, tagged: bool = False) -> Iterator[Call]:
     if isinstance(found, list):
         for item in found:
-            yield from _collect(item, reading, tagged=tagged) if isinstance(item, dict) else ()
+            yield from _collect(item, context, tagged=tagged) if isinstance(item, dict) else ()
         return
-    call = from_object(found, reading, tagged=tagged)
+    call = from_object(found, context, tagged=tagged)
     if call is not None:
         yield call
     elif isinstance(found, dict):
         for key in _WRAPPERS:
             if isinstance(found.get(key), list | dict):
-                yield from _collect(found[key], reading, tagged=tagged)
+                yield from _collect(found[key], context, tagged=tagged)
 
 
 def _not_json(text: str) -> NoReturn:

@@ -5,8 +5,8 @@ from urllib.parse import unquote
 
 from robustbench_tc.schema import Call
 
+from .context import ParseContext, bare_name
 from .json_calls import decode_object
-from .reading import Reading, bare_name
 
 _COLON = re.compile(r"(?m)^[ \t`*\"'>-]{0,8}([^\s:{}`*\"'>]{1,128})[`*\"']{0,4}[ \t]{0,8}:\s{0,8}(?=\{)")
 _LABELLED = re.compile(
@@ -20,17 +20,17 @@ _UNITS_PER_QUERY = 10
 _IN_TICKS = re.compile(r"`([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^`\n]*+)`")
 
 
-def name_colon_object(text: str, reading: Reading) -> list[Call]:
+def name_colon_object(text: str, context: ParseContext) -> list[Call]:
     """T1: `name: {…}`, in prose only for names of the registry."""
-    return _objects_behind(_COLON, text, reading, trusted=False)
+    return _objects_behind(_COLON, text, context, trusted=False)
 
 
-def labelled(text: str, reading: Reading) -> list[Call]:
+def labelled(text: str, context: ParseContext) -> list[Call]:
     """T2: a line `Function: name`, then a line `Parameters: {…}`."""
-    return _objects_behind(_LABELLED, text, reading, trusted=True)
+    return _objects_behind(_LABELLED, text, context, trusted=True)
 
 
-def query_string(text: str, reading: Reading) -> list[Call]:
+def query_string(text: str, context: ParseContext) -> list[Call]:
     """T3: `name?key=value&…`; values stay text, percent-decoded; a sentence behind it ends the value."""
     if "?" not in text:
         return []
@@ -39,7 +39,7 @@ def query_string(text: str, reading: Reading) -> list[Call]:
     outside = []
     position = 0
     for match in pattern.finditer(text):
-        if not reading.spend(_UNITS_PER_QUERY):
+        if not context.spend(_UNITS_PER_QUERY):
             break
         outside.append(text[position : match.start()])
         position = match.end()
@@ -51,34 +51,36 @@ def query_string(text: str, reading: Reading) -> list[Call]:
                 parameters[unquote(key)] = unquote(value)
         calls.append(Call(match[1], parameters))
     outside.append(text[position:])
-    return _trusted(calls, "".join(outside), reading)
+    return _trusted(calls, "".join(outside), context)
 
 
-def _objects_behind(pattern: re.Pattern[str], text: str, reading: Reading, *, trusted: bool) -> list[Call]:
+def _objects_behind(
+    pattern: re.Pattern[str], text: str, context: ParseContext, *, trusted: bool
+) -> list[Call]:
     calls: list[Call] = []
     outside = []
     position = 0
     while match := pattern.search(text, position):
         outside.append(text[position : match.start()])
         position = match.end()
-        end = reading.balanced(text, position)
+        end = context.balanced(text, position)
         if end is None:
             outside.append("{")
-            if reading.left <= 0:
+            if context.left <= 0:
                 break
             continue
-        parameters = decode_object(text[position:end], reading)
+        parameters = decode_object(text[position:end], context)
         if parameters is None:
             outside.append("{")
         else:
             calls.append(Call(bare_name(match[1]), parameters))
         position = end
     outside.append(text[position:])
-    return calls if trusted else _trusted(calls, "".join(outside), reading)
+    return calls if trusted else _trusted(calls, "".join(outside), context)
 
 
-def _trusted(calls: list[Call], outside: str, reading: Reading) -> list[Call]:
+def _trusted(calls: list[Call], outside: str, context: ParseContext) -> list[Call]:
     """All calls if nothing but them was written, else those whose name is in the registry."""
     if not outside.strip("`\n\r\t ,;"):
         return calls
-    return [call for call in calls if reading.parameters_of(call.name) is not None]
+    return [call for call in calls if context.parameters_of(call.name) is not None]

@@ -10,9 +10,9 @@ import re
 from robustbench_tc.schema import Call, Json
 
 from . import python_literals
+from .context import MAX_DEPTH, NAME, STRING, ParseContext, bare_name, unfenced
 from .json_calls import NAME_KEYS, PARAMETER_KEYS
 from .python_values import Refused, as_identifier, dotted, keywords, tree, value
-from .reading import MAX_DEPTH, NAME, STRING, Reading, bare_name, unfenced
 
 _STARTS_WITH_CALL = re.compile(r"[\s\[({'\"]*+(?:#[^\n]*+\n\s*+)*+[\s\[({]*+" + NAME + r"\s*+\(")
 _LIST_OF_CALLS = re.compile(r"\[\s*+" + NAME + r"\s*+\(")
@@ -26,37 +26,37 @@ _KEYWORD_LIST = re.compile(r"\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _PLACEHOLDER = "rbtc_key_{}_"
 
 
-def bracketed(text: str, reading: Reading) -> list[Call]:
+def bracketed(text: str, context: ParseContext) -> list[Call]:
     """B1. Where the text around the list is prose, every list of calls in it counts, in order."""
     body = unfenced(text)
     if _STARTS_WITH_CALL.match(body):
         if calls := python_literals.calls(body):
             return calls
-        if calls := whole(body, reading, {}):
+        if calls := whole(body, context, {}):
             return calls
-        if (new := _renamed(body, reading, colons=False)) and (calls := whole(*new)):
+        if (new := _renamed(body, context, colons=False)) and (calls := whole(*new)):
             return calls
-    return _in_prose(body, reading, colons=False)
+    return _in_prose(body, context, colons=False)
 
 
-def colon_separated(text: str, reading: Reading) -> list[Call]:
+def colon_separated(text: str, context: ParseContext) -> list[Call]:
     """B2, tried only after B1 found nothing."""
     if ":" not in text:
         return []
     body = unfenced(text)
-    new = _renamed(body, reading, colons=True) if _STARTS_WITH_CALL.match(body) else None
+    new = _renamed(body, context, colons=True) if _STARTS_WITH_CALL.match(body) else None
     if new and (calls := whole(*new)):
         return calls
-    return _in_prose(body, reading, colons=True)
+    return _in_prose(body, context, colons=True)
 
 
-def keyword_list(text: str, reading: Reading) -> list[Call]:
+def keyword_list(text: str, context: ParseContext) -> list[Call]:
     """B3: names and parameters are paired in order of appearance."""
     body = unfenced(text)
     inner = body[1:] if body[:1] in "[(" else body
     if not _KEYWORD_LIST.match(inner):
         return []
-    node = tree(f"_({inner.rstrip('])')})", reading)
+    node = tree(f"_({inner.rstrip('])')})", context)
     if not isinstance(node, ast.Call):
         return []
     names: list[Json] = []
@@ -79,20 +79,20 @@ def keyword_list(text: str, reading: Reading) -> list[Call]:
     return [Call(bare_name(name), item) for name, item in zip(names, parameters, strict=True)]
 
 
-def own_lines(text: str, reading: Reading) -> list[Call]:
+def own_lines(text: str, context: ParseContext) -> list[Call]:
     """P. In prose only names of the registry count; calls that are the whole text count under any name."""
     body = unfenced(text)
     calls: list[Call] = []
     alone = True
     position = 0
     while match := _LINE_WITH_CALL.search(body, position):
-        end = reading.balanced(body, match.end() - 1)
+        end = context.balanced(body, match.end() - 1)
         rest = _REST_OF_LINE.match(body, end) if end is not None else None
-        call = _single(body[match.start(1) : end], reading) if rest else None
+        call = _single(body[match.start(1) : end], context) if rest else None
         if rest is None or call is None:
             alone = False
             position = match.end()
-            if reading.left <= 0:
+            if context.left <= 0:
                 break
             continue
         alone = alone and not body[position : match.start()].strip()
@@ -100,73 +100,73 @@ def own_lines(text: str, reading: Reading) -> list[Call]:
         position = rest.end()
     if alone and not body[position:].strip("`\n "):
         return calls
-    return [call for call in calls if reading.parameters_of(call.name) is not None]
+    return [call for call in calls if context.parameters_of(call.name) is not None]
 
 
-def _single(source: str, reading: Reading) -> Call | None:
-    node = tree(source, reading)
+def _single(source: str, context: ParseContext) -> Call | None:
+    node = tree(source, context)
     if not isinstance(node, ast.Call):
         return None
     try:
-        return _call(node, reading, {})
+        return _call(node, context, {})
     except Refused:
         return None
 
 
-def whole(body: str, reading: Reading, keys: dict[str, str]) -> list[Call]:
+def whole(body: str, context: ParseContext, keys: dict[str, str]) -> list[Call]:
     """Upstream's wrapper: a missing bracket at either end is added; otherwise the text as it stands."""
     wrapped = body if body.startswith("[") else "[" + body
     if not wrapped.endswith("]"):
         wrapped += "]"
-    calls = _calls(wrapped, reading, keys)
+    calls = _calls(wrapped, context, keys)
     if not calls and wrapped != body:
-        calls = _calls(body.strip("'"), reading, keys)
+        calls = _calls(body.strip("'"), context, keys)
     return calls
 
 
-def _in_prose(body: str, reading: Reading, *, colons: bool) -> list[Call]:
+def _in_prose(body: str, context: ParseContext, *, colons: bool) -> list[Call]:
     """The bracketed lists of calls that stand in other text."""
     calls: list[Call] = []
     position = 0
     while match := _LIST_OF_CALLS.search(body, position):
-        end = reading.balanced(body, match.start())
+        end = context.balanced(body, match.start())
         if end is None:
-            if reading.left <= 0:
+            if context.left <= 0:
                 break
             position = match.end()
             continue
-        if end - match.start() < len(body) and not _is_a_value(body, match.start(), reading):
+        if end - match.start() < len(body) and not _is_a_value(body, match.start(), context):
             source = body[match.start() : end]
-            here = [] if colons else _calls(source, reading, {}, prose=True)
-            if not here and (new := _renamed(source, reading, colons=colons)):
+            here = [] if colons else _calls(source, context, {}, prose=True)
+            if not here and (new := _renamed(source, context, colons=colons)):
                 here = _calls(*new, prose=True)
             calls += here
         position = end
     return calls
 
 
-def _is_a_value(body: str, start: int, reading: Reading) -> bool:
+def _is_a_value(body: str, start: int, context: ParseContext) -> bool:
     """Whether the list that opens at `start` is an argument or an entry, so that its calls are values."""
     before = body[max(0, start - 64) : start].rstrip()[-1:]
     if before == ":":  # in a dictionary, or behind "my call:"
-        reading.spend(50)
+        context.spend(50)
         return body.count("{", 0, start) > body.count("}", 0, start)
     return before != "" and before in "=(,{"
 
 
-def _calls(source: str, reading: Reading, keys: dict[str, str], *, prose: bool = False) -> list[Call]:
+def _calls(source: str, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> list[Call]:
     """The calls of an expression that is a call or a list, tuple or set of calls; else none."""
-    node = tree(source, reading)
+    node = tree(source, context)
     if node is None:
         return []
     items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
     try:
-        return [_call(item, reading, keys, prose=prose) for item in items]
+        return [_call(item, context, keys, prose=prose) for item in items]
     except Refused:
         return []
 
 
-def _call(node: ast.expr, reading: Reading, keys: dict[str, str], *, prose: bool = False) -> Call:
+def _call(node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> Call:
     if type(node) is not ast.Call:
         raise Refused
     name = dotted(node.func)
@@ -174,7 +174,7 @@ def _call(node: ast.expr, reading: Reading, keys: dict[str, str], *, prose: bool
     if keys:
         parameters = {keys.get(key, key): item for key, item in parameters.items()}
     if node.args:
-        order = reading.parameters_of(name)
+        order = context.parameters_of(name)
         if order is None and prose:  # `[sin(x)]` in a sentence is no call
             raise Refused
         # Upstream drops positional arguments; they mean the declared parameters in order.
@@ -189,7 +189,9 @@ def _call(node: ast.expr, reading: Reading, keys: dict[str, str], *, prose: bool
     return Call(name, parameters)
 
 
-def _renamed(source: str, reading: Reading, *, colons: bool) -> tuple[str, Reading, dict[str, str]] | None:
+def _renamed(
+    source: str, context: ParseContext, *, colons: bool
+) -> tuple[str, ParseContext, dict[str, str]] | None:
     """The source with placeholders for keys that Python cannot spell (`from`, `user-id`), and what they mean.
 
     With `colons`, `key: value` becomes `placeholder=value`. Only keys directly inside a call's parentheses
@@ -201,7 +203,7 @@ def _renamed(source: str, reading: Reading, *, colons: bool) -> tuple[str, Readi
     stack = ""
     position = 0
     while mark := _MARK.search(source, position):
-        if not reading.spend(1):
+        if not context.spend(1):
             return None
         sign = mark[0]
         position = mark.end()
@@ -225,4 +227,4 @@ def _renamed(source: str, reading: Reading, *, colons: bool) -> tuple[str, Readi
             position = key.end()
     if not keys:
         return None
-    return "".join(pieces) + source[copied:], reading, keys
+    return "".join(pieces) + source[copied:], context, keys

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from robustbench_tc.schema import Call, Json
 
+from .context import ParseContext, bare_name
 from .json_calls import NAME_KEYS, PARAMETER_KEYS, block, decode_object
-from .reading import Reading, bare_name
 
 _TAG = r"<(?=[tfcTFC])(?i:(tool_calls?|toolcall|function_call|functioncall|function|tool|call))"
 _OPEN = re.compile(_TAG + r">")
@@ -18,7 +18,7 @@ _UNITS_PER_TAG = 8
 _GAP = re.compile(r"\s*+(?:```[a-z]{0,10}\s*+)?")
 
 
-def json_in_tags(text: str, reading: Reading) -> list[Call]:
+def json_in_tags(text: str, context: ParseContext) -> list[Call]:
     """A1: JSON between call tags, all blocks in order; the last may be unclosed."""
     calls: list[Call] = []
     position = 0
@@ -29,42 +29,42 @@ def json_in_tags(text: str, reading: Reading) -> list[Call]:
         for _ in range(4):  # the closing tag may also stand in a string
             end = text.find(closing, end)
             content = text[start:] if end < 0 else text[start:end]
-            if reading.spend(20 + len(content) // 64) and "{" in content:
-                here = block(content, reading)
+            if context.spend(20 + len(content) // 64) and "{" in content:
+                here = block(content, context)
             if here or end < 0:
                 break
             end += len(closing)
         calls += here
-        if end < 0 or reading.left <= 0:  # an unclosed block reaches to the end
+        if end < 0 or context.left <= 0:  # an unclosed block reaches to the end
             break
         position = end if here else start
     return calls
 
 
-def name_in_tag(text: str, reading: Reading) -> list[Call]:
+def name_in_tag(text: str, context: ParseContext) -> list[Call]:
     """A2: `<tool>name</tool>`, the JSON parameters behind it."""
     calls: list[Call] = []
     for match in _NAMED.finditer(text):
-        if not reading.spend(_UNITS_PER_TAG):
+        if not context.spend(_UNITS_PER_TAG):
             break
         name = bare_name(match[1])
-        parameters = _object_at(text, match.end(), reading)
-        if parameters is None and reading.parameters_of(name) is None:
+        parameters = _object_at(text, match.end(), context)
+        if parameters is None and context.parameters_of(name) is None:
             continue
         if name:
             calls.append(Call(name, parameters[0] if parameters else {}))
     return calls
 
 
-def parameters_in_attribute(text: str, reading: Reading) -> list[Call]:
+def parameters_in_attribute(text: str, context: ParseContext) -> list[Call]:
     """A3: `<tool name="f" parameters={…}/>`."""
     calls: list[Call] = []
     for match in _WITH_ATTRIBUTES.finditer(text):
-        if not reading.spend(_UNITS_PER_TAG):
+        if not context.spend(_UNITS_PER_TAG):
             break
         if text[match.end() : match.end() + 1] != "{" or not _PARAMETERS_NEXT.search(match[2]):
             continue
-        found = _object_at(text, match.end(), reading)
+        found = _object_at(text, match.end(), context)
         if found is None:
             continue
         rest = text[found[1] : found[1] + 500].split(">")[0]
@@ -74,27 +74,27 @@ def parameters_in_attribute(text: str, reading: Reading) -> list[Call]:
     return calls
 
 
-def tool_in_attribute(text: str, reading: Reading) -> list[Call]:
+def tool_in_attribute(text: str, context: ParseContext) -> list[Call]:
     """A4: `<toolcall tool="f">{…}</toolcall>`; body and closing tag may be missing."""
-    return _named_by_attribute(text, reading, ("tool",))
+    return _named_by_attribute(text, context, ("tool",))
 
 
-def name_in_attribute(text: str, reading: Reading) -> list[Call]:
+def name_in_attribute(text: str, context: ParseContext) -> list[Call]:
     """A5: as A4 with the name in another attribute."""
-    return _named_by_attribute(text, reading, tuple(key for key in NAME_KEYS if key != "tool"))
+    return _named_by_attribute(text, context, tuple(key for key in NAME_KEYS if key != "tool"))
 
 
-def _named_by_attribute(text: str, reading: Reading, keys: tuple[str, ...]) -> list[Call]:
+def _named_by_attribute(text: str, context: ParseContext, keys: tuple[str, ...]) -> list[Call]:
     calls: list[Call] = []
     for match in _WITH_ATTRIBUTES.finditer(text):
-        if not reading.spend(_UNITS_PER_TAG):
+        if not context.spend(_UNITS_PER_TAG):
             break
         if text[match.end() : match.end() + 1] != ">":
             continue
         names = dict(_attributes(match[2]))
         name = next((names[key] for key in keys if names.get(key)), "")
         if name:
-            found = _object_at(text, match.end() + 1, reading)
+            found = _object_at(text, match.end() + 1, context)
             calls.append(Call(name, found[0] if found else {}))
     return calls
 
@@ -104,14 +104,14 @@ def _attributes(text: str) -> Iterator[tuple[str, str]]:
         yield match[1].lower(), bare_name(match[2] or match[3] or match[4] or "")
 
 
-def _object_at(text: str, position: int, reading: Reading) -> tuple[dict[str, Json], int] | None:
+def _object_at(text: str, position: int, context: ParseContext) -> tuple[dict[str, Json], int] | None:
     """The object that begins at `position` (white space and a fence skipped) and the position behind it."""
     gap = _GAP.match(text, position)
     start = gap.end() if gap else position
     if text[start : start + 1] != "{":
         return None
-    end = reading.balanced(text, start)
+    end = context.balanced(text, start)
     if end is None:
         return None
-    found = decode_object(text[start:end], reading)
+    found = decode_object(text[start:end], context)
     return None if found is None else (found, end)

@@ -11,7 +11,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import log_linear
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import SOURCES
 
 from . import figures

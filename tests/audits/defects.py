@@ -362,14 +362,14 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row("a second twin", "TD", "rows.exactly_one_twin")
+@of_row("a second twin", "TD", "rows.exactly_one_counterpart")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     row["tools"].append({**twin(row), "name": twin(row)["name"] + "_2"})
     return str(row["id"])
 
 
-@of_row("a twin whose name promises nothing", "CD", "rows.twin_is_named_as_its_type_says")
+@of_row("a twin whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     twin(row)["name"] += "_or_not"

@@ -111,7 +111,7 @@ def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_the_one_that_a_release_compares(bundled: Path) -> None:
-    from robustbench_tc import manifest
+    from robustbench_tc.io import manifest
 
     found = {name: manifest.entry(bundled / name) for name in manifest.files_of(bundled)}
     assert Folder(bundled).digest() == manifest.digest(manifest.data_files(found, "robustbench-tc"))

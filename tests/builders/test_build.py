@@ -17,12 +17,13 @@ from typing import Any
 import datasets
 import pytest
 
-from robustbench_tc import parquet, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.benchmark import CONFIGS, TABLES, RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.errors import UserError
-from robustbench_tc.release import build_release
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, record
 from robustbench_tc.taxonomy import INJECTED_ERRORS
 
@@ -367,11 +368,11 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_two_builds_into_one_folder_are_kept_apart(rbtc: Rbtc, tmp_path: Path) -> None:
-    from robustbench_tc.files import locked
+    from robustbench_tc.io.files import locked
 
     out = tmp_path / "o"
     code = (
-        "from pathlib import Path; from robustbench_tc.files import locked\n"
+        "from pathlib import Path; from robustbench_tc.io.files import locked\n"
         f"with locked(Path({str(out)!r})): print('held', flush=True); input()"
     )
     holder = subprocess.Popen(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import cli, parquet
+from robustbench_tc import cli
+from robustbench_tc.io import parquet
 from tests.loopback import LoopbackServer
 
 from . import rlla_rows as made

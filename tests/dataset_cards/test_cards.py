@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc import manifest, parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, TypeScore
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
@@ -21,6 +21,7 @@ from robustbench_tc.dataset_cards.facts import Release, release_facts
 from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS
 from robustbench_tc.dataset_cards.render import benchmark_card, size_category
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import manifest, parquet
 from robustbench_tc.schema import Sample
 
 from ..released import small_build

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import manifest
 from robustbench_tc.dataset_cards.croissant import croissant
+from robustbench_tc.io import manifest
 
 from ..released import released, small_build
 

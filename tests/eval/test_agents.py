@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import agents, inputs, predictions, wire
@@ -16,7 +17,6 @@ from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
-from robustbench_tc.release import build_release
 from robustbench_tc.schema import Sample, Verdict
 
 from . import small

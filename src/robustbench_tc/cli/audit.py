@@ -164,8 +164,8 @@ def allow_credentials(
     Example: rbtc audit allow-credentials robustbench-tc --show --out audits/credential_allowlist.json
     """
     from ..audits import credentials
-    from ..files import atomic_file
-    from ..parquet import read_rows, shards
+    from ..io.files import atomic_file
+    from ..io.parquet import read_rows, shards
     from ..schema import Sample, record
 
     samples = [record(row, Sample) for row in read_rows(shards(folder / "clean"))]
@@ -227,7 +227,7 @@ Conversations = Callable[[], Iterable[tuple[str, "Sequence[Message]"]]]
 
 def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversations | None:
     """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
-    from ..parquet import read_rows, shards
+    from ..io.parquet import read_rows, shards
     from ..schema import Sample, record
 
     if folder is not None:

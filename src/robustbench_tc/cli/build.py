@@ -64,9 +64,9 @@ def build(
     """
     if context.invoked_subcommand:
         return
+    from ..api import build_release
     from ..builders.build import BuildSpec, select_types
     from ..builders.generate import Settings
-    from ..release import build_release
 
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)

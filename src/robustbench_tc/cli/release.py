@@ -11,7 +11,7 @@ from ..errors import UserError
 from . import _console
 
 if TYPE_CHECKING:
-    from ..freeze import Facts
+    from ..release.freeze import Facts
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")]
 KindOption = Annotated[
@@ -30,7 +30,8 @@ def release(
 
     Example: rbtc release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc
     """
-    from .. import freeze, manifest
+    from ..io import manifest
+    from ..release import freeze
 
     with _console.status("freezing"):
         frozen = freeze.release(
@@ -50,7 +51,7 @@ def verify(folder: Folder) -> None:
 
     Exit code 1 if there is one. Example: rbtc verify releases/1.0.0/robustbench-tc
     """
-    from .. import manifest
+    from ..io import manifest
 
     found = manifest.problems(folder)
     for line in found:
@@ -74,7 +75,7 @@ def diff(
 
     from rich.table import Table
 
-    from ..diff import diff as compare
+    from ..release.diff import diff as compare
 
     found = compare(_dataset(a), _dataset(b))
     if as_json:
@@ -124,8 +125,8 @@ def publish(
     from huggingface_hub.utils import logging
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    from .. import manifest
-    from ..publish import publish as upload
+    from ..io import manifest
+    from ..release.publish import publish as upload
 
     # What the clients say about their retries is not the message; ours names the step and the mend.
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -208,7 +209,7 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
 def _dataset(name: str) -> Path:
     """A folder, or the Hub's `org/name@revision`."""
-    from .. import manifest
+    from ..io import manifest
 
     if Path(name).exists():
         return Path(name)

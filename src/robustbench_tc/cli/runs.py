@@ -182,9 +182,9 @@ def _note(note: str | None) -> None:
 
 def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[str]:
     """Scores the run; for a reference agent the ids whose verdict is not the known one."""
-    from .. import parquet
     from ..eval import verdicts
     from ..eval.agents import is_right
+    from ..io import parquet
 
     _note(verdicts.score_file(folder, data))
     if agent is None:

@@ -66,7 +66,7 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
     Raises UserError where nothing or several clean ids fit, and where the release has no such row.
     """
     from ..builders.benchmark import CONFIGS
-    from ..parquet import read_rows, shards
+    from ..io.parquet import read_rows, shards
     from ..schema import record
 
     folders = [release / code for code in CONFIGS if (release / code).is_dir()]

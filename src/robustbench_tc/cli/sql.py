@@ -104,7 +104,7 @@ def _list_marts() -> None:
 
 def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str) -> None:
     """A result for people or for programs; files are written whole or not at all."""
-    from ..files import atomic_file
+    from ..io.files import atomic_file
 
     if output == "table" and out is None:
         _print(table, title)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .errors import UserError
+from ..errors import UserError
 from .files import atomic_file
 
 if TYPE_CHECKING:

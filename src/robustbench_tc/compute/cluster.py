@@ -1,4 +1,4 @@
-"""`parallel.ordered` on Ray: one task per item around the same function, Arrow tables back, in order; and
+"""`parallel.map_ordered` on Ray: one task per item around the same function, Arrow tables back, in order; and
 requests to models, sent by actors.
 
 A task whose process or node is lost runs again elsewhere; nothing else does. Every part arrives sealed with
@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from . import __version__
-from .errors import UserError, need_extra
-from .files import atomic_file
-from .llm_errors import LLMError
-from .llm_messages import Completion
-from .llm_wire import Endpoint, HttpWire, Spread, Wire
+from .. import __version__
+from ..errors import UserError, need_extra
+from ..io.files import atomic_file
+from ..llm.errors import LLMError
+from ..llm.messages import Completion
+from ..llm.transport import Endpoint, HttpTransport, LoadBalancer, Transport
+from ..schema import Json
 from .parallel import Workers, collect_rarely
-from .schema import Json
 
 Item = TypeVar("Item")
 
@@ -42,10 +42,10 @@ _DIGEST = hashlib.sha256().digest_size
 _held: tuple[str, Callable[[Any], pa.Table]] | None = None
 
 
-def ordered(
+def map_ordered(
     work: Callable[[Item], pa.Table], items: Iterable[Item], workers: Workers, kept: Path | None = None
 ) -> Iterator[pa.Table]:
-    """See `parallel.ordered`. Raises UserError where there is no Ray, no cluster, or no worker survives."""
+    """See `parallel.map_ordered`. UserError where there is no Ray, no cluster, or no worker survives."""
     parts = Parts(kept)
     with session(workers) as ray:
         do = ray.remote(max_retries=ATTEMPTS)(_do)
@@ -157,11 +157,11 @@ class Sender:
 
     def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
         self._endpoint, self._timeout_s = endpoint, timeout_s
-        self._opened: HttpWire | None = None
+        self._opened: HttpTransport | None = None
 
-    def _wire(self) -> HttpWire:
+    def _wire(self) -> HttpTransport:
         if self._opened is None:  # at the first request, where an event loop runs
-            self._opened = HttpWire(self._endpoint, self._timeout_s)
+            self._opened = HttpTransport(self._endpoint, self._timeout_s)
         return self._opened
 
     async def send(self, body: dict[str, Json]) -> Completion | dict[str, Any]:
@@ -178,8 +178,8 @@ class Sender:
         await self._wire().close()
 
 
-class FarWire:
-    """A `Sender` as a `Wire`."""
+class RayTransport:
+    """A `Sender` as a `Transport`."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self._actor = ray, actor
@@ -203,12 +203,12 @@ class FarWire:
             await reply_of(self._ray, self._actor.close.remote())
 
 
-def senders(ray: Any, endpoints: Sequence[Endpoint], timeout_s: float, concurrency: int) -> Wire:
+def senders(ray: Any, endpoints: Sequence[Endpoint], timeout_s: float, concurrency: int) -> Transport:
     """One actor for each address of a model; a lost one is started again. It waits, so it claims no CPU."""
     options = {"num_cpus": 0, "max_restarts": RESTARTS, "max_task_retries": 0}
     made = ray.remote(**options, max_concurrency=2 * concurrency)(Sender)
-    wires = [FarWire(ray, made.remote(one, timeout_s)) for one in endpoints]
-    return Spread(wires, [str(one) for one in endpoints])
+    wires = [RayTransport(ray, made.remote(one, timeout_s)) for one in endpoints]
+    return LoadBalancer(wires, [str(one) for one in endpoints])
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from typing import Self
 
 import msgspec
 
-from .errors import UserError
+from ..errors import UserError
+from ..schema import Json
 from .files import locked
-from .schema import Json
 
 
 class _Head(msgspec.Struct):

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from . import __version__, files, manifest
-from .errors import UserError
-from .manifest import FileEntry, Gate, Kind, Manifest
+from .. import __version__
+from ..errors import UserError
+from ..io import files, manifest
+from ..io.manifest import FileEntry, Gate, Kind, Manifest
 
 AUDIT = "audit_report.json"
 AUDIT_PAGE = "audit_report.html"
@@ -175,7 +176,7 @@ def _texts(path: Path) -> list[bytes]:
     if path.suffix == ".parquet":
         import pyarrow as pa
 
-        from . import parquet
+        from ..io import parquet
 
         with parquet.opened(path) as file:
             found = []

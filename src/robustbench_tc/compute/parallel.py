@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from . import __version__
-from .errors import UserError
-from .schema import Json, dumps
+from .. import __version__
+from ..errors import UserError
+from ..schema import Json, dumps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,13 +40,13 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """Of a Ray cluster to join, as `ray.init` takes it; None: one of `num_proc` CPUs is started here."""
 
 
-ALONE = Workers()
+SERIAL = Workers()
 
 
-def ordered(
+def map_ordered(
     work: "Callable[[Item], pa.Table]",
     items: Iterable[Item],
-    workers: Workers = ALONE,
+    workers: Workers = SERIAL,
     kept: Path | None = None,
 ) -> "Iterator[pa.Table]":
     """`work` on every item, results in the items' order; at most two items a process are in flight.
@@ -61,7 +61,7 @@ def ordered(
     if workers.engine == "ray":
         from . import cluster
 
-        yield from cluster.ordered(work, items, workers, kept)
+        yield from cluster.map_ordered(work, items, workers, kept)
         return
     with collecting_rarely():
         if workers.num_proc <= 1:
@@ -89,13 +89,13 @@ def ready(workers: Workers) -> Iterator[None]:
         yield
 
 
-def kept_beside(out: Path, *made_of: Json) -> Path:
+def checkpoint_dir(out: Path, *made_of: Json) -> Path:
     """The hidden folder beside `out` for the finished parts of what is made of `made_of`."""
     key = hashlib.sha256(dumps((__version__, *made_of)).encode()).hexdigest()[:16]
     return out.absolute().parent / f".{out.name}.{key}.parts"
 
 
-def forget_kept(out: Path) -> None:
+def remove_checkpoints(out: Path) -> None:
     """Removes every such folder of `out`: it stands."""
     for folder in out.absolute().parent.glob(f".{glob.escape(out.name)}.*.parts"):
         shutil.rmtree(folder, ignore_errors=True)

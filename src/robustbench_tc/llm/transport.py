@@ -1,6 +1,6 @@
 """Requests over HTTP: an address, one attempt at a completion, and several addresses of one model.
 
-Retries, budgets and stores are the client's (llm.py): a wire sends a body once and says what came back.
+Retries, budgets and stores are the client's (client.py): a wire sends a body once and says what came back.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from .errors import UserError
-from .llm_errors import LLMError, from_status, one_line
-from .llm_messages import Completion, completion, decode, encode
-from .schema import Json
+from ..errors import UserError
+from ..schema import Json
+from .errors import LLMError, from_status, one_line
+from .messages import Completion, completion, decode, encode
 
 if TYPE_CHECKING:
     import httpx2
@@ -89,7 +89,7 @@ def parse_endpoints(spec: str) -> list[Endpoint]:
     return [found, *(parse_endpoint(f"{found.model}@{url}") for url in others)]
 
 
-class Wire(Protocol):
+class Transport(Protocol):
     """A way to a model."""
 
     async def send(self, body: dict[str, Json]) -> Completion:
@@ -103,7 +103,7 @@ class Wire(Protocol):
     async def close(self) -> None: ...
 
 
-class HttpWire:
+class HttpTransport:
     """One address. `timeout_s` bounds each attempt as a whole."""
 
     def __init__(self, endpoint: Endpoint, timeout_s: float = 300.0) -> None:
@@ -213,20 +213,20 @@ class HttpWire:
             return []
 
 
-def over_http(endpoints: Sequence[Endpoint], timeout_s: float = 300.0) -> Wire:
+def over_http(endpoints: Sequence[Endpoint], timeout_s: float = 300.0) -> Transport:
     """The way to one model at one address or at several; the endpoints are resolved."""
     if len(endpoints) == 1:
-        return HttpWire(endpoints[0], timeout_s)
-    return Spread([HttpWire(one, timeout_s) for one in endpoints], [str(one) for one in endpoints])
+        return HttpTransport(endpoints[0], timeout_s)
+    return LoadBalancer([HttpTransport(one, timeout_s) for one in endpoints], [str(one) for one in endpoints])
 
 
-class Spread:
+class LoadBalancer:
     """Several ways to one model: a request goes where the fewest are under way.
 
     One that loses its connection rests for `RESTS_S` while there are others.
     """
 
-    def __init__(self, wires: Sequence[Wire], names: Sequence[str]) -> None:
+    def __init__(self, wires: Sequence[Transport], names: Sequence[str]) -> None:
         """`names` tell the wires apart in messages."""
         self._wires, self._names = wires, names
         self._busy, self._sent = [0] * len(wires), [0] * len(wires)

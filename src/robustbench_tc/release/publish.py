@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from . import manifest
+from ..errors import UserError
+from ..io import manifest
+from ..io.manifest import Kind, Manifest
 from .diff import configs_of
-from .errors import UserError
-from .manifest import Kind, Manifest
 
 TIMEOUT_S = 300.0
 """How long the Hub may be silent in the middle of a request."""
@@ -234,7 +234,7 @@ class _Hub:
         import datasets
         import pyarrow as pa
 
-        from . import parquet
+        from ..io import parquet
 
         datasets.disable_progress_bars()
         found = datasets.load_dataset(

@@ -3,8 +3,8 @@
     async with Client(parse_endpoint("qwen3-8b@http://localhost:8000/v1"), store=Store(path)) as client:
         done = await client.complete(ChatRequest(messages=[{"role": "user", "content": "…"}]))
 
-A completion is data (`Completion`), and so is its absence (`LLMError`, llm_errors.py). With a `Store`
-(llm_store.py) an answer is on disk before it is returned, and no request is sent twice, also across runs.
+A completion is data (`Completion`), and so is its absence (`LLMError`, errors.py). With a `Store`
+(io/store.py) an answer is on disk before it is returned, and no request is sent twice, also across runs.
 Keys appear in no error, log or store: reply bytes and error texts are scrubbed where they come in.
 """
 
@@ -18,27 +18,12 @@ from typing import Any, Self
 
 import msgspec
 
-from .errors import UserError
-from .llm_errors import LLMError, takes_no_tools
-from .llm_messages import ChatRequest, Completion, completion
-from .llm_store import Store
-from .llm_wire import Endpoint, HttpWire, Wire, over_http, parse_endpoint, parse_endpoints, public
-from .schema import Json
-
-__all__ = [
-    "ChatRequest",
-    "Client",
-    "Completion",
-    "Endpoint",
-    "LLMError",
-    "Stats",
-    "Store",
-    "Wire",
-    "completion",
-    "over_http",
-    "parse_endpoint",
-    "parse_endpoints",
-]
+from ..errors import UserError
+from ..io.store import Store
+from ..schema import Json
+from .errors import LLMError, takes_no_tools
+from .messages import ChatRequest, Completion
+from .transport import Endpoint, HttpTransport, Transport, public
 
 _REFUSABLE = ("max_tokens", "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
 """Parameters that are left out once an endpoint has said that it does not take them (max_tokens: renamed)."""
@@ -88,7 +73,7 @@ class Client:
         max_cost: float | None = None,
         price: tuple[float, float] | None = None,
         progress: Callable[[Stats], None] | None = None,
-        wire: Wire | None = None,
+        wire: Transport | None = None,
     ) -> None:
         """`wire`: another way to the endpoint than a connection of its own; the client closes it."""
         if concurrency < 1:
@@ -112,7 +97,7 @@ class Client:
         self._hopeless: UserError | None = None
         self._jitter = random.Random(0)
         self._left_out = {"temperature", "max_tokens"} if endpoint.is_reasoning else set[str]()
-        self._wire: Wire = wire or HttpWire(self.endpoint, timeout_s)
+        self._wire: Transport = wire or HttpTransport(self.endpoint, timeout_s)
 
     async def __aenter__(self) -> Self:
         return self

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from . import parquet, taxonomy
-from .errors import UserError
-from .schema import dumps, loads
+from .. import taxonomy
+from ..errors import UserError
+from ..io import parquet
+from ..schema import dumps, loads
 
 MOVING = {
     "messages",

@@ -33,7 +33,7 @@ _UNITS_PER_SCAN = 4
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class Reading:
+class ParseContext:
     """What the variants share while one text is read."""
 
     __slots__ = ("_order", "flags", "left", "source", "tools")

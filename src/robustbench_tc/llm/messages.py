@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .llm_errors import LLMError, one_line
-from .schema import Json
+from ..schema import Json
+from .errors import LLMError, one_line
 
 
 class ChatRequest(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from .errors import UserError, unknown
+from ..errors import UserError, unknown
 
 NAME = "manifest.json"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
-from .schema import Json
+from ..schema import Json
 
 Code = Literal[
     "timeout",

@@ -20,8 +20,7 @@ help:  ## this list
 
 quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples and score a reference agent on it
 	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
-	@rm -rf out/quickstart
-	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart
+	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart --fresh
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 
@@ -84,6 +83,7 @@ env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	-.venv-peers/bin/python -m pip install --quiet inspect_ai openai 'lm-eval[api]'
 	-.venv-peers/bin/python -m pip install --quiet --no-deps --target .venv-peers/bfcl-eval bfcl-eval
+	@touch .venv-peers/.done
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
@@ -96,8 +96,8 @@ lock:  ## resolve everything but verl, vllm and transformers anew into requireme
 	$(BIN)/uv pip compile pyproject.toml --extra audit --extra report --extra leaderboard --extra scale --extra dev --universal \
 	  --python-version 3.11 --no-header --no-annotate --quiet --upgrade --output-file $(LOCK)
 
-clean:  ## remove environments and outputs
-	rm -rf .venv .venv-* out dist .pytest_cache .mypy_cache .ruff_cache
+clean:  ## remove what make made: environments, caches, the quickstart's folders
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) scripts/clean.py
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }

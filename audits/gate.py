@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.files import atomic_file
+from robustbench_tc.io import audit_files
 from robustbench_tc.schema import Message
 
 from . import contamination, evidence, paraphrase, provenance
@@ -148,11 +148,7 @@ def write(report: AuditReport, folder: Path) -> tuple[Path, Path]:
     """Writes `audit_report.json` and `audit_report.html` into `folder`; returns both paths."""
     from .page import render
 
-    paths = folder / "audit_report.json", folder / "audit_report.html"
-    for path, data in zip(paths, (report.json(), render(report).encode()), strict=True):
-        with atomic_file(path) as beside:
-            beside.write_bytes(data)
-    return paths
+    return audit_files.replace(folder, report.json(), render(report).encode(), {})
 
 
 def _training(

@@ -6,6 +6,8 @@ from importlib.resources import files
 import jinja2
 import markupsafe
 
+from robustbench_tc.io import marker
+
 from .report import AuditReport, Check
 
 GROUPS = {
@@ -31,7 +33,8 @@ def render(report: AuditReport) -> str:
     )
     environment.filters |= {"number": _number, "prose": _prose}
     template = files("robustbench_tc.audits").joinpath("page.html.j2").read_text("utf-8")
-    return environment.from_string(template).render(report=report, groups=grouped(report))
+    page = environment.from_string(template).render(report=report, groups=grouped(report))
+    return marker.sealed_page(page)
 
 
 def grouped(report: AuditReport) -> dict[str, list[Check]]:

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from robustbench_tc.io import marker
+
 from .credentials import redact
 
 REPORT_VERSION = 1
@@ -182,7 +184,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     near_duplicates: tuple[Overlap, ...] = ()
 
     def json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return marker.sealed_report(self)
 
     @property
     def blocking(self) -> tuple[Check, ...]:

@@ -8,7 +8,6 @@ DIR/build_report.json, build_report.md       counts, every skip with its reason,
 import asyncio
 import hashlib
 import itertools
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -118,6 +117,7 @@ def build(
     accept: Accept | None = None,
     check: bool = True,
     force: bool = False,
+    discard_changes: bool = False,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
 ) -> BuildReport:
@@ -126,7 +126,10 @@ def build(
     `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
     passes its own type's invariants or the build ends.
     """
-    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
+    with (
+        parallel.ready(spec.workers),
+        files.atomic_dir(out, kind="robustbench-tc", force=force, discard_changes=discard_changes) as folder,
+    ):
         plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
         tally = Tally()
         checksums: dict[str, str] = {}
@@ -156,6 +159,7 @@ def build(
             known_issues=_issue_counts(issues),
             pins=pins().rows() if spec.profile != "bundled" else (),
         )
+        files.claim(folder, "generations.jsonl", "build_report.md", "README.md", marker.BUILD)
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
         # The marker comes last: it names every file that lies in the folder now.
@@ -213,7 +217,9 @@ def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dic
             digest.update(shard.read_bytes())
         checksums[config] = digest.hexdigest()
     else:
-        shutil.rmtree(folder / config)
+        (empty,) = parquet.shards(folder / config)
+        empty.unlink()
+        (folder / config).rmdir()
 
 
 def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:

@@ -92,6 +92,7 @@ def build(
     generators: Mapping[str, Generator] | None = None,
     leak_note: str = "not done",
     force: bool = False,
+    discard_changes: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingReport:
     """Writes the folder `out`, all or nothing, and returns its report.
@@ -104,8 +105,12 @@ def build(
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
     used = {code: generator for code, generator in (generators or {}).items() if code in codes}
-    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
+    with (
+        parallel.ready(spec.workers),
+        files.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
+    ):
         scratch = folder / "scratch.parquet"
+        files.claim(folder, scratch.name)
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
@@ -158,6 +163,7 @@ def build(
             leak_check=leak_note,
             generators={code: generator.statistics() for code, generator in used.items()},
         )
+        files.claim(folder, "generations.jsonl", "build_report.md", "README.md", marker.BUILD)
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
         # The marker comes last: it names every file that lies in the folder now.

@@ -1,6 +1,7 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -17,7 +18,7 @@ from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
 from . import inputs, predictions, summary
 from .inputs import Dataset
-from .record import RunFolder
+from .record import RunFolder, set_aside
 from .row_files import RowFiles
 from .score import judge
 
@@ -63,11 +64,14 @@ def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
     """Makes the predictions again from the journal, and says so. Raises `error` where there is no journal."""
     if not folder.journal_path.is_file():
         raise error
+    kept = ""
+    if os.path.lexists(folder.predictions_path):
+        kept = f"; it is kept as {set_aside(folder.predictions_path).name}"
     with folder.journal() as journal:
         rows = inputs.select(dataset, folder.record.settings.selection)
         found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
     predictions.write(folder.predictions_path, found)
-    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}"
+    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}{kept}"
 
 
 class Rows(Protocol):

@@ -19,7 +19,7 @@ def main(
 ) -> None:
     """Writes the packed file; the same folder gives the same bytes."""
     data = pack(folder)
-    with atomic_file(out) as path:
+    with atomic_file(out, replace=out == SHIPPED) as path:
         path.write_bytes(data)
     Console().print(f"{out.name}: {len(data)} bytes")
 

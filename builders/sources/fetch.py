@@ -18,6 +18,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import locked
+from robustbench_tc.io.folders import is_more_than
 
 from .pins import Pin, Pins, pins
 
@@ -88,11 +89,13 @@ def fetch(
     progress: Progress | None = None,
     pinned: Pins | None = None,
     backoff_s: float = 0.5,
+    discard_changes: bool = False,
 ) -> Fetched:
     """Downloads the pinned files that are not right yet. Raises UserError naming the file.
 
     `only` limits it to some of the pins' sources; `backoff_s` is the first pause after a failure, doubled up
-    to 16 times. Files that are right are not asked for.
+    to 16 times. Files that are right are not asked for. A file in the place of a pinned one is replaced with
+    `discard_changes` only; a folder of something else is refused.
     """
     if not base_url.startswith(("http://", "https://")):
         raise UserError(f"--base-url {base_url!r} is no http or https address")
@@ -101,14 +104,36 @@ def fetch(
     needed = [pin for pin in chosen if pin.problem(root / pin.path) is not None]
     if needed:
         try:
+            _refuse_foreign(root, known)
+            for pin in needed:
+                _refuse_changed(root / pin.path, discard_changes)
             root.mkdir(parents=True, exist_ok=True)
             with locked(root.absolute() / "fetch"):
                 for pin in needed:
                     _download(_url(base_url, known, pin), root / pin.path, pin, progress, backoff_s)
         except OSError as error:
-            raise UserError(f"cannot write to {root}: {error.strerror or error}") from None
+            raise UserError(f"cannot write to {error.filename or root}: {error.strerror or error}") from None
     downloaded = tuple(pin.path for pin in needed)
     return Fetched(downloaded, tuple(pin.path for pin in chosen if pin.path not in downloaded))
+
+
+def _refuse_foreign(root: Path, known: Pins) -> None:
+    """UserError for a folder that holds files and none of upstream's, whole or begun."""
+    if root.is_symlink():
+        raise UserError(f"{root} is a link: name the folder itself")
+    paths = [pin.path for pin in known.files]
+    ours = (*paths, *(f"{path}.partial" for path in paths))
+    if root.is_dir() and is_more_than(root) and not any((root / path).is_file() for path in ours):
+        raise UserError(f"{root} holds other files and none of upstream's: choose a new folder with --out")
+
+
+def _refuse_changed(path: Path, discard_changes: bool) -> None:
+    """UserError for what lies in the place of a pinned file, whole or begun, and is something else."""
+    for link in (path, _partial(path)):
+        if link.is_symlink() or link.is_dir():
+            raise UserError(f"{link} is not a file of its own: move it away")
+    if path.exists() and not discard_changes:
+        raise UserError(f"{path} is not the pinned file: move it away, or replace it with --discard-changes")
 
 
 def _url(base_url: str, known: Pins, pin: Pin) -> str:
@@ -126,7 +151,7 @@ def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
 def _download(url: str, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
     """One file into place. Raises UserError, and then leaves a `.partial` only if it is worth resuming."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
+    partial = _partial(path)
     inherited = partial.exists()
     _complete(url, partial, pin, progress, backoff_s)
     problem = pin.problem(partial)
@@ -190,6 +215,10 @@ def _attempt(url: str, partial: Path, pin: Pin, progress: Progress | None) -> No
         raise _Failed(f"the connection broke: {type(error).__name__}") from None
     if done < pin.bytes:
         raise _Failed(f"the connection ended after {done:,} of {pin.bytes:,} bytes")
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
 
 
 def _size(path: Path) -> int:

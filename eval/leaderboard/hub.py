@@ -49,7 +49,7 @@ class HubStore(Store):
             for one in wanted:
                 self._take(copy / "submissions" / one)
             for path in sorted((copy / "verifications").glob("*.json")):
-                with atomic_file(self.folder / "verifications" / path.name) as beside:
+                with atomic_file(self.folder / "verifications" / path.name, replace=True) as beside:
                     shutil.copyfile(path, beside)
         return len(wanted)
 

@@ -33,9 +33,7 @@ from .limits import Limits
 from .records import Checked, Submission, encode
 from .refusal import Refused
 from .scoring import Marts, claims_of, score
-
-UPLOAD, RECORD, ANSWER, RUN = "upload", "run.json", "checked.json", "run"
-"""Files and folders of a job: what was uploaded, what came out."""
+from .store import ANSWER, RECORD, RUN, UPLOAD
 
 Ending = Literal["done", "memory", "time", "crash"]
 

@@ -11,7 +11,8 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import log_linear
-from robustbench_tc.io.files import atomic_file
+from robustbench_tc.io import marker
+from robustbench_tc.io.files import atomic_dir, claim
 from robustbench_tc.schema import SOURCES
 
 from . import figures
@@ -40,20 +41,23 @@ SECTIONS = (
 """Anchor, name, and the mart without which there is no such section."""
 
 
-def write(report: Report, folder: Path) -> list[Path]:
-    """`report.html`, `.md`, `.csv` and `.json` in `folder`, each whole or not at all."""
-    made = []
-    for ending, text in (
-        ("html", html(report)),
-        ("md", markdown(report)),
-        ("csv", as_csv(report)),
-        ("json", as_json(report)),
-    ):
-        path = folder / f"report.{ending}"
-        with atomic_file(path) as beside:
-            beside.write_text(text, encoding="utf-8")
-        made.append(path)
-    return made
+def write(report: Report, folder: Path, *, discard_changes: bool = False) -> list[Path]:
+    """The folder with `report.html`, `.md`, `.csv` and `.json`, all or nothing.
+
+    An earlier report is replaced; UserError for a folder that holds anything else (`io.folders.check`).
+    """
+    texts = {
+        "report.html": html(report),
+        "report.md": markdown(report),
+        "report.csv": as_csv(report),
+        "report.json": as_json(report),
+    }
+    with atomic_dir(folder, kind="report", force=True, discard_changes=discard_changes) as made:
+        claim(made, *texts, marker.OWN)
+        for name, text in texts.items():
+            (made / name).write_text(text, encoding="utf-8")
+        marker.describe(made, "report")
+    return [folder / name for name in texts]
 
 
 # --- HTML ---------------------------------------------------------------------------------------------

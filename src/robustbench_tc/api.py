@@ -10,7 +10,20 @@ from .eval.validate import self_check
 
 
 def build_release(
-    spec: BuildSpec, out: Path, *, force: bool = False, progress: Callable[[str], None] = lambda line: None
+    spec: BuildSpec,
+    out: Path,
+    *,
+    force: bool = False,
+    discard_changes: bool = False,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> BuildReport:
     """`rbtc build`: the builder with the scorers' self-check of every golden answer, and the card."""
-    return build(spec, out, card=benchmark_card, accept=self_check, force=force, progress=progress)
+    return build(
+        spec,
+        out,
+        card=benchmark_card,
+        accept=self_check,
+        force=force,
+        discard_changes=discard_changes,
+        progress=progress,
+    )

@@ -330,15 +330,16 @@ def test_an_endpoint_that_is_down_is_named(rbtc: Rbtc, tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-def test_an_existing_release_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_path: Path) -> None:
+def test_an_existing_build_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_path: Path) -> None:
     out = tmp_path / "o"
-    out.mkdir()
-    (out / "mine.txt").write_text("keep me")
     command = ["build", "--profile", "bundled", "--types", "CD", "--out", out]
-    refused(rbtc(*command), str(out), "--force")
-    assert (out / "mine.txt").exists()
-    assert rbtc(*command, "--force").code == 0
-    assert not (out / "mine.txt").exists()
+    assert rbtc(*command).code == 0
+    before = checksums(out)
+    refused(rbtc(*command, "--seed", 1), str(out), "--force")
+    assert checksums(out) == before
+    assert rbtc(*command, "--seed", 1, "--force").code == 0
+    assert checksums(out) != before
+    assert [path.name for path in tmp_path.iterdir()] == ["o"]
 
 
 def test_an_output_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path) -> None:

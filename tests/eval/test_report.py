@@ -247,6 +247,7 @@ def test_four_files_are_written_and_gaps_are_said(
     found = CliRunner().invoke(app, [*folders, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert found.exit_code == 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "rbtc.json",
         "report.csv",
         "report.html",
         "report.json",

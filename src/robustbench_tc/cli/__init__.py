@@ -17,7 +17,11 @@ def main() -> None:
     # Set before anybody imports huggingface_hub: a command line tool does not phone home.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:
-        _app()()
+        try:
+            _app()()
+        except SystemExit:
+            sys.stdout.flush()  # while an error can still be said
+            raise
     except UserError as error:
         _fail(str(error))
     except KeyboardInterrupt:
@@ -28,7 +32,9 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         mend = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
-        where = f"{error.filename}: " if error.filename else ""
+        # Whatever is written to a file is named (`io.files.named`): what is left is the standard output.
+        name = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
+        where = f"{name}: " if name else ""
         hint = mend.get(error.errno or 0)
         _fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
 

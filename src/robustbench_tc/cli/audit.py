@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import UserError, need_extra
+from ..io import audit_files
 from . import _console
 
 if TYPE_CHECKING:
@@ -76,8 +77,10 @@ def build(
     from ..eval.validate import self_check
     from ..train_recipes.toolrl_dr.reward import earns_maximum
 
-    if out is None and (folder / "manifest.json").exists():
-        raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
+    if out is None or (out.exists() and folder.exists() and out.samefile(folder)):
+        audit_files.check(folder)
+    else:
+        audit_files.check_own(out)
     with _console.status("auditing") as progress:
         report = gate.audit(
             folder,
@@ -110,6 +113,8 @@ def predictions(
     _need_the_extra()
     from ..audits import gate
 
+    if out is not None:
+        audit_files.check_own(out)
     with _console.status("auditing"):
         report = gate.audit_predictions(file, dataset)
     _finish(report, out, as_json)

@@ -7,6 +7,7 @@ import typer
 
 from ..errors import UserError, unknown
 from . import _console
+from ._replacing import DiscardChanges, Force
 from ._workers import Address, Engine, NumProc, workers
 
 PROFILES = ("paper", "full", "bundled")
@@ -55,7 +56,8 @@ def build(
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
+    force: Force = False,
+    discard_changes: DiscardChanges = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
     """Build the benchmark: clean rows, 22 perturbation types and three tables as Parquet.
@@ -91,7 +93,7 @@ def build(
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
     with _console.status("building") as progress:
-        report = build_release(spec, out, force=force, progress=progress)
+        report = build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
     if as_json:
         typer.echo(report.json().decode(), nl=False)
         return

@@ -1,8 +1,8 @@
 """`rbtc eval`: ask a model every row, keep every answer, score them, print the summary."""
 
 import dataclasses
+import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +14,7 @@ import typer
 from .. import taxonomy
 from ..errors import UserError, unknown
 from . import _console, runs
+from ._replacing import DiscardChanges
 from ._workers import Address, Engine, workers
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def eval_(
         Path | None, typer.Option(help="Run folder; default runs/MODEL-MODE. The same command goes on in it.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away the run that is in the folder.")] = False,
+    discard_changes: DiscardChanges = False,
     no_score: Annotated[bool, typer.Option("--no-score", help="Only ask; `rbtc score` later.")] = False,
     allow_missing: runs.AllowMissing = False,
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
@@ -133,9 +135,10 @@ def eval_(
     )
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", asked.model).strip("-") or "model"
     path = out or Path("runs") / f"{slug}-{settings.mode}"
-    if fresh and path.exists():
-        shutil.rmtree(record.open_run(path).path)  # nothing but a run folder is ever removed
+    if fresh and os.path.lexists(path):
+        record.discard(path, discard_changes=discard_changes)
     folder = record.start(path, data, settings, len(rows) * repeat)
+    runs.say(folder.notes)
     runs.say_left_out(data.left_out)
 
     with ExitStack() as stack:

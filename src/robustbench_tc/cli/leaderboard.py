@@ -10,6 +10,7 @@ import typer
 
 from ..errors import UserError, unknown
 from . import _console
+from ._replacing import DiscardChanges, Force
 
 if TYPE_CHECKING:
     from ..eval.leaderboard.checks import Asked
@@ -282,7 +283,8 @@ def export(
     results_repo: Annotated[str, typer.Option("--results-repo", help="Hub dataset for the results.")],
     revision: RevisionOption = None,
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",
-    force: Annotated[bool, typer.Option("--force", help="Replace the folder.")] = False,
+    force: Force = False,
+    discard_changes: DiscardChanges = False,
 ) -> None:
     """Write a folder that is a Hugging Face Space once it is pushed: app, requirements, card, package.
 
@@ -291,7 +293,13 @@ def export(
     from ..eval.leaderboard.space import export_space
 
     made = export_space(
-        folder, dataset=dataset, revision=revision, results_repo=results_repo, title=title, force=force
+        folder,
+        dataset=dataset,
+        revision=revision,
+        results_repo=results_repo,
+        title=title,
+        force=force,
+        discard_changes=discard_changes,
     )
     _console.out.print(
         f"{made} files in {folder}: push them to a Space, and give it the secret HF_TOKEN with write access "

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ..errors import UserError, unknown
 from . import _console
+from ._replacing import DiscardChanges
 from .sql import subset_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def report(
     check_paper: Annotated[
         bool, typer.Option("--check-paper", help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
+    discard_changes: DiscardChanges = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, write nothing.")] = False,
 ) -> None:
     """Write one self-contained page with the paper's tables and figures for your runs.
@@ -46,7 +48,10 @@ def report(
     if not runs:
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
     from ..eval.report import page
+    from ..io.files import check_dir
 
+    if not as_json:  # before minutes of work
+        check_dir(out, kind="report", force=True, discard_changes=discard_changes)
     with _console.status("counting, resampling"):
         made = make(
             runs,
@@ -59,7 +64,7 @@ def report(
     if as_json:
         typer.echo(page.as_json(made), nl=False)
         return
-    written = page.write(made, out)
+    written = page.write(made, out, discard_changes=discard_changes)
     for line in made.gaps:
         _console.err.print(f"gap: {line}", markup=False)
     _console.out.print(f"{written[0]} (also .md, .csv, .json)", markup=False)

@@ -1,6 +1,7 @@
 """`rbtc score`, `summary`, `export`, `import`, `serve-command`: everything about a run but the asking."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,6 +47,7 @@ def score(
     from ..eval import record, verdicts
 
     folder = record.open_run(run)
+    say(folder.make_way(folder.scores_path))
     who = workers(num_proc, engine, address)
     rows = verdicts.rows_of(folder, dataset, num_proc)
     _note(verdicts.score_file(folder, rows, who, dataset=dataset))
@@ -107,7 +109,7 @@ def export(
     found, note = verdicts.read_or_remake(folder, data)
     _note(note)
     if layout == "ours":
-        predictions.write(out.with_suffix(".jsonl"), found)
+        predictions.write_lines(out, found)
     else:
         rows = {row.id: row for row in data.rows}
         exchange.write_predictions(
@@ -156,6 +158,7 @@ def import_(
     )
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-") or "model"
     folder = record.start(out or Path("runs") / f"{slug}-{wanted}-imported", data, settings, len(found))
+    say(folder.notes)
     folder.record.left_out = data.left_out | left_out
     folder.record.totals = files.totals(found)
     files.write(folder.predictions_path, found)
@@ -175,9 +178,13 @@ def say_left_out(left_out: dict[str, int]) -> None:
         _console.err.print(f"left out: {count} × {reason}", markup=False)
 
 
-def _note(note: str | None) -> None:
-    if note is not None:
+def say(notes: Sequence[str]) -> None:
+    for note in notes:
         _console.err.print(note, markup=False)
+
+
+def _note(note: str | None) -> None:
+    say([] if note is None else [note])
 
 
 def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[str]:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ._replacing import DiscardChanges
+
 OutDir = Annotated[
     Path | None,
     typer.Option("--out", help="Folder to fill; default: RBTC_SOURCES, else a folder in the user's cache."),
@@ -19,7 +21,12 @@ Only = Annotated[
 ]
 
 
-def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> None:
+def fetch(
+    out: OutDir = None,
+    base_url: BaseUrl = None,
+    only: Only = None,
+    discard_changes: DiscardChanges = False,
+) -> None:
     """Download the pinned upstream files, resuming what an earlier run began.
 
     Every file is checked against its sha256 before it gets its name; files that are right are not asked for.
@@ -48,7 +55,13 @@ def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> No
                 tasks[path] = bar.add_task(path.rpartition("/")[2], total=total)
             bar.update(tasks[path], completed=done)
 
-        result = download(root, base_url=base_url or BASE_URL, only=only or None, progress=progress)
+        result = download(
+            root,
+            base_url=base_url or BASE_URL,
+            only=only or None,
+            progress=progress,
+            discard_changes=discard_changes,
+        )
     fetched, present = len(result.downloaded), len(result.present)
     typer.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
 

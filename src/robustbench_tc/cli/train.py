@@ -9,6 +9,7 @@ import typer
 
 from ..errors import UserError, need_extra
 from . import _console
+from ._replacing import DiscardChanges, Force
 from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def build_toolrl_dr(
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+    force: Force = False,
+    discard_changes: DiscardChanges = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
     """Build the domain-randomized training data: full, mixed, retry and paft as Parquet.
@@ -126,6 +128,7 @@ def build_toolrl_dr(
             generators={kind: g for kind, g in generators.items() if g.label != "none"},
             leak_note=note,
             force=force,
+            discard_changes=discard_changes,
             progress=progress,
         )
     if as_json:

@@ -8,6 +8,7 @@ it stopped. The nodes need this package in the same version, and nothing of each
 
 import hashlib
 import os
+import re
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from .. import __version__
 from ..errors import UserError, need_extra
+from ..io import scratch
 from ..io.files import atomic_file
 from ..llm.errors import LLMError
 from ..llm.messages import Completion
@@ -38,6 +40,8 @@ OBJECT_STORE = 512 * 2**20
 """Bytes of shared memory of a Ray that is started here: parts are small, and few are in flight."""
 
 _DIGEST = hashlib.sha256().digest_size
+
+_PART = re.compile(r"\d{8}\.part")
 
 _held: tuple[str, Callable[[Any], pa.Table]] | None = None
 
@@ -84,6 +88,16 @@ def unseal(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data[_DIGEST:]).read_all()
 
 
+def is_part(path: Path) -> bool:
+    """Whether a file is a finished part with its checksum, or one that a killed run was writing."""
+    if scratch.is_ours(path.name):
+        return not scratch.is_written(path)
+    if not _PART.fullmatch(path.name):
+        return False
+    with path.open("rb") as file:
+        return file.read(_DIGEST) == hashlib.file_digest(file, "sha256").digest()
+
+
 class Parts:
     """Finished parts in a folder, by number; nothing is kept without one."""
 
@@ -108,7 +122,7 @@ class Parts:
         except ValueError:
             raise UserError(f"part {number} was damaged on its way from a worker: run again") from None
         if (path := self._path(number)) is not None:
-            with atomic_file(path) as beside:
+            with atomic_file(path, replace=True) as beside:
                 beside.write_bytes(data)
         return table
 

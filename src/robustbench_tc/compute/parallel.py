@@ -1,11 +1,10 @@
 """Work in order on any number of processes, or on Ray: what comes out is the same, whoever did it."""
 
 import gc
-import glob
 import hashlib
 import multiprocessing
 import os
-import shutil
+import re
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +18,8 @@ import msgspec
 
 from .. import __version__
 from ..errors import UserError
+from ..io.files import named
+from ..io.removal import remove_files
 from ..schema import Json, dumps
 
 if TYPE_CHECKING:
@@ -96,9 +97,13 @@ def checkpoint_dir(out: Path, *made_of: Json) -> Path:
 
 
 def remove_checkpoints(out: Path) -> None:
-    """Removes every such folder of `out`: it stands."""
-    for folder in out.absolute().parent.glob(f".{glob.escape(out.name)}.*.parts"):
-        shutil.rmtree(folder, ignore_errors=True)
+    """Removes every such folder of `out`, which stands now, as far as it holds finished parts of ours."""
+    wanted = re.compile(re.escape(f".{out.name}.") + r"[0-9a-f]{16}\.parts")
+    for folder in list(out.absolute().parent.iterdir()):
+        if wanted.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
+            from .cluster import is_part
+
+            remove_files(folder, lambda name, found, folder=folder: is_part(folder / name))  # type: ignore[misc]
 
 
 def cores() -> int:
@@ -165,7 +170,7 @@ def _do(item: Any) -> str:
     table = _work(item)
     handle, path = tempfile.mkstemp(dir=_folder)
     os.close(handle)
-    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+    with named(Path(path)), pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return path
 

@@ -1,97 +1,179 @@
-"""Files and folders that are either wholly there or not: write beside, then rename."""
+"""Files and folders that are either wholly there or not: write beside, then rename.
 
+What is there already is replaced only where it is provably ours: see `folders` for whole folders, `owned` for
+single files.
+"""
+
+import errno
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
+from . import folders, marker, owned, scratch
+from .lock import locked
+from .places import real
+from .removal import some
+from .unfinished import Unfinished, claim
+
+_NAMELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+
+__all__ = ["check_dir", "atomic_dir", "atomic_file", "claim", "locked", "named", "new_or_empty", "remove_dir"]
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """Yields a path beside `path` to write; it is synced and renamed into place if the block succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-    os.close(handle)
-    beside = Path(name)
-    try:
-        yield beside
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Yields a path beside `path` to write; it is synced and renamed into place if the block succeeds.
+
+    A file that is there already is replaced only if the `rbtc.json` of its folder names it as it is; any
+    other is refused with a UserError. With `replace` the caller knows it to be ours.
+    """
+    with named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = None if replace else owned.owner(path.parent)
+        if not replace:
+            _refuse_existing(path, folder)
+            scratch.sweep(path)
+        with scratch.beside(path) as beside:
+            yield beside
+            with beside.open("rb") as file:
+                os.fsync(file.fileno())
+            if replace:
+                beside.replace(path)
+            elif folder is None:
+                _place(beside, path)
+            else:
+                folder.refuse_foreign(path.name)
+                folder.announce(path.name, marker.sha256(beside))
+                beside.replace(path)
 
 
 @contextmanager
-def atomic_dir(path: Path, *, force: bool = False, mend: str = "--force replaces it") -> Iterator[Path]:
+def atomic_dir(
+    path: Path,
+    *,
+    kind: str = "",
+    force: bool = False,
+    discard_changes: bool = False,
+    mend: str = "--force replaces it if rbtc made it and nothing else is in it",
+) -> Iterator[Path]:
     """Yields a new folder beside `path`; renamed into place if the block succeeds, removed if not.
 
-    An existing `path` is refused with a UserError unless `force`; then it is swapped by two renames. Folders
-    that a killed run left beside it are removed by the next one.
+    An existing `path` is refused with a UserError; with `force` it is swapped by two renames if it is a
+    folder of ours of this `kind` that holds nothing else (`folders.check`). What killed runs left beside it
+    is removed by the next one. Files that are written in the block are claimed first (`claim`): whatever else
+    turns up in the folder is never deleted.
     """
-    path = path.absolute()
-    if path.exists() and not force:
-        raise UserError(f"{path} exists: {mend}")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = real(path)
+    with named(path):
+        replacing: dict[str, Any] = {"kind": kind, "force": force, "discard_changes": discard_changes}
+        check_dir(path, **replacing, exists=mend)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path):
+            for left in Unfinished.left(path):
+                left.recover(path, kind)
+            made = Unfinished.make(path)
+            try:
+                yield made.folder
+                found = check_dir(path, **replacing, exists=mend)  # the work may have taken hours
+                if found is not None:
+                    path.rename(made.aside)
+                _move(made, path)
+                left_over = [] if found is None else folders.remove(made.aside, found)
+            finally:
+                made.discard()
+        if left_over:
+            raise UserError(
+                f"{path} is written, but files came into the folder that it replaced: {some(left_over)}. "
+                f"They are kept in {made.aside}"
+            )
+
+
+def check_dir(
+    path: Path,
+    *,
+    kind: str,
+    force: bool,
+    discard_changes: bool = False,
+    exists: str = "choose another name",
+) -> folders.Contents | None:
+    """What `atomic_dir` would remove at `path`, None where nothing is. UserError where it would refuse."""
+    path = real(path)
+    if not os.path.lexists(path):
+        return None
+    if not force:
+        raise UserError(f"{path} exists: {exists}")
+    return folders.check(path, kind, discard_changes=discard_changes)
+
+
+def remove_dir(path: Path, *, kind: str, discard_changes: bool = False) -> None:
+    """Removes a folder of ours of this `kind` that holds nothing else (`folders.check`); UserError else.
+
+    It is renamed aside first: killed at any moment, `path` is whole or gone.
+    """
+    path = real(path)
     with locked(path):
-        for stale in path.parent.glob(f".{path.name}.*.partial"):
-            shutil.rmtree(stale, ignore_errors=True)
-        old = path.parent / f".{path.name}.old"
-        if old.exists():  # a run was killed between the two renames
-            if path.exists():
-                shutil.rmtree(old)
-            else:
-                old.rename(path)
-        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
-        beside.chmod(0o777 & ~_umask())
-        try:
-            yield beside
-            if path.exists():
-                if not force:
-                    raise UserError(f"{path} appeared while it was being built: {mend}")
-                path.rename(old)
-            beside.rename(path)
-            shutil.rmtree(old, ignore_errors=True)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+        for left in Unfinished.left(path):
+            left.recover(path, kind)
+        found = folders.check(path, kind, discard_changes=discard_changes)
+        gone = Unfinished.make(path)
+        path.rename(gone.gone)
+        stays = folders.remove(gone.gone, found)
+        gone.discard()
+    if stays:
+        raise UserError(
+            f"files came into {path} while it was removed: {some(stays)}. They are kept in {gone.gone}"
+        )
+
+
+def new_or_empty(path: Path) -> bool:
+    """Whether a folder may be begun at `path`: nothing is there, or an empty folder that is not a link."""
+    if not os.path.lexists(path):
+        return True
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Holds `.NAME.lock` beside `path` while the block runs; a second process is refused, a dead one is not.
+def named(path: Path) -> Iterator[None]:
+    """A full disk, a broken one or a limit, met while `path` is written, gets its name: it has none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _NAMELESS:
+            error.filename = str(path)
+        raise
 
-    The kernel drops the lock with its process, so a SIGKILL leaves nothing to clean up.
-    """
-    import fcntl
 
-    lock = path.parent / f".{path.name}.lock"
-    while True:
-        with lock.open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+def _move(made: Unfinished, path: Path) -> None:
+    try:
+        made.folder.rename(path)
+    except OSError as error:
+        if made.aside.is_dir():
+            if not os.path.lexists(path):
+                made.aside.rename(path)
+            else:
                 raise UserError(
-                    f"{path} is being written by another process: wait for it to finish"
+                    f"{path} appeared while it was being replaced; the folder that was there is {made.aside}"
                 ) from None
-            try:
-                ours = os.path.samestat(os.fstat(file.fileno()), lock.stat())
-            except FileNotFoundError:
-                ours = False
-            if not ours:  # its last holder removed it between our opening and locking it
-                continue
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
-            return
+        error.filename = str(path)
+        raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _refuse_existing(path: Path, folder: owned.Owned | None) -> None:
+    if folder is not None:
+        folder.refuse_foreign(path.name)
+    elif os.path.lexists(path):
+        raise UserError(f"{path} exists and is not replaced: choose another name, or remove it")
+
+
+def _place(beside: Path, path: Path) -> None:
+    """Gives a finished file its name, which nobody may have taken meanwhile."""
+    try:
+        os.link(beside, path, follow_symlinks=False)
+    except FileExistsError:
+        raise UserError(f"{path} appeared while it was being written and is not replaced") from None
+    except OSError:  # a file system without hard links: the name is taken first, and then filled
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        beside.replace(path)

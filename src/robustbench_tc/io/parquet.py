@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import UserError
-from .files import atomic_file
+from .files import atomic_file, claim
 
 if TYPE_CHECKING:
     import datasets
@@ -87,15 +87,19 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
     numbered = enumerate(row_groups(tables, schema))
     for number, shard in groupby(numbered, lambda item: item[0] * BATCH_ROWS // SHARD_ROWS):
         done.append(folder / f"{split}-{number:05d}.partial")
+        claim(folder, done[-1].name)
         with pq.ParquetWriter(done[-1], schema, **_OPTIONS) as writer:
             for _, group in shard:
                 writer.write_table(group, row_group_size=BATCH_ROWS)
                 total += group.num_rows
     if not done:
         done.append(folder / f"{split}-00000.partial")
+        claim(folder, done[-1].name)
         pq.write_table(schema.empty_table(), done[0], **_OPTIONS)
     for number, path in enumerate(done):
-        path.rename(folder / f"{split}-{number:05d}-of-{len(done):05d}.parquet")
+        shard = f"{split}-{number:05d}-of-{len(done):05d}.parquet"
+        claim(folder, shard)
+        path.rename(folder / shard)
     return total
 
 

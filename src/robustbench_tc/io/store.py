@@ -7,6 +7,7 @@ line it may leave is cut off on opening.
 
 import asyncio
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +18,10 @@ import msgspec
 
 from ..errors import UserError
 from ..schema import Json
-from .files import locked
+from .lock import locked
+
+_BEGINS = b'{"key":"'
+"""How every line begins: what tells a store from another file."""
 
 
 class _Head(msgspec.Struct):
@@ -44,7 +48,7 @@ class Store:
             self._held.enter_context(locked(self.path.absolute()))
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._held.callback(os.close, self._file)
-            self._size = self._load()
+            self._size = self._load(self.path)
             _sync_folder(self.path.parent)
         except OSError as error:
             self._held.close()
@@ -126,10 +130,15 @@ class Store:
                 self._places[key] = (self._size, len(line))
                 self._size += len(line)
 
-    def _load(self) -> int:
-        """Reads the keys, cuts off a torn last line, and gives the size of what is good."""
+    def _load(self, path: Path) -> int:
+        """Reads the keys, cuts off a torn last line, and gives the size of what is good.
+
+        Nothing is ever cut off a file that is not a store.
+        """
         decoder = msgspec.json.Decoder(_Head)
         good = 0
+        if not stat.S_ISREG(os.fstat(self._file).st_mode) or not _begins(self._file, 0):
+            raise UserError(f"{path} is not a store of rbtc: name another file")
         with os.fdopen(os.dup(self._file), "rb") as file:
             end = os.fstat(self._file).st_size
             for number, line in enumerate(file, 1):
@@ -147,8 +156,28 @@ class Store:
                 self._places[key] = (good, len(line))
                 good += len(line)
         if good < end:
+            if not _begins(self._file, good):
+                raise UserError(
+                    f"{path} ends with what rbtc did not write (from byte {good}): remove that line"
+                )
             os.ftruncate(self._file, good)
         return good
+
+
+def is_continued(path: Path, size: int) -> bool:
+    """Whether a store consists of its own lines from byte `size` on; the last one may be torn."""
+    with path.open("rb") as file:
+        file.seek(size)
+        return all(_alike(line) for line in file)
+
+
+def _begins(handle: int, at: int) -> bool:
+    return _alike(os.pread(handle, len(_BEGINS), at))
+
+
+def _alike(text: bytes) -> bool:
+    """Whether a line is one of a store, or what a crash leaves of one: its beginning, or zeros."""
+    return text.startswith(_BEGINS) or _BEGINS.startswith(text) or not text.strip(b"\0")
 
 
 def _sync_folder(folder: Path) -> None:

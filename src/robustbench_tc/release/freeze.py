@@ -93,6 +93,7 @@ def release(
     _check_counts(build, names, about)
     gate, audit = (None, None) if kind == "checkpoint" else check_gate(build, data)
     with files.atomic_dir(out, mend="a release is never overwritten, choose another --out") as folder:
+        files.claim(folder, *names, AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED, manifest.NAME)
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(build / name, folder / name)

@@ -85,6 +85,7 @@ def test_an_edited_entry_is_put_right_and_other_versions_are_left_alone(
 def test_predictions_that_were_edited_are_not_scored(tmp_path: Path, asked: Asked, run_of: RunOf) -> None:
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("silent"), "Alpha-3B")
+    (store.path(one) / "predictions.parquet").unlink()
     predictions.write(
         store.path(one) / "predictions.parquet", predictions.read(run_of("oracle") / "predictions.parquet")
     )

@@ -27,13 +27,14 @@ import msgspec
 import robustbench_tc
 from robustbench_tc.io.files import atomic_file
 
-from . import names
+from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
 from .records import Checked, Submission, encode
 from .refusal import Refused
 from .scoring import Marts, claims_of, score
-from .store import ANSWER, RECORD, RUN, UPLOAD
+
+UPLOAD, RECORD, ANSWER, RUN = store.UPLOAD, store.RECORD, store.ANSWER, store.RUN
 
 Ending = Literal["done", "memory", "time", "crash"]
 

@@ -39,7 +39,7 @@ def check(folder: Path) -> Marker | None:
 
 
 def check_own(folder: Path) -> None:
-    """`check` for a folder that is not the audited build: it is new, empty, or holds an audit's files only."""
+    """`check` for a folder other than the audited build: new, empty, or with an audit's files only."""
     found = check(folder)
     ours = (marker.AUDIT, marker.PAGE, *(found.files if found is not None else ()))
     if folder.is_dir() and folders.is_more_than(folder, *ours):

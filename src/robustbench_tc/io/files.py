@@ -20,7 +20,7 @@ from .unfinished import Unfinished, claim
 
 _NAMELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
-__all__ = ["check_dir", "atomic_dir", "atomic_file", "claim", "locked", "named", "new_or_empty", "remove_dir"]
+__all__ = ["atomic_dir", "atomic_file", "check_dir", "claim", "locked", "named", "new_or_empty", "remove_dir"]
 
 
 @contextmanager

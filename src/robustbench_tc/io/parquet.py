@@ -97,9 +97,9 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
         claim(folder, done[-1].name)
         pq.write_table(schema.empty_table(), done[0], **_OPTIONS)
     for number, path in enumerate(done):
-        shard = f"{split}-{number:05d}-of-{len(done):05d}.parquet"
-        claim(folder, shard)
-        path.rename(folder / shard)
+        name = f"{split}-{number:05d}-of-{len(done):05d}.parquet"
+        claim(folder, name)
+        path.rename(folder / name)
     return total
 
 

@@ -3,6 +3,7 @@
 DIR/<config>/test-00000-of-00001.parquet     23 sample configs, 3 tables
 DIR/README.md                                the card with the YAML that `load_dataset` reads
 DIR/build_report.json, build_report.md       counts, every skip with its reason, generators, pins
+DIR/errata.jsonl                             golden answers that this build corrects, where it does
 DIR/generations.jsonl                        every answer of a generator: enough to build it again
 """
 
@@ -22,10 +23,14 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io.errata import NAME as ERRATA
+from robustbench_tc.io.errata import Erratum
+from robustbench_tc.io.errata import write as write_errata
 from robustbench_tc.schema import Sample
 
 from . import generations
 from .benchmark import TABLES, VERSION, features, table_rows
+from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .perturb import REGISTRY, Text, refuse_text
@@ -54,6 +59,8 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     """How endpoints are asked; moves no byte of a build whose texts are there."""
     allow_missing: bool = False
+    errata: tuple[Erratum, ...] = ()
+    """Golden answers that are corrected before any row is made."""
     workers: Workers = SERIAL
     """Moves no byte."""
 
@@ -99,6 +106,7 @@ def prepare(
         pool = read(root, spec.profile, accept)
         if not pool.samples:
             raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
+        pool = Pool(amended(pool.samples, spec.errata, accept), pool.issues)
     requests = text_requests(pool.samples, spec.codes)
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
@@ -139,7 +147,7 @@ def build(
     """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
 
     `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
-    passes its own type's invariants or the build ends. `pool`: samples that are read already.
+    passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
     """
     with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
         plan, issues, recordings = prepare(
@@ -175,6 +183,8 @@ def build(
             pyarrow=pa.__version__,
         )
         generations.write(folder / generations.NAME, recordings)
+        if spec.errata:
+            write_errata(folder / ERRATA, spec.errata)
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
         # The marker comes last: it names every file that lies in the folder now.

@@ -11,7 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker, parquet
+from robustbench_tc.io import errata, marker, parquet
 from robustbench_tc.schema import Sample, record
 
 from . import generations
@@ -68,7 +68,12 @@ def rebuild(
     else:
         codes = tuple(code for code in codes if code not in kinds())
     spec = BuildSpec(
-        profile=told.profile, sources=sources, codes=codes, seed=told.seed, allow_missing=True
+        profile=told.profile,
+        sources=sources,
+        codes=codes,
+        seed=told.seed,
+        errata=errata.read(folder / errata.NAME),
+        allow_missing=True,
     )
     pool = own_pool(folder) if sources is None and told.profile != "bundled" else None
     return build(spec, out, card=card, accept=accept, generators=generators, pool=pool)

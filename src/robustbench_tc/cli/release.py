@@ -123,7 +123,7 @@ def diff(
         return
     print_diff(found)
     if after is not None:
-        typer.echo(f"{found.step} step: what follows {a} so is at least version {after}")
+        typer.echo(f"{found.step} step: B follows A as version {after} or higher")
     else:
         typer.echo(f"{found.step} step")
 
@@ -142,7 +142,8 @@ def amend(
     """Correct a golden answer: build the release again with an erratum, and show what that changes.
 
     The new build passes the gate like any other before it becomes a version. Every row of the sample follows
-    the new answer. An answer is a list of calls, each {"name", "parameters": {parameter: [accepted values]}}.
+    the new answers: a list of answers, each a list of calls with a name and, per parameter, the list of its
+    accepted values.
 
     Example: rbtc amend releases/1.0.0/robustbench-tc --clean-id bfcl_v3__simple_7 --answers right.json
     --reason "The unit is kilometres." --out robustbench-tc

@@ -32,9 +32,14 @@ class Erratum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def read(path: Path) -> tuple[Erratum, ...]:
-    """The errata of a file; none where there is none. UserError naming the line that does not fit."""
+    """The errata of a build; none where there is no file. UserError naming the line that does not fit."""
+    return read_file(path) if path.is_file() else ()
+
+
+def read_file(path: Path) -> tuple[Erratum, ...]:
+    """The errata of a file that has to be there. UserError."""
     if not path.is_file():
-        return ()
+        raise UserError(f"no errata at {path}: name the errata.jsonl of an amended build or release")
     found = []
     for number, line in enumerate(bounded(path).splitlines(), 1):
         try:

@@ -201,12 +201,17 @@ def is_tolerated(path: str) -> bool:
 
 
 def _is_cached_blob(folder: Path, path: Path) -> bool:
-    """Whether a link is the Hub client's own: `snapshots/COMMIT/… -> blobs/HASH` of one cached repository."""
+    """Whether a link is the Hub client's own: `snapshots/COMMIT/… -> blobs/HASH` of a cached repository.
+
+    A blob may itself be a link into the store that the cached repositories share.
+    """
     folder = folder.absolute()
     if folder.parent.name != "snapshots" or not path.is_symlink():
         return False
+    repository = folder.parent.parent
     target = Path(os.path.normpath(path.absolute().parent / path.readlink()))
-    return target.parent == folder.parent.parent / "blobs" and target.is_file() and not target.is_symlink()
+    within = target.resolve().is_relative_to(repository.parent.resolve())
+    return target.parent == repository / "blobs" and within and target.is_file()
 
 
 def files_of(folder: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """`rbtc release`: a build that passes the gate becomes a release folder that nothing changes any more."""
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from ..errors import UserError
 from ..io import files, manifest
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
 from ..io.resolve import HUB_ID
-from ..schema import dumps
+from .secrets import check_secrets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -35,13 +34,7 @@ CHECKPOINT = "checkpoint.json"
 RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
 """Files that a dataset's release gets with its version in them, whatever the build had."""
 
-SECRET_NAMES = re.compile(r"(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?$", re.IGNORECASE)
-"""Environment variables whose value must be in no file of a release."""
-
 _DOI = re.compile(r"10\.[0-9]{4,9}/[!-~]{1,200}")
-
-SECRET_LENGTH = 12
-"""Shorter values could stand anywhere."""
 
 
 class AuditReport(msgspec.Struct, frozen=True):
@@ -52,6 +45,21 @@ class AuditReport(msgspec.Struct, frozen=True):
     """`manifest.digest` of the Parquet files that were audited."""
     checks: list[dict[str, Any]]
     """Each with `id` and `status`: passed, failed, waived or not_run."""
+
+    @property
+    def red(self) -> list[str]:
+        """Ids of the checks that keep the data in; a verdict that rests on nothing is one too."""
+        failed = [str(check.get("id")) for check in self.checks if _blocks(check)]
+        return failed or ([] if self.passed and self.checks else ["no check passed it"])
+
+    @property
+    def waived(self) -> tuple[str, ...]:
+        return tuple(str(check.get("id")) for check in self.checks if check.get("status") == "waived")
+
+
+def _blocks(check: dict[str, Any]) -> bool:
+    left_out = check.get("status") == "not_run" and check.get("may_be_left_out") is None
+    return left_out or check.get("status") not in ("passed", "waived", "not_run")
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,64 +203,24 @@ def _pass_gate(
     """Audits the copy in `folder`; the verdict and the whole report. UserError unless it is green."""
     try:
         audit(folder)
-        plain = _load(folder / AUDIT)
-        report = msgspec.convert(plain, AuditReport)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{AUDIT} is not as this package writes it: {error}") from None
+        report = read_report(folder)
     except UserError as error:  # about the copy; the user knows the build
         raise UserError(str(error).replace(str(folder), str(build))) from None
-    failed = [str(check.get("id")) for check in report.checks if _blocks(check)]
-    if failed or not report.passed or not report.checks:
-        named = f" ({', '.join(failed[:5])}{', …' if len(failed) > 5 else ''})" if failed else ""
+    if failed := report.red:
+        named = f" ({', '.join(failed[:5])}{', …' if len(failed) > 5 else ''})"
         raise UserError(f"the gate of {build} is red{named}: `rbtc audit {build}` shows what has to be fixed")
     if report.build != manifest.digest(dict(data)):
         raise UserError(f"the audit of {build} was about other data: something changes the folder, try again")
-    waived = tuple(str(check["id"]) for check in report.checks if check.get("status") == "waived")
-    return Gate(passed=True, report=AUDIT, checks=len(report.checks), waived=waived), plain
+    gate = Gate(passed=True, report=AUDIT, checks=len(report.checks), waived=report.waived)
+    return gate, _load(folder / AUDIT)
 
 
-def _blocks(check: dict[str, Any]) -> bool:
-    left_out = check.get("status") == "not_run" and check.get("may_be_left_out") is None
-    return left_out or check.get("status") == "failed"
-
-
-def check_secrets(folder: Path) -> None:
-    """UserError if a file holds the value of a secret environment variable, or the Hub's stored token."""
-    from huggingface_hub import get_token
-
-    known = {name: value for name, value in os.environ.items() if SECRET_NAMES.search(name)}
-    known |= {"the Hub's token": get_token() or ""}
-    secrets = {name: value.strip() for name, value in known.items() if len(value.strip()) >= SECRET_LENGTH}
-    if not secrets:
-        return
-    for name in manifest.files_of(folder):
-        for text in _texts(folder / name):
-            for secret, value in secrets.items():
-                if value.encode() in text or dumps(value)[1:-1].encode() in text:
-                    raise UserError(f"{name} holds the value of {secret}: remove it from the build")
-
-
-def _texts(path: Path) -> list[bytes]:
-    """The bytes to search of a file: every column's values and the footer of Parquet, no weights."""
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-
-        from ..io import parquet
-
-        with parquet.opened(path) as file:
-            schema = file.schema_arrow
-            notes = [schema.metadata, file.metadata.metadata, *(field.metadata for field in schema)]
-            found = [text for note in notes for item in (note or {}).items() for text in item]
-            found.append(str(schema.names).encode())
-            for batch in file.iter_batches(use_threads=False):
-                sink = pa.BufferOutputStream()
-                with pa.ipc.new_stream(sink, batch.schema) as writer:
-                    writer.write_batch(batch)
-                found.append(sink.getvalue().to_pybytes())
-            return found
-    if path.stat().st_size > 64 * 2**20:
-        return []
-    return [path.read_bytes()]
+def read_report(folder: Path) -> AuditReport:
+    """The audit report in a folder. UserError where there is none, or none that this package wrote."""
+    try:
+        return msgspec.convert(_load(folder / AUDIT), AuditReport)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{folder / AUDIT} is not as this package writes it: {error}") from None
 
 
 def _carried(build: Path, kind: Kind, about: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from ..errors import UserError
 from ..io import manifest
 from ..io.manifest import FileEntry, printable
 from ..io.resolve import HUB_ID, Yank, read_yanked
+from .hub_errors import pause, reason, why_not
 
 TIMEOUT_S = 300.0
 """How long the Hub may be silent in the middle of a request."""
@@ -21,9 +22,6 @@ TIMEOUT_S = 300.0
 TRIES = 8
 PATIENCE_S = 900.0
 """How often, and how long in all, a step waits for a Hub that wants fewer requests (429)."""
-
-PAUSE_S = 10.0
-"""How long it waits where the Hub does not say."""
 
 AGAIN = "no tag was made; the same command run again completes the upload"
 LATER = "try again later"
@@ -70,9 +68,9 @@ class Hub:
             raise UserError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
         mend = "check HF_TOKEN or run `hf auth login`"
         identity = self.step("asking who the token belongs to", mend, self.api.whoami)
-        reason = why_not(identity, self.repo)
-        if reason:
-            raise UserError(f"{self.repo}: {reason}: make a token with write access to it")
+        refusal = why_not(identity, self.repo)
+        if refusal:
+            raise UserError(f"{self.repo}: {refusal}: make a token with write access to it")
 
     def refs(self) -> tuple[str | None, dict[str, str]]:
         """The head of main (None: there is no such repository), and tag → commit."""
@@ -93,12 +91,13 @@ class Hub:
         return (heads[0] if heads else None), {tag.name: tag.target_commit for tag in found.tags}
 
     def commit_of(self, revision: str) -> str:
-        """The commit of a tag, or of a commit's full hash. UserError where there is none, naming the tags."""
+        """The commit of a tag (`v1.0.0`, `1.0.0`), or a full hash. UserError naming the tags there are."""
         head, tags = self.refs()
         if head is None:
             raise UserError(f"no {self.repo_type} {self.repo} on the Hub that this machine may read")
-        if revision in tags:
-            return tags[revision]
+        for tag in (revision, f"v{revision}"):
+            if tag in tags:
+                return tags[tag]
         if re.fullmatch(r"[0-9a-f]{40}", revision):
             return revision
         there = ", ".join(sorted(tags)[-10:]) or "none"
@@ -246,13 +245,13 @@ class Hub:
             except UserError:
                 raise
             except Exception as error:  # huggingface_hub's, datasets', their HTTP library's, the system's
-                pause = _pause(error)
-                if pause is None or waited + pause > PATIENCE_S or attempt == TRIES - 1:
-                    reason = self._scrub(_reason(error, self.timeout_s))
-                    raise UserError(f"{self.repo}: {what}: {reason}; {mend}") from None
-                waited += pause
-                self.progress(f"{what}: the Hub wants fewer requests, waiting {pause:.0f} s")
-                time.sleep(pause)
+                seconds = pause(error)
+                if seconds is None or waited + seconds > PATIENCE_S or attempt == TRIES - 1:
+                    why = self._scrub(reason(error, self.timeout_s))
+                    raise UserError(f"{self.repo}: {what}: {why}; {mend}") from None
+                waited += seconds
+                self.progress(f"{what}: the Hub wants fewer requests, waiting {seconds:.0f} s")
+                time.sleep(seconds)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _scrub(self, text: str) -> str:
@@ -279,74 +278,3 @@ def differs(path: Path, listed: HubFile) -> str | None:
     held: FileEntry = manifest.entry(path)
     same = held.sha256 == listed.sha256
     return None if same else f"sha256 {held.sha256[:12]}… instead of {listed.sha256[:12]}…"
-
-
-def why_not(identity: dict[str, Any], repo: str) -> str | None:
-    """Why the owner of a token may not write to `repo`, by the answer of whoami-v2; None: nothing says so."""
-    owner = repo.split("/")[0]
-    name = identity.get("name")
-    orgs = {org.get("name"): org for org in identity.get("orgs", [])}
-    if owner != name and owner not in orgs:
-        return f"the token belongs to {name}, who is not a member of {owner}"
-    if owner in orgs and orgs[owner].get("roleInOrg") == "read":
-        return f"the token belongs to {name}, who may only read in {owner}"
-    access = identity.get("auth", {}).get("accessToken", {})
-    if access.get("role") == "read":
-        return "the token may only read"
-    if access.get("role") == "fineGrained":
-        for scope in access.get("fineGrained", {}).get("scoped", []):
-            if scope.get("entity", {}).get("name") in (owner, repo) and "repo.write" in scope["permissions"]:
-                return None
-        return f"the token has no right repo.write for {owner}"
-    return None
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """The error and what lies below it."""
-    chain = [error]
-    while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
-        chain.append(below)
-    return chain
-
-
-def _pause(error: Exception) -> float | None:
-    """How long a Hub that wants fewer requests wants to be left alone; None where it is something else."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    for found in _chain(error):
-        if isinstance(found, HfHubHTTPError) and found.response.status_code == 429:
-            said = found.response.headers.get("Retry-After", "")
-            return max(1.0, float(said)) if re.fullmatch(r"[0-9]{1,6}", said) else PAUSE_S
-    return None
-
-
-def _reason(error: Exception, timeout_s: float) -> str:
-    """What went wrong, in one short line."""
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
-
-    chain = _chain(error)
-    for found in chain:
-        if isinstance(found, HfHubHTTPError):
-            return _status(found.response.status_code, found.server_message)
-        if isinstance(found, OfflineModeIsEnabled):
-            return "HF_HUB_OFFLINE is set"
-        if "Timeout" in type(found).__name__:
-            return f"the Hub did not answer in time (--timeout {timeout_s:g} s for an upload)"
-    names = {type(found).__name__ for found in chain}
-    if names & {"ConnectError", "ConnectionRefusedError", "gaierror"}:
-        return "the Hub cannot be reached"
-    if names & {"RemoteProtocolError", "ReadError", "WriteError", "ConnectionResetError"}:
-        return "the connection broke off"
-    return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 200)}"
-
-
-def _status(status: int, said: str | None) -> str:
-    meaning = {
-        401: "the token is not accepted (401)",
-        403: "the token has no right to do this (403)",
-        412: "somebody else changed the repository meanwhile (412)",
-        413: "the Hub finds the upload too large (413)",
-        429: "the Hub wants fewer requests (429)",
-    }.get(status, f"the Hub answered {status}")
-    line = printable(" ".join((said or "").split()), 200)
-    return f"{meaning}: {line}" if line else meaning

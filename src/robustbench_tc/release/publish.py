@@ -16,7 +16,7 @@ from ..io import manifest
 from ..io.manifest import Kind, Manifest
 from ..io.resolve import read_yanked
 from .diff import configs_of
-from .freeze import unpublishable
+from .freeze import read_report, unpublishable
 from .hub import AGAIN, TIMEOUT_S, Hub
 
 Progress = Callable[[str], None]
@@ -117,6 +117,10 @@ def check_folder(folder: Path, kind: Kind) -> Manifest:
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise UserError(f"{folder} is not as it was released: {found[0]}{more}; `rbtc verify` lists all")
+    if release.gate is not None:
+        report = read_report(folder)
+        if report.red or report.build != release.data_sha256 or release.gate.report not in release.files:
+            raise UserError(f"{folder}: its audit report is not green for its data: release its build again")
     for yank in read_yanked(folder / manifest.YANKED):
         if yank.version == release.version:
             raise UserError(f"{folder}: {yank.line}: publish another version")

@@ -130,7 +130,8 @@ def _against(folder: Path, found: Contents, hub: Hub, commit: str) -> list[Probl
 
 def _tagged(release: Manifest, revision: str) -> list[Problem]:
     """A version tag that holds another version."""
-    if revision.startswith("v") and revision != release.tag and manifest.is_version(revision[1:]):
+    plain = revision.removeprefix("v")
+    if plain != release.version and manifest.is_version(plain):
         return [Problem("bad", manifest.NAME, f"it says version {release.version}, the tag {revision}")]
     return []
 

@@ -12,19 +12,9 @@ import msgspec
 
 from robustbench_tc import __version__, taxonomy
 
+from .citation import paper_bibtex
 from .facts import Release
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS
-
-BIBTEX = """\
-@article{zhou2026simulation,
-  title   = {When Simulation Lies: A Sim-to-Real Benchmark and Domain-Randomized RL Recipe
-             for Tool-Use Agents},
-  author  = {Zhou, Xiaolin and Yuan, Aojie and Luo, Zheng and Ling, Zipeng and Pan, Xixiao and Gao, Yicheng
-             and Zhang, Haiyue and Li, Jiate and Jiang, Shuli and Wang, Prince Zizhuang and Zhu, Zixuan
-             and Liu, Jinbo and Rossi, Ryan A. and Wei, Hua and Hu, Xiyang},
-  journal = {arXiv preprint arXiv:2605.11928},
-  year    = {2026}
-}"""
 
 
 class Report(Protocol):
@@ -70,7 +60,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         how_made=HOW_MADE,
         flags=FLAGS,
         paper_rows=PAPER_ROWS,
-        bibtex=BIBTEX,
+        bibtex=paper_bibtex(),
         package_version=__version__,
     )
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import manifest, parquet
+from robustbench_tc.io import parquet
+from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
 from . import paper_layout
@@ -132,7 +133,7 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset:
 
 def locate(dataset: str, revision: str | None = None) -> Path:
     """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
-    return manifest.resolve_dataset(dataset, revision, patterns=_NEEDED)
+    return resolve_dataset(dataset, revision, patterns=_NEEDED)
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.io.manifest import resolve_dataset
+from robustbench_tc.io.resolve import resolve_dataset
 
 
 class Shards(NamedTuple):

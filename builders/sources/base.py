@@ -128,11 +128,11 @@ def clean_row(
         tools=tuple(tools),
         golden_answers=tuple(answers),
         output_format=OUTPUT_FORMATS[source],
-        gold_tool_index=_tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
+        gold_tool_index=tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
     )
 
 
-def _tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
+def tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
     """Index of the called tool. Five RoTBench and ToolEyes registries list a name twice upstream: then the
     first definition that declares every golden parameter."""
     named = [index for index, tool in enumerate(tools) if tool.name == call.name]

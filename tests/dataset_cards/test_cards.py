@@ -44,7 +44,9 @@ SECTIONS = (
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_build(tmp_path_factory.mktemp("cards") / "robustbench-tc", codes=taxonomy.codes())
+    return small_build(
+        tmp_path_factory.mktemp("cards") / "robustbench-tc", codes=taxonomy.codes(), profile="bundled"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,12 @@ def facts(build: Path, version: str = "1.2.3", **audit: Any) -> Release:
     hashes = {path: manifest.entry(build / path).sha256 for path in paths}
     citations = {"bfcl": "Somebody et al."}
     return release_facts(
-        build, version=version, sha256=hashes, audit=audit_report(**audit), citations=citations
+        build,
+        version=version,
+        sha256=hashes,
+        audit=audit_report(**audit),
+        citations=citations,
+        bibtex="@misc{x}",
     )
 
 
@@ -166,7 +173,12 @@ def test_evidence_is_counted_in_the_releases_own_table(build: Path, tmp_path: Pa
             row["verdict"] = "partly"
     pq.write_table(pa.Table.from_pylist(rows, table.schema), folder / path.name)
     found = release_facts(
-        tmp_path, version="1.0.0", sha256={f"evidence/{path.name}": "x"}, audit=audit_report(), citations={}
+        tmp_path,
+        version="1.0.0",
+        sha256={f"evidence/{path.name}": "x"},
+        audit=audit_report(),
+        citations={},
+        bibtex="",
     )
     assert "CD" in found.constructed
 

@@ -48,6 +48,7 @@ def _app() -> "typer.Typer":
         compare,
         eval,
         leaderboard,
+        publish,
         release,
         report,
         runs,
@@ -56,6 +57,7 @@ def _app() -> "typer.Typer":
         sql,
         train,
         vectors,
+        verify,
     )
 
     app = typer.Typer(
@@ -86,9 +88,11 @@ def _app() -> "typer.Typer":
         },
         "Release": {
             "release": release.release,
-            "verify": release.verify,
+            "verify": verify.verify,
             "diff": release.diff,
-            "publish": release.publish,
+            "publish": publish.publish,
+            "amend": release.amend,
+            "yank": publish.yank,
         },
     }
     building = typer.Typer()

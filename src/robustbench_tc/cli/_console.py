@@ -30,6 +30,22 @@ def status(what: str) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+def warn(line: str) -> None:
+    """A line on standard error that ends nothing."""
+    err.print(f"warning: {line}", markup=False, soft_wrap=True)
+
+
+def quiet_clients() -> None:
+    """Keeps the Hub's clients from drawing bars and telling of retries: our own lines name the step."""
+    import datasets
+    from huggingface_hub.utils import logging
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    disable_progress_bars()
+    datasets.utils.logging.set_verbosity_error()
+
+
 def build_table(report: "BuildReport") -> Table:
     """Rows per type and source of a build."""
     table = Table(title=f"profile {report.profile}, seed {report.seed}", title_justify="left", box=SIMPLE)

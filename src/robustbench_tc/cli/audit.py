@@ -1,22 +1,20 @@
 """`rbtc audit`: may this build be published? The gate, and looks at evidence, predictions, credentials."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from ..errors import UserError, need_extra
+from ..errors import UserError
 from ..io import audit_files
 from . import _console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..audits.judge import Judge, Recorded
     from ..audits.report import AuditReport
-    from ..schema import Message
 
 
 class _BuildByDefault(TyperGroup):
@@ -71,29 +69,24 @@ def build(
 
     Example: rbtc audit robustbench-tc --judge gpt-5.4
     """
-    _need_the_extra()
-    from ..audits import gate
-    from ..builders.perturb import REGISTRY
-    from ..eval.validate import self_check
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
+    from .. import api
 
     if out is None or (out.exists() and folder.exists() and out.samefile(folder)):
         audit_files.check(folder)
     else:
         audit_files.check_own(out)
     with _console.status("auditing") as progress:
-        report = gate.audit(
+        report = api.audit(
             folder,
-            unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-            self_check=self_check,
-            judge=make_judge(judge, store, max_requests),
-            second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
-            benchmark_queries=_benchmark_queries(benchmark, sources),
-            pool_queries=_pool_queries(sources),
-            earns_maximum=earns_maximum,
-            training=training,
-            seed=seed,
+            judge=judge,
+            second_judge=second_judge,
             n=None if everything else n,
+            training=training,
+            benchmark=benchmark,
+            sources=sources,
+            seed=seed,
+            store=store,
+            max_requests=max_requests,
             progress=progress,
         )
     _finish(report, out or folder, as_json)
@@ -110,13 +103,12 @@ def predictions(
 
     Example: rbtc audit predictions runs/qwen3/predictions.parquet --dataset robustbench-tc
     """
-    _need_the_extra()
-    from ..audits import gate
+    from .. import api
 
     if out is not None:
         audit_files.check_own(out)
     with _console.status("auditing"):
-        report = gate.audit_predictions(file, dataset)
+        report = api.audit_predictions(file, dataset)
     _finish(report, out, as_json)
 
 
@@ -185,36 +177,6 @@ def allow_credentials(
     _console.out.print(f"{len(samples)} clean rows, written to {out}", markup=False)
 
 
-def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
-    """The judge that `--judge` names. Raises UserError."""
-    name, _, path = spec.partition(":")
-    if name == "recorded":
-        return recorded_judge(Path(path) if path else None)
-    from ..audits.judge import EndpointJudge
-    from ..llm import parse_endpoint
-
-    endpoint = parse_endpoint(spec)
-    endpoint.resolved()  # a missing key is said before any work
-    return EndpointJudge(endpoint, store=store, max_requests=max_requests)
-
-
-def recorded_judge(path: Path | None = None) -> "Recorded":
-    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
-    from ..audits.judge import Judgment, Recorded
-    from ..audits.rows import Pair
-    from ..builders.generators.recorded import judgment_address, load_judgments
-    from ..builders.perturb.base import TextRequest
-
-    known = load_judgments(path)
-
-    def find(pair: Pair) -> Judgment | None:
-        request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
-        found = known.get(judgment_address(request, pair.after))
-        return None if found is None else Judgment(found.score, found.reason, found.judge)
-
-    return Recorded(find)
-
-
 def fetch_page(url: str) -> tuple[int, str]:
     """Status and text of a page. Raises OSError where there is no connection."""
     from urllib.error import HTTPError
@@ -225,43 +187,6 @@ def fetch_page(url: str) -> tuple[int, str]:
             return reply.status, reply.read(2_000_000).decode("utf-8", "replace")
     except HTTPError as error:
         return error.code, ""
-
-
-Conversations = Callable[[], Iterable[tuple[str, "Sequence[Message]"]]]
-
-
-def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversations | None:
-    """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
-    from ..io.parquet import read_rows, shards
-    from ..schema import Sample, record
-
-    if folder is not None:
-        files = shards(folder / "clean")
-
-        def of_folder() -> Iterator[tuple[str, Sequence[Message]]]:
-            for row in read_rows(files):
-                sample = record(row, Sample)
-                yield sample.id, sample.messages
-
-        return of_folder
-    return _of_sources(sources, "paper")
-
-
-def _pool_queries(sources: Path | None) -> Conversations | None:
-    return _of_sources(sources, "full")
-
-
-def _of_sources(sources: Path | None, profile: str) -> Conversations | None:
-    from ..builders.sources import read
-    from ..builders.sources.fetch import resolve_root
-
-    try:
-        root = resolve_root(sources)
-    except UserError:
-        if sources is not None:
-            raise
-        return None
-    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)  # type: ignore[arg-type]
 
 
 def _finish(report: "AuditReport", out: Path | None, as_json: bool) -> None:
@@ -339,10 +264,3 @@ def _number(value: float | None) -> str:
 
 def _percent(value: float | None) -> str:
     return "n/a" if value is None else f"{100 * value:.1f} %"
-
-
-def _need_the_extra() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("great_expectations") is None:
-        raise need_extra("great_expectations", "audit")

@@ -53,6 +53,10 @@ def build(
     store: Annotated[
         Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
     ] = Path(".rbtc/generations.jsonl"),
+    errata: Annotated[
+        Path | None,
+        typer.Option(help="Golden answers to correct: an errata.jsonl of `rbtc amend`."),
+    ] = None,
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
@@ -69,6 +73,7 @@ def build(
     from ..api import build_release
     from ..builders.build import BuildSpec, select_types
     from ..builders.generate import Settings
+    from ..io.errata import read_file as read_errata
 
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
@@ -88,6 +93,7 @@ def build(
             workers=who,
         ),
         allow_missing=allow_missing,
+        errata=() if errata is None else read_errata(errata),
         workers=who,
     )
     if out.exists() and not out.is_dir():

@@ -356,7 +356,7 @@ def load_asked(dataset: str, revision: str | None = None) -> "Asked":
 
 def local_folder(dataset: str, revision: str | None) -> str:
     """The dataset's folder on this machine; one of the Hub is fetched. Raises UserError."""
-    from ..io.manifest import resolve_dataset
+    from ..io.resolve import resolve_dataset
 
     return str(resolve_dataset(dataset, revision, patterns=["*/test-*.parquet", "README.md", "*.json"]))
 

@@ -12,6 +12,7 @@ from ..errors import UserError
 from . import folders, manifest, marker
 from .files import atomic_file
 from .marker import Marker, NotOurs
+from .unfinished import claim
 
 
 def check(folder: Path) -> Marker | None:
@@ -52,6 +53,7 @@ def replace(folder: Path, report: bytes, page: bytes, files: Mapping[str, bytes]
     The earlier files go first and the new ones come last: a killed run leaves none that a report misnames.
     """
     earlier = check(folder)
+    claim(folder, marker.AUDIT, marker.PAGE, *files)
     for name in earlier.files if earlier is not None else ():
         (folder / name).unlink(missing_ok=True)
     for name, data in {marker.AUDIT: report, marker.PAGE: page}.items():

@@ -1,5 +1,7 @@
-"""`rbtc diff`: what two versions of a dataset say differently, and which of it can move a score."""
+"""`rbtc diff`: what two versions of a dataset say differently, which of it can move a score, and by how much
+their version numbers must differ."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from .. import taxonomy
 from ..errors import UserError
 from ..io import parquet
 from ..schema import dumps, loads
+from .versions import STEPS, Step
 
 MOVING = {
     "messages",
@@ -24,6 +27,9 @@ MOVING = {
 
 MOVING_TRAINING = {"data_source", "prompt", "reward_model", "messages", "extra_info"}
 """Columns of the training data that a model is trained on."""
+
+MEANING = ("component", "static", "ground_truth_changes")
+"""Columns of the table `taxonomy` that say what a type's config is."""
 
 DESCRIBING_EXTRA = ("generator", "flags", "changes")
 """Keys of `extra_info` that describe a training row."""
@@ -53,10 +59,15 @@ class ConfigDiff(msgspec.Struct, frozen=True, kw_only=True):
     """Equal rows whose clean row has other tools now: scorers judge against the clean tool's schema."""
     table: bool = False
     """Describes the benchmark; holds no samples."""
+    redefined: tuple[str, ...] = ()
+    """Columns that are gone or have another type, and types that the table `taxonomy` defines otherwise."""
+    dropped: bool = False
+    """Only A has this config."""
 
     @property
     def is_equal(self) -> bool:
-        return not (self.added or self.removed or self.changed or self.reanchored)
+        differs = self.added or self.removed or self.changed or self.reanchored or self.redefined
+        return not (differs or self.dropped)
 
     @property
     def moves_scores(self) -> bool:
@@ -64,6 +75,12 @@ class ConfigDiff(msgspec.Struct, frozen=True, kw_only=True):
             return False
         moving = any(change.moves_scores for change in self.changed)
         return bool(self.added or self.removed or self.reanchored or moving)
+
+    @property
+    def step(self) -> Step:
+        if self.redefined or self.dropped:
+            return "major"
+        return "none" if self.is_equal else "minor" if self.moves_scores else "patch"
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -79,14 +96,24 @@ class Diff(msgspec.Struct, frozen=True):
     def moves_scores(self) -> bool:
         return any(config.moves_scores for config in self.configs)
 
+    @property
+    def step(self) -> Step:
+        """By which step B's version must follow A's."""
+        return max((config.step for config in self.configs), key=STEPS.index, default="none")
+
     def plain(self) -> dict[str, Any]:
         """For `--json`."""
         configs = [
-            {**msgspec.to_builtins(config), "moves_scores": config.moves_scores}
+            {**msgspec.to_builtins(config), "moves_scores": config.moves_scores, "step": config.step}
             for config in self.configs
             if not config.is_equal
         ]
-        return {"equal": self.is_equal, "moves_scores": self.moves_scores, "configs": configs}
+        return {
+            "equal": self.is_equal,
+            "moves_scores": self.moves_scores,
+            "step": self.step,
+            "configs": configs,
+        }
 
 
 def diff(a: Path, b: Path) -> Diff:
@@ -110,7 +137,13 @@ def configs_of(folder: Path) -> dict[str, list[Path]]:
 
 
 def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str]) -> ConfigDiff:
-    columns = _columns([*ours, *theirs])
+    before_columns, after_columns = _columns(ours), _columns(theirs)
+    columns = {**before_columns, **after_columns}
+    redefined = [
+        f"column {column}" for column, kind in before_columns.items() if after_columns.get(column) != kind
+    ]
+    if not ours or not theirs:
+        redefined = []
     if "extra_info" in columns:
         before, after, moves = _training_rows(ours), _training_rows(theirs), _moves_training
     elif "clean_id" in columns and "type_code" in columns:
@@ -118,6 +151,8 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
     else:
         before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
         added, removed = set(after) - set(before), set(before) - set(after)
+        if name == "taxonomy":
+            redefined += _redefined_types(before.values(), after.values())
         return ConfigDiff(
             config=name,
             before=len(before),
@@ -125,6 +160,8 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
             added=tuple(key for key in after if key in added),
             removed=tuple(key for key in before if key in removed),
             table=True,
+            redefined=tuple(redefined),
+            dropped=not theirs,
         )
     changed, moved_anchor = [], []
     for key, row in after.items():
@@ -144,20 +181,34 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
         removed=tuple(key for key in before if key not in after),
         changed=tuple(changed),
         reanchored=tuple(moved_anchor),
+        redefined=tuple(redefined),
+        dropped=not theirs,
     )
 
 
-def _columns(files: Iterable[Path]) -> set[str]:
+def _columns(files: Iterable[Path]) -> dict[str, str]:
+    """Column → its type. Writers disagree about what they call a list's element: that is left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names: set[str] = set()
+    found: dict[str, str] = {}
     for path in files:
         try:
-            names |= set(pq.read_schema(path).names)
+            schema = pq.read_schema(path)
         except pa.ArrowInvalid as error:
             raise UserError(f"{path} is no readable Parquet file: {error}") from None
-    return names
+        found |= {field.name: re.sub(r"list<\w+: ", "list<", str(field.type)) for field in schema}
+    return found
+
+
+def _redefined_types(before: Iterable[Row], after: Iterable[Row]) -> list[str]:
+    """Types that both tables hold, with another meaning."""
+    now = {row.get("code"): row for row in after}
+    return [
+        f"type {row['code']}"
+        for row in before
+        if row.get("code") in now and any(row.get(key) != now[row["code"]].get(key) for key in MEANING)
+    ]
 
 
 def _keyed(rows: Iterable[Row], key: Callable[[Row], str]) -> dict[str, Row]:

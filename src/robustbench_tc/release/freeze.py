@@ -1,34 +1,40 @@
-"""`rbtc release`: a build with a green audit becomes a release folder that nothing changes any more."""
+"""`rbtc release`: a build that passes the gate becomes a release folder that nothing changes any more."""
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from .. import __version__
 from ..errors import UserError
 from ..io import files, manifest
-from ..io.manifest import FileEntry, Gate, Kind, Manifest
+from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
+from ..io.resolve import HUB_ID
+from .secrets import check_secrets
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 AUDIT = "audit_report.json"
 AUDIT_PAGE = "audit_report.html"
+AUDIT_FOLDER = "audit/"
+"""What the audit writes besides: see docs/audits.md."""
+
+JUDGMENTS = "audit/judgments.jsonl"
+"""The judgments that the audit replays: the one file of the build's audit that a release takes over."""
+
 BUILD_REPORT = "build_report.json"
 CHECKPOINT = "checkpoint.json"
 """What a folder of weights says about itself; see docs/releases.md."""
 
 RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
-"""Files that a dataset's release gets anew, whatever the build had."""
+"""Files that a dataset's release gets with its version in them, whatever the build had."""
 
-SECRET_NAMES = re.compile(r"(?:^|_)(?:TOKEN|KEY|SECRET|PASSWORD)$")
-"""Environment variables whose value must be in no file of a release."""
-
-SECRET_LENGTH = 12
-"""Shorter values could stand anywhere."""
+_DOI = re.compile(r"10\.[0-9]{4,9}/[!-~]{1,200}")
 
 
 class AuditReport(msgspec.Struct, frozen=True):
@@ -40,12 +46,31 @@ class AuditReport(msgspec.Struct, frozen=True):
     checks: list[dict[str, Any]]
     """Each with `id` and `status`: passed, failed, waived or not_run."""
 
+    @property
+    def red(self) -> list[str]:
+        """Ids of the checks that keep the data in; a verdict that rests on nothing is one too."""
+        failed = [str(check.get("id")) for check in self.checks if _blocks(check)]
+        return failed or ([] if self.passed and self.checks else ["no check passed it"])
+
+    @property
+    def waived(self) -> tuple[str, ...]:
+        return tuple(str(check.get("id")) for check in self.checks if check.get("status") == "waived")
+
+
+def _blocks(check: dict[str, Any]) -> bool:
+    left_out = check.get("status") == "not_run" and check.get("may_be_left_out") is None
+    return left_out or check.get("status") not in ("passed", "waived", "not_run")
+
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What the cards of a release are rendered from, besides the folder itself."""
 
     kind: Kind
     version: str
+    created_at: str
+    repo: str | None
+    doi: str | None
+    previous: Previous | None
     build: dict[str, Any]
     """`build_report.json`, or `checkpoint.json`."""
     audit: dict[str, Any] | None
@@ -56,6 +81,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 Render = Callable[[Path, Facts], Mapping[str, bytes]]
 """Makes the files of a release that hold its version: card, reports, croissant.json."""
+
+Audit = Callable[[Path], None]
+"""Audits the copy of the build that is about to become the release, and writes its report there."""
 
 
 def kind_of(folder: Path) -> Kind:
@@ -71,15 +99,42 @@ def kind_of(folder: Path) -> Kind:
     )
 
 
+def unpublishable(profile: str | None) -> str | None:
+    """Why a build of this profile is never published; None where it may be."""
+    if profile == "bundled":
+        return "it holds the starter samples, which are never published as the benchmark"
+    return None
+
+
 def release(
-    build: Path, out: Path, *, version: str, created_at: str, render: Render, kind: Kind | None = None
+    build: Path,
+    out: Path,
+    *,
+    version: str,
+    created_at: str,
+    render: Render,
+    audit: Audit,
+    kind: Kind | None = None,
+    previous: Previous | None = None,
+    repo: str | None = None,
+    doi: str | None = None,
+    trial: bool = False,
+    key: "Ed25519PrivateKey | None" = None,
 ) -> Manifest:
     """Freezes the build folder into the new folder `out` and returns its manifest.
 
-    UserError where the gate is not green for exactly these bytes, where `out` exists, or where a file holds a
-    secret of the environment.
+    The gate's verdict is that of `audit`, which is run here on the very files that are released; a report
+    that lies in the build is not read. `key` signs the manifest. `trial` lets the starter samples through,
+    whose releases are never published. UserError where the gate is red, where `out` exists, or where a file
+    holds a secret of the environment.
     """
     version = manifest.check_version(version)
+    if repo is not None and not HUB_ID.fullmatch(repo):
+        raise UserError(f"--repo {printable(repo)!r} is no name on the Hub: give org/name")
+    if doi is not None and not _DOI.fullmatch(doi):
+        raise UserError(
+            f"--doi {printable(doi)!r} is no DOI: give one like 10.57967/hf/1234, without https://"
+        )
     if (build / manifest.NAME).is_file():
         raise UserError(f"{build} is a release already: name the build that it was made from")
     kind = kind or kind_of(build)
@@ -87,24 +142,34 @@ def release(
         raise UserError(f"{out} exists: a release is never overwritten, choose another --out")
     if out.absolute().is_relative_to(build.absolute()):
         raise UserError(f"{out} lies inside the build: choose another --out")
-    names = _data_names(build, kind)
-    data = {name: manifest.entry(build / name) for name in names}
     about = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
-    _check_counts(build, names, about)
-    gate, audit = (None, None) if kind == "checkpoint" else check_gate(build, data)
+    if (reason := unpublishable(about.get("profile"))) and not trial:
+        raise UserError(
+            f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
+        )
+    carried = _carried(build, kind, about)
     with files.atomic_dir(out, mend="a release is never overwritten, choose another --out") as folder:
-        files.claim(folder, *names, AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED, manifest.NAME)
-        for name in names:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(build / name, folder / name)
-        for name in (AUDIT, AUDIT_PAGE):
-            if (build / name).is_file():
-                shutil.copyfile(build / name, folder / name)
-        facts = Facts(kind=kind, version=version, build=about, audit=audit, files=data)
-        made = dict(render(folder, facts))
-        if kind != "checkpoint":  # a model may be under another licence, which lies beside it
-            made["LICENSE"] = _licence_text()
-        for name, content in made.items():
+        files.claim(
+            folder, *carried, AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED, manifest.NAME, manifest.SIGNATURE
+        )
+        _copy(build, folder, carried)
+        data = _data(folder, carried, kind)
+        _check_counts(folder, data, about)
+        gate, report = None, None
+        if kind != "checkpoint":
+            gate, report = _pass_gate(build, folder, data, audit)
+        facts = Facts(
+            kind=kind,
+            version=version,
+            created_at=created_at,
+            repo=repo,
+            doi=doi,
+            previous=previous,
+            build=about,
+            audit=report,
+            files=data,
+        )
+        for name, content in render(folder, facts).items():
             (folder / name).write_bytes(content)
         check_secrets(folder)
         frozen = Manifest(
@@ -120,107 +185,98 @@ def release(
             sources=tuple(about.get("pins") or about.get("sources") or ()),
             generators=about.get("generators", {}),
             gate=gate,
+            repo=repo,
+            doi=doi,
+            previous=previous,
             files={name: manifest.entry(folder / name) for name in manifest.files_of(folder)},
         )
-        (folder / manifest.NAME).write_bytes(frozen.json())
+        text = frozen.json()
+        (folder / manifest.NAME).write_bytes(text)
+        if key is not None:
+            (folder / manifest.SIGNATURE).write_bytes(key.sign(text))
         for path in folder.rglob("*"):
             if path.is_file():
                 path.chmod(0o444)
     return frozen
 
 
-def check_gate(build: Path, data: Mapping[str, FileEntry]) -> tuple[Gate, dict[str, Any]]:
-    """The verdict on exactly these data files, and the whole report. UserError unless it is green."""
-    path = build / AUDIT
-    if not path.is_file():
-        raise UserError(f"{build} was not audited: run `rbtc audit {build}` first")
-    plain = _load(path)
+def _pass_gate(
+    build: Path, folder: Path, data: Mapping[str, FileEntry], audit: Audit
+) -> tuple[Gate, dict[str, Any]]:
+    """Audits the copy in `folder`; the verdict and the whole report. UserError unless it is green."""
     try:
-        report = msgspec.convert(plain, AuditReport)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{path} is no audit report: {error}") from None
-    failed = [str(check.get("id")) for check in report.checks if _blocks(check)]
-    if not report.checks:
-        raise UserError(f"{path} holds no check: run `rbtc audit {build}` again")
-    if failed or not report.passed:
-        named = f" ({', '.join(failed[:5])}{', …' if len(failed) > 5 else ''})" if failed else ""
-        raise UserError(f"the gate of {build} is red{named}: mend the build and run `rbtc audit {build}`")
+        audit(folder)
+        report = read_report(folder)
+    except UserError as error:  # about the copy; the user knows the build
+        raise UserError(str(error).replace(str(folder), str(build))) from None
+    if failed := report.red:
+        named = f" ({', '.join(failed[:5])}{', …' if len(failed) > 5 else ''})"
+        raise UserError(f"the gate of {build} is red{named}: `rbtc audit {build}` shows what has to be fixed")
     if report.build != manifest.digest(dict(data)):
-        raise UserError(f"{path} is about other data than {build} holds: run `rbtc audit {build}` again")
-    waived = tuple(str(check["id"]) for check in report.checks if check.get("status") == "waived")
-    return Gate(passed=True, report=AUDIT, checks=len(report.checks), waived=waived), plain
+        raise UserError(f"the audit of {build} was about other data: something changes the folder, try again")
+    gate = Gate(passed=True, report=AUDIT, checks=len(report.checks), waived=report.waived)
+    return gate, _load(folder / AUDIT)
 
 
-def _blocks(check: dict[str, Any]) -> bool:
-    left_out = check.get("status") == "not_run" and check.get("may_be_left_out") is None
-    return left_out or check.get("status") == "failed"
+def read_report(folder: Path) -> AuditReport:
+    """The audit report in a folder. UserError where there is none, or none that this package wrote."""
+    try:
+        return msgspec.convert(_load(folder / AUDIT), AuditReport)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{folder / AUDIT} is not as this package writes it: {error}") from None
 
 
-def check_secrets(folder: Path) -> None:
-    """UserError if a file holds the value of a secret environment variable, or the Hub's stored token."""
-    from huggingface_hub import get_token
+def _carried(build: Path, kind: Kind, about: dict[str, Any]) -> list[str]:
+    """The files of a build that its release starts from.
 
-    known = {name: value for name, value in os.environ.items() if SECRET_NAMES.search(name)}
-    known |= {"the Hub's token": get_token() or ""}
-    secrets = {name: value.strip() for name, value in known.items() if len(value.strip()) >= SECRET_LENGTH}
-    if not secrets:
-        return
-    for name in manifest.files_of(folder):
-        for text in _texts(folder / name):
-            for secret, value in secrets.items():
-                if value.encode() in text:
-                    raise UserError(f"{name} holds the value of {secret}: remove it from the build")
-
-
-def _texts(path: Path) -> list[bytes]:
-    """The bytes to search of a file: for Parquet those of every column's values, weights are passed over."""
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-
-        from ..io import parquet
-
-        with parquet.opened(path) as file:
-            found = []
-            for batch in file.iter_batches(use_threads=False):
-                sink = pa.BufferOutputStream()
-                with pa.ipc.new_stream(sink, batch.schema) as writer:
-                    writer.write_batch(batch)
-                found.append(sink.getvalue().to_pybytes())
-            return found
-    if path.stat().st_size > 64 * 2**20:
-        return []
-    return [path.read_bytes()]
+    UserError for a link, and for a file that neither the build nor its audit made: nothing comes unseen.
+    """
+    found = manifest.contents(build)
+    if found.links:
+        raise UserError(
+            f"{build} holds the link {printable(found.links[0])}: a release holds plain files only"
+        )
+    if kind == "checkpoint":
+        return [name for name in found.files if name not in ("README.md", manifest.NAME)]
+    named = set(about.get("files") or ())
+    carried = []
+    for name in found.files:
+        if name in named or name in (BUILD_REPORT, JUDGMENTS):
+            carried.append(name)
+        elif name not in (AUDIT, AUDIT_PAGE) and not name.startswith(AUDIT_FOLDER):
+            raise UserError(f"{build} holds {printable(name)}, which {BUILD_REPORT} does not name: remove it")
+    return carried
 
 
-def _data_names(build: Path, kind: Kind) -> list[str]:
-    """The build's data files. UserError for a file that no release has: nothing comes along unseen."""
-    known = {AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED}
-    names = []
-    for name in manifest.files_of(build):
-        if kind == "checkpoint":
-            if name != "README.md":
-                names.append(name)
-        elif name.endswith(".parquet"):
-            names.append(name)
-        elif name not in known:
-            raise UserError(f"{build} holds {name}, which is no part of a release: remove it")
-    return names
+def _copy(build: Path, folder: Path, names: list[str]) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(build / name, folder / name, follow_symlinks=False)
 
 
-def _check_counts(build: Path, names: list[str], about: dict[str, Any]) -> None:
+def _data(folder: Path, carried: list[str], kind: Kind) -> dict[str, FileEntry]:
+    """What the release's data are, hashed in the copy that is released."""
+    return manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
+
+
+def _check_counts(folder: Path, data: Mapping[str, FileEntry], about: dict[str, Any]) -> None:
     """UserError where the build report says another number of rows than the files hold."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     held: dict[str, int] = {}
-    for name in names:
+    for name in data:
         if name.endswith(".parquet"):
             config = name.split("/")[0]
             try:
-                held[config] = held.get(config, 0) + pq.read_metadata(build / name).num_rows
+                held[config] = held.get(config, 0) + pq.read_metadata(folder / name).num_rows
             except pa.ArrowInvalid as error:
-                raise UserError(f"{build / name} is no readable Parquet file: {error}") from None
-    for config, counts in about.get("rows", {}).items():
+                raise UserError(f"{name} is no readable Parquet file: {error}") from None
+    try:
+        rows = msgspec.convert(about.get("rows", {}), dict[str, dict[str, int]])
+    except msgspec.ValidationError as error:
+        raise UserError(f"{BUILD_REPORT}: the rows are not counted as this package does: {error}") from None
+    for config, counts in rows.items():
         said, found = _total(counts), held.get(config, 0)
         if said != found:
             raise UserError(
@@ -243,11 +299,11 @@ def _load(path: Path) -> dict[str, Any]:
 def _total(counts: Any) -> int:
     """Rows of a config: by source in the benchmark's report, by split in that of the training data."""
     if "train" in counts:
-        return int(counts["train"]) + int(counts["validation"])
+        return int(counts["train"]) + int(counts.get("validation", 0))
     return sum(counts.values())
 
 
-def _licence_text() -> bytes:
+def licence_text() -> bytes:
     """The licence that the package is installed with (Apache-2.0 asks for a copy with what is passed on)."""
     try:
         text = distribution("robustbench-tc").read_text("licenses/LICENSE")

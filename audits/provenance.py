@@ -42,7 +42,7 @@ def _licence(folder: Folder) -> list[Failure]:
 
 def _sources(folder: Folder) -> list[Failure]:
     if folder.kind == "training":
-        files = folder.report.get("files") or []
+        files = folder.report.get("sources") or []
         bare = [Failure(str(f.get("file", "?")), "no sha256") for f in files if not f.get("sha256")]
         return bare or ([] if files else [Failure("build_report.json", "it names no source file")])
     if folder.report.get("profile") == "bundled":

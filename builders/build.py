@@ -20,7 +20,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import files, parquet
+from robustbench_tc.io import files, marker, parquet
 from robustbench_tc.schema import Sample
 
 from .benchmark import TABLES, VERSION, features, table_rows
@@ -156,9 +156,11 @@ def build(
             known_issues=_issue_counts(issues),
             pins=pins().rows() if spec.profile != "bundled" else (),
         )
-        (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
+        # The marker comes last: it names every file that lies in the folder now.
+        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
+        (folder / marker.BUILD).write_bytes(report.json())
     parallel.remove_checkpoints(out)
     return report
 

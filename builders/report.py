@@ -3,21 +3,21 @@
 import difflib
 import statistics as stats
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from robustbench_tc.io import marker
 from robustbench_tc.schema import SOURCES, Sample
 
 from .plan import Skip
 
-REPORT_VERSION = 1
-
 
 class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`build_report.json`."""
+    """`build_report.json`, the marker of the build (`io.marker`)."""
 
-    report_version: int = REPORT_VERSION
+    kind: Literal["robustbench-tc"] = "robustbench-tc"
+    report_version: int = marker.BUILD_VERSION
     dataset_version: str
     profile: str
     seed: int
@@ -42,9 +42,13 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Source → reason → records left out."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
+    files: dict[str, str] = {}
+    """Every other file of the build → sha256; filled in when they are written."""
+    own_sha256: str = ""
+    """Filled in by `json`."""
 
     def json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     @property
     def total(self) -> int:

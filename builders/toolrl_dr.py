@@ -21,7 +21,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import files
+from robustbench_tc.io import files, marker
 
 from .build import select_types
 from .generators.base import Generator
@@ -132,7 +132,7 @@ def build(
         report = TrainingReport(
             dataset_version=VERSION,
             form=source.form,
-            files=sources,
+            sources=sources,
             seed=spec.seed,
             copies=spec.copies,
             ratio=str(spec.ratio),
@@ -158,8 +158,10 @@ def build(
             leak_check=leak_note,
             generators={code: generator.statistics() for code, generator in used.items()},
         )
-        (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
+        # The marker comes last: it names every file that lies in the folder now.
+        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
+        (folder / marker.BUILD).write_bytes(report.json())
     parallel.remove_checkpoints(out)
     return report

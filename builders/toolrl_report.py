@@ -5,11 +5,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.io import marker
 
 BATCH, EPOCHS = 64, 3
 """The paper's batch and epochs: what the step counts are computed with."""
@@ -19,13 +20,15 @@ PAPER_STEPS = {"full": 153, "mixed": 156}
 
 
 class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`build_report.json` of a training build."""
+    """`build_report.json` of a training build, its marker (`io.marker`)."""
 
-    report_version: int = 1
+    kind: Literal["toolrl-dr"] = "toolrl-dr"
+    report_version: int = marker.BUILD_VERSION
     dataset_version: str
     form: str
     """rl_parquet, raw_json, or sft_json (400 rows that stand in for the 4,000)."""
-    files: tuple[dict[str, Any], ...]
+    sources: tuple[dict[str, Any], ...]
+    """Files that the build read: bytes, sha256, whether they are the pinned ones."""
     seed: int
     copies: int
     ratio: str
@@ -62,9 +65,13 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Unit, limit, and quantiles of every train prompt that was made."""
     leak_check: str
     generators: dict[str, Any]
+    files: dict[str, str] = {}
+    """Every other file of the build → sha256; filled in when they are written."""
+    own_sha256: str = ""
+    """Filled in by `json`."""
 
     def json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     def steps(self, config: str) -> int:
         """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""

@@ -154,7 +154,7 @@ def build_training(folder: Path) -> Path:
         "dataset_version": "1.0.0",
         "form": "rl_parquet",
         "drawn": {},
-        "files": [{"file": "train.parquet", "bytes": 1, "sha256": "0" * 64}],
+        "sources": [{"file": "train.parquet", "bytes": 1, "sha256": "0" * 64}],
         "rows": {
             c: {"train": len(t), "perturbed": perturbed[c], "validation": 1} for c, t in configs.items()
         },

@@ -158,6 +158,8 @@ def publish(
 
 def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     """The files of a release that are made anew: cards and reports with its version, croissant.json."""
+    import hashlib
+
     import msgspec
 
     from ..builders.report import BuildReport
@@ -199,12 +201,10 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
         cite_as="arXiv:2605.11928",
         keywords=("tool calling", "robustness"),
     )
-    return {
-        "README.md": card.encode(),
-        "build_report.json": report.json(),
-        "build_report.md": report.markdown().encode(),
-        "croissant.json": metadata,
-    }
+    made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
+    named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
+    report = msgspec.structs.replace(report, files=named)
+    return {**made, "build_report.json": report.json(), "croissant.json": metadata}
 
 
 def _dataset(name: str) -> Path:

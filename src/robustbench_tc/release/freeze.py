@@ -116,7 +116,7 @@ def release(
             seed=about.get("seed"),
             profile=about.get("profile"),
             rows={config: _total(counts) for config, counts in about.get("rows", {}).items()},
-            sources=tuple(about.get("pins") or about.get("files") or ()),
+            sources=tuple(about.get("pins") or about.get("sources") or ()),
             generators=about.get("generators", {}),
             gate=gate,
             files={name: manifest.entry(folder / name) for name in manifest.files_of(folder)},

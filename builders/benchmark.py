@@ -150,8 +150,8 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
             codes=() if name in (taxonomy.CLEAN, *TABLES) else (name,),
             seed=self.config.seed,
         )
-        plan, issues, _ = prepare(spec)
-        yield from enumerate(examples(self.config.name, plan, issues))
+        prepared = prepare(spec)
+        yield from enumerate(examples(self.config.name, prepared.plan, prepared.issues))
 
 
 def examples(config: str, plan: Plan, issues: tuple[Any, ...]) -> Iterator[dict[str, Any]]:

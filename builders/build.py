@@ -3,6 +3,7 @@
 DIR/<config>/test-00000-of-00001.parquet     23 sample configs, 3 tables
 DIR/README.md                                the card with the YAML that `load_dataset` reads
 DIR/build_report.json, build_report.md       counts, every skip with its reason, generators, pins
+DIR/generations.jsonl                        every answer of a generator: enough to build it again
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -23,12 +24,14 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import files, marker, parquet
 from robustbench_tc.schema import Sample
 
+from . import generations
 from .benchmark import TABLES, VERSION, features, table_rows
 from .generate import Generator, Settings, parse_generators
+from .generations import Recording
 from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
-from .sources import BUNDLED, Accept, KnownIssue, Profile, read
+from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
 from .sources.pins import pins
 
@@ -68,26 +71,37 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
 
 
+class Prepared(NamedTuple):
+    """What a build is made of, once its samples are read and its texts written."""
+
+    plan: Plan
+    issues: tuple[KnownIssue, ...]
+    recordings: tuple[Recording, ...]
+    """Of the generators that were asked, in the types' order."""
+
+
 def prepare(
     spec: BuildSpec,
     *,
     accept: Accept | None = None,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
-) -> tuple[Plan, tuple[KnownIssue, ...], dict[str, Any]]:
-    """The plan of a build: samples read, texts written. Also the known issues and the generators' statistics.
+    pool: Pool | None = None,
+) -> Prepared:
+    """Reads the samples (unless a `pool` of them is given) and has the texts written.
 
     Raises UserError where sources are missing or broken, and for a text that nobody has written unless
     `spec.allow_missing`.
     """
-    root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
-    progress(f"reading sources, profile {spec.profile}")
-    pool = read(root, spec.profile, accept)
-    if not pool.samples:
-        raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
+    if pool is None:
+        root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
+        progress(f"reading sources, profile {spec.profile}")
+        pool = read(root, spec.profile, accept)
+        if not pool.samples:
+            raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
     requests = text_requests(pool.samples, spec.codes)
     texts: dict[str, Text | str] = {}
-    statistics: dict[str, Any] = {}
+    recordings: list[Recording] = []
     if requests:
         if generators is None:
             generators = parse_generators(
@@ -95,8 +109,8 @@ def prepare(
             )
         for kind, wanted in requests.items():
             progress(f"{len(wanted)} texts for {kind}")
-            generator = generators[kind]
-            answers = asyncio.run(generator.generate(wanted, refuse_text))
+            recordings.append(Recording(kind, generators[kind]))
+            answers = asyncio.run(recordings[-1].generate(wanted, refuse_text))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
                 first = missing[0]
@@ -106,8 +120,8 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-            statistics[kind] = generator.statistics()
-    return Plan(samples=pool.samples, seed=spec.seed, texts=texts), pool.issues, statistics
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts)
+    return Prepared(plan, pool.issues, tuple(recordings))
 
 
 def build(
@@ -120,14 +134,17 @@ def build(
     force: bool = False,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
+    pool: Pool | None = None,
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
 
     `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
-    passes its own type's invariants or the build ends.
+    passes its own type's invariants or the build ends. `pool`: samples that are read already.
     """
     with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
-        plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
+        plan, issues, recordings = prepare(
+            spec, accept=accept, progress=progress, generators=generators, pool=pool
+        )
         tally = Tally()
         checksums: dict[str, str] = {}
         kept = None
@@ -152,10 +169,12 @@ def build(
             flags=tally.flags,
             typing_errors=tally.typing_errors,
             lengths=tally.lengths,
-            generators=statistics,
+            generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
             pins=pins().rows() if spec.profile != "bundled" else (),
+            pyarrow=pa.__version__,
         )
+        generations.write(folder / generations.NAME, recordings)
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
         # The marker comes last: it names every file that lies in the folder now.

@@ -42,6 +42,8 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Source → reason → records left out."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
+    pyarrow: str = ""
+    """Version of the library that wrote the Parquet files: another one writes other bytes."""
     files: dict[str, str] = {}
     """Every other file of the build → sha256; filled in when they are written."""
     own_sha256: str = ""

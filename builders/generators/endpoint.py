@@ -26,7 +26,7 @@ from robustbench_tc.llm import (
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refuse, Statistics, category, check
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check
 from .prompt import marker, prompt
 from .tools import ANSWER_SCHEMA, read_tools
 
@@ -102,6 +102,9 @@ class Model:
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
 
+    def refusals(self) -> Sequence[Refusal]:
+        return self._statistics.refusals
+
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         settings, spent = self._settings, self._spent
         with Store(settings.store) as store, self._wire() as wire:
@@ -166,7 +169,7 @@ class Model:
             if refused is None:
                 return Text(answer, self.label)
             reason = refused
-            self._statistics.refused[category(reason)] += 1
+            self._statistics.refuse(request, done.text if answer is None else answer, reason)
             messages = [
                 *messages,
                 {"role": "assistant", "content": done.text},

@@ -16,7 +16,18 @@ from . import apibank, bfcl, rotbench, toolalpaca, tooleyes
 from .base import REASONS, Item, KnownIssue, Pool, Reader
 from .pins import pins
 
-__all__ = ["BUNDLED", "READERS", "REASONS", "KnownIssue", "Pool", "Profile", "Reader", "read"]
+__all__ = [
+    "BUNDLED",
+    "READERS",
+    "REASONS",
+    "KnownIssue",
+    "Pool",
+    "Profile",
+    "Reader",
+    "needed_files",
+    "problems",
+    "read",
+]
 
 Profile = Literal["paper", "full", "bundled"]
 """paper: the 199 samples. full: every usable single-turn record. bundled: our own starter samples."""
@@ -69,6 +80,27 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
                 continue
             samples += [usable[record] for record in drawn[file] if record in usable]
     return Pool(tuple(samples), tuple(issues))
+
+
+def needed_files(profile: Profile) -> tuple[str, ...]:
+    """The files that `read` opens for a profile, as in `pins.json`; none for `bundled`, which ships."""
+    if profile == "bundled":
+        return ()
+    found: list[str] = []
+    for reader in READERS:
+        for file in clean_index()[reader.source] if profile == "paper" else reader.files:
+            found += [file, *([reader.answers_of(file)] if reader.answers_of else [])]
+    return tuple(found)
+
+
+def problems(root: Path, profile: Profile) -> tuple[tuple[str, str], ...]:
+    """(path, what is wrong) of every file that the profile needs and that is not the pinned one under `root`.
+
+    Costs a second at most: look before any work.
+    """
+    pinned = {pin.path: pin for pin in pins().files}
+    found = ((path, pinned[path].problem(root / path)) for path in needed_files(profile))
+    return tuple((path, problem) for path, problem in found if problem is not None)
 
 
 def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | None) -> Item:

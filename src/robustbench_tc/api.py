@@ -1,12 +1,26 @@
 """The composition that knows all rooms: what one room needs of another is handed over here, as a function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from .builders.build import BuildSpec, build
 from .builders.report import BuildReport
 from .dataset_cards.render import benchmark_card
+from .errors import UserError
 from .eval.validate import self_check
+
+if TYPE_CHECKING:
+    from .audits.judge import Judge
+    from .audits.provenance import Rebuild
+    from .audits.report import AuditReport
+    from .builders.sources import Profile
+    from .schema import Message
+
+Conversations: TypeAlias = "Callable[[], Iterable[tuple[str, Sequence[Message]]]]"
+
+NAMED = 3
+"""Source files that a message names before it says how many more there are."""
 
 
 def build_release(
@@ -14,3 +28,190 @@ def build_release(
 ) -> BuildReport:
     """`rbtc build`: the builder with the scorers' self-check of every golden answer, and the card."""
     return build(spec, out, card=benchmark_card, accept=self_check, force=force, progress=progress)
+
+
+def audit_build(
+    folder: Path,
+    *,
+    judge: "Judge",
+    second_judge: "Judge | None" = None,
+    sources: Path | None = None,
+    rlla: Path | None = None,
+    benchmark: Path | None = None,
+    training: Path | None = None,
+    seed: int = 0,
+    n: int | None = 50,
+    progress: Callable[[str], None] = lambda line: None,
+) -> "AuditReport":
+    """`rbtc audit BUILD`: the gate with everything that it needs of the other rooms.
+
+    `sources` that are named have to be whole; else the default ones are used where they are, and the report
+    says what is missing. Raises UserError before any work where the build or the named sources are not there.
+    """
+    from .audits import gate
+    from .audits.folder import Folder
+    from .builders.perturb import REGISTRY
+    from .train_recipes.toolrl_dr.reward import earns_maximum
+
+    pools = Folder(folder).kind == "benchmark"
+    whole, why_not = sources_at_hand(sources, "full" if pools else "paper")
+    return gate.audit(
+        folder,
+        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        self_check=self_check,
+        judge=judge,
+        rebuild=rebuild_of(folder, sources, rlla),
+        second_judge=second_judge,
+        benchmark_queries=_queries_of(benchmark, whole),
+        pool_queries=None if whole is None or not pools else _queries_of_sources(whole, "full"),
+        without_sources=why_not,
+        earns_maximum=earns_maximum,
+        training=training,
+        seed=seed,
+        n=n,
+        progress=progress,
+    )
+
+
+def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = None) -> "Rebuild":
+    """How the build in `folder` is made again: from the sources where they are whole, else from itself.
+
+    `rlla`: where ToolRL's files lie, for training data; default: in the sources. Raises UserError where
+    `sources` are named and not whole.
+    """
+    from .audits.folder import Folder
+    from .audits.provenance import Rebuild
+    from .builders.rebuild import rebuild
+
+    build = Folder(folder)
+    if build.kind == "training":
+        return _training_rebuild_of(folder, sources, rlla)
+    profile = str(build.report.get("profile"))
+    if profile == "bundled":
+        root, origin, why_not = None, "the starter samples of the package", ""
+    else:
+        root, why_not = sources_at_hand(sources, "full" if profile == "full" else "paper")
+        origin = "" if root is None else "the pinned sources"
+
+    def make(build: Path, out: Path) -> None:
+        rebuild(build, out, sources=root, card=benchmark_card, accept=self_check)
+
+    return Rebuild(make, origin, why_not)
+
+
+def _training_rebuild_of(folder: Path, sources: Path | None, rlla: Path | None) -> "Rebuild":
+    from .audits.provenance import Rebuild
+    from .builders.rebuild import TrainingTold, has_rlla, rebuild_training, told_by
+    from .builders.sources.fetch import default_root
+    from .builders.toolrl_versions import Checks
+    from .dataset_cards.training import training_card
+    from .train_recipes.toolrl_dr.reward import earns_maximum
+
+    try:
+        told = told_by(folder, TrainingTold)
+    except UserError as error:
+        return Rebuild(None, why_not=str(error))
+    leak_checked = not told.leak_check.startswith(NO_LEAK_CHECK)
+    whole, why_not = sources_at_hand(sources, "full") if leak_checked else (None, "")
+    if told.with_tokenizer:
+        return Rebuild(None, why_not="prompts were measured with a tokenizer, which no build holds")
+    if leak_checked and whole is None:
+        return Rebuild(None, why_not=f"its leak check needs the benchmark's sources: {why_not}")
+    roots = (rlla, whole or sources or default_root())
+    at_hand = next((root for root in roots if root is not None and has_rlla(folder, root)), None)
+    if at_hand is None:
+        return Rebuild(
+            None, why_not="the ToolRL files that it was made of are not at hand: name their --rlla"
+        )
+    rlla_root = at_hand
+
+    def make(build: Path, out: Path) -> None:
+        leaks, note = leaks_of(whole)
+        rebuild_training(
+            build,
+            out,
+            rlla_root=rlla_root,
+            checks=Checks(earns_maximum=earns_maximum, leaks=leaks),
+            leak_note=note,
+            card=training_card,
+        )
+
+    return Rebuild(make, "ToolRL's files")
+
+
+NO_LEAK_CHECK = "not done:"
+
+
+def leaks_of(
+    root: Path | None, progress: Callable[[str], None] = lambda line: None
+) -> "tuple[Callable[[str, Sequence[Message]], bool] | None, str]":
+    """Whether a training row asks what the benchmark asks (the 199 and the full pools), and a note on it.
+
+    The gate of a release asks the same question in the same way. Without sources nothing is compared.
+    """
+    from .audits.contamination import Index, query
+    from .builders.sources import read
+
+    if root is None:
+        where = "no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
+        return None, f"{NO_LEAK_CHECK} {where}"
+    progress("reading the benchmark's queries")
+    samples = (*read(root, "paper").samples, *read(root, "full").samples)
+    index = Index(query(sample.id, sample.messages) for sample in samples)
+
+    def leaks(clean_id: str, messages: "Sequence[Message]") -> bool:
+        overlap = index.look_up(query(clean_id, messages))
+        return overlap is not None and overlap.contaminated
+
+    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
+
+
+def sources_at_hand(sources: Path | None, profile: "Profile") -> tuple[Path | None, str]:
+    """The sources folder, if every file that the profile needs is there as pinned; else why not.
+
+    Every needed file is looked at before any work, which takes a second. Raises UserError where `sources` are
+    named and not whole.
+    """
+    from .builders.sources import needed_files, problems
+    from .builders.sources.fetch import default_root
+
+    root = sources or default_root()
+    if not root.is_dir():
+        if sources is not None:
+            raise UserError(
+                f"no sources folder at {root}: run `rbtc sources fetch`, or name another --sources"
+            )
+        return None, "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
+    bad = problems(root, profile)
+    if not bad:
+        return root, ""
+    named = "; ".join(f"{path}: {problem}" for path, problem in bad[:NAMED])
+    more = f"; and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
+    needed = len(needed_files(profile))
+    why = f"{len(bad)} of {needed} source files of profile {profile} are not as pinned ({named}{more})"
+    if sources is not None:
+        raise UserError(f"{root}: {why}: `rbtc sources fetch --out {root}` completes it")
+    return None, why
+
+
+def _queries_of(benchmark: Path | None, sources: Path | None) -> "Conversations | None":
+    """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
+    from .io.parquet import read_rows, shards
+    from .schema import Sample, record
+
+    if benchmark is None:
+        return None if sources is None else _queries_of_sources(sources, "paper")
+    files = shards(benchmark / "clean")
+
+    def of_folder() -> "Iterator[tuple[str, Sequence[Message]]]":
+        for row in read_rows(files):
+            sample = record(row, Sample)
+            yield sample.id, sample.messages
+
+    return of_folder
+
+
+def _queries_of_sources(root: Path, profile: "Profile") -> "Conversations":
+    from .builders.sources import read
+
+    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)

@@ -1,6 +1,6 @@
 """`rbtc audit`: may this build be published? The gate, and looks at evidence, predictions, credentials."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from ..audits.judge import Judge, Recorded
     from ..audits.report import AuditReport
-    from ..schema import Message
 
 
 class _BuildByDefault(TyperGroup):
@@ -56,6 +55,9 @@ def build(
     sources: Annotated[
         Path | None, typer.Option(help="Upstream files (default: RBTC_SOURCES, else the fetched ones).")
     ] = None,
+    rlla: Annotated[
+        Path | None, typer.Option(help="For a training build: ToolRL's files, if not among the sources.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Where audit_report.json and .html go (default: BUILD).")
@@ -71,23 +73,18 @@ def build(
     Example: rbtc audit robustbench-tc --judge gpt-5.4
     """
     _need_the_extra()
-    from ..audits import gate
-    from ..builders.perturb import REGISTRY
-    from ..eval.validate import self_check
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
+    from ..api import audit_build
 
     if out is None and (folder / "manifest.json").exists():
         raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
     with _console.status("auditing") as progress:
-        report = gate.audit(
+        report = audit_build(
             folder,
-            unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-            self_check=self_check,
             judge=make_judge(judge, store, max_requests),
             second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
-            benchmark_queries=_benchmark_queries(benchmark, sources),
-            pool_queries=_pool_queries(sources),
-            earns_maximum=earns_maximum,
+            sources=sources,
+            rlla=rlla,
+            benchmark=benchmark,
             training=training,
             seed=seed,
             n=None if everything else n,
@@ -222,43 +219,6 @@ def fetch_page(url: str) -> tuple[int, str]:
         return error.code, ""
 
 
-Conversations = Callable[[], Iterable[tuple[str, "Sequence[Message]"]]]
-
-
-def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversations | None:
-    """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
-    from ..io.parquet import read_rows, shards
-    from ..schema import Sample, record
-
-    if folder is not None:
-        files = shards(folder / "clean")
-
-        def of_folder() -> Iterator[tuple[str, Sequence[Message]]]:
-            for row in read_rows(files):
-                sample = record(row, Sample)
-                yield sample.id, sample.messages
-
-        return of_folder
-    return _of_sources(sources, "paper")
-
-
-def _pool_queries(sources: Path | None) -> Conversations | None:
-    return _of_sources(sources, "full")
-
-
-def _of_sources(sources: Path | None, profile: str) -> Conversations | None:
-    from ..builders.sources import read
-    from ..builders.sources.fetch import resolve_root
-
-    try:
-        root = resolve_root(sources)
-    except UserError:
-        if sources is not None:
-            raise
-        return None
-    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)  # type: ignore[arg-type]
-
-
 def _finish(report: "AuditReport", out: Path | None, as_json: bool) -> None:
     """Writes and prints the report, and ends with the gate's exit code."""
     from ..audits import gate
@@ -286,6 +246,8 @@ def _print(report: "AuditReport") -> None:
         for failure in check.failures[:3] if check.blocks else ():
             _console.out.print(f"    {failure.where}: {failure.what}", markup=False, soft_wrap=True)
     counts = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in report.counts().items())
+    if report.provenance:
+        _console.out.print(f"provenance: {report.provenance}", markup=False)
     verdict = "may be released" if report.passed else "may NOT be released"
     _console.out.print(f"{report.name} {verdict}: {len(report.checks)} checks, {counts}", markup=False)
 

@@ -18,6 +18,9 @@ from ..io.manifest import FileEntry, Gate, Kind, Manifest
 AUDIT = "audit_report.json"
 AUDIT_PAGE = "audit_report.html"
 BUILD_REPORT = "build_report.json"
+GENERATIONS = "generations.jsonl"
+"""The answers that the build was made with: who has them can build it again."""
+
 CHECKPOINT = "checkpoint.json"
 """What a folder of weights says about itself; see docs/releases.md."""
 
@@ -96,7 +99,7 @@ def release(
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(build / name, folder / name)
-        for name in (AUDIT, AUDIT_PAGE):
+        for name in (AUDIT, AUDIT_PAGE, GENERATIONS):
             if (build / name).is_file():
                 shutil.copyfile(build / name, folder / name)
         facts = Facts(kind=kind, version=version, build=about, audit=audit, files=data)
@@ -193,7 +196,7 @@ def _texts(path: Path) -> list[bytes]:
 
 def _data_names(build: Path, kind: Kind) -> list[str]:
     """The build's data files. UserError for a file that no release has: nothing comes along unseen."""
-    known = {AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED}
+    known = {AUDIT, AUDIT_PAGE, BUILD_REPORT, GENERATIONS, *RENDERED}
     names = []
     for name in manifest.files_of(build):
         if kind == "checkpoint":

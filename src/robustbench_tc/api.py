@@ -1,53 +1,70 @@
 """The composition that knows all rooms: what one room needs of another is handed over here, as a function."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from .builders.build import BuildSpec, build
 from .builders.report import BuildReport
 from .dataset_cards.render import benchmark_card
-from .errors import UserError
+from .errors import UserError, need_extra
 from .eval.validate import self_check
+from .schema import Message
 
 if TYPE_CHECKING:
-    from .audits.judge import Judge
+    from .audits.judge import Judge, Recorded
     from .audits.provenance import Rebuild
     from .audits.report import AuditReport
     from .builders.sources import Profile
-    from .schema import Message
 
-Conversations: TypeAlias = "Callable[[], Iterable[tuple[str, Sequence[Message]]]]"
+Progress: TypeAlias = Callable[[str], None]
+"""Gets one short line at a time about what is being worked on."""
 
-NAMED = 3
+Conversations: TypeAlias = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
+"""Rows as (id, messages), read when they are needed."""
+
+SOURCE_FILES_NAMED = 3
 """Source files that a message names before it says how many more there are."""
+
+NO_LEAK_CHECK = "not done:"
+"""How the note on a training build's leak check begins where there was none."""
 
 
 def build_release(
-    spec: BuildSpec, out: Path, *, force: bool = False, progress: Callable[[str], None] = lambda line: None
+    spec: BuildSpec, out: Path, *, force: bool = False, progress: Progress = lambda line: None
 ) -> BuildReport:
     """`rbtc build`: the builder with the scorers' self-check of every golden answer, and the card."""
     return build(spec, out, card=benchmark_card, accept=self_check, force=force, progress=progress)
 
 
-def audit_build(
+# --- the gate -----------------------------------------------------------------------------------------
+
+
+def audit(
     folder: Path,
     *,
-    judge: "Judge",
-    second_judge: "Judge | None" = None,
+    judge: str = "recorded",
+    second_judge: str | None = None,
+    n: int | None = 50,
+    training: Path | None = None,
+    benchmark: Path | None = None,
     sources: Path | None = None,
     rlla: Path | None = None,
-    benchmark: Path | None = None,
-    training: Path | None = None,
     seed: int = 0,
-    n: int | None = 50,
-    progress: Callable[[str], None] = lambda line: None,
+    store: Path = Path(".rbtc/judgments.jsonl"),
+    max_requests: int | None = None,
+    progress: Progress = lambda line: None,
 ) -> "AuditReport":
-    """`rbtc audit BUILD`: the gate with everything that it needs of the other rooms.
+    """`rbtc audit`: the gate's verdict on a build; nothing is written.
 
-    `sources` that are named have to be whole; else the default ones are used where they are, and the report
-    says what is missing. Raises UserError before any work where the build or the named sources are not there.
+    `judge`, `second_judge`: `recorded`, `recorded:PATH` or `MODEL[@BASE_URL]`; a live one keeps its answers
+    in `store` and scores `n` pairs a type (None: all). `training`: a training build to hold against this
+    benchmark. `benchmark`: for a training build, the benchmark that it must not hold. `sources`: the upstream
+    files; by default RBTC_SOURCES or the fetched ones, and without any the checks that need them say so.
+    Named ones have to be whole. `rlla`: for a training build, ToolRL's files, if they are not among these.
     """
+    _need_expectations()
     from .audits import gate
     from .audits.folder import Folder
     from .builders.perturb import REGISTRY
@@ -59,11 +76,11 @@ def audit_build(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
         self_check=self_check,
-        judge=judge,
+        judge=make_judge(judge, store, max_requests),
         rebuild=rebuild_of(folder, sources, rlla),
-        second_judge=second_judge,
-        benchmark_queries=_queries_of(benchmark, whole),
-        pool_queries=None if whole is None or not pools else _queries_of_sources(whole, "full"),
+        second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
+        benchmark_queries=_benchmark_queries(benchmark, whole),
+        pool_queries=_of_sources(whole, "full") if pools else None,
         without_sources=why_not,
         earns_maximum=earns_maximum,
         training=training,
@@ -71,6 +88,74 @@ def audit_build(
         n=n,
         progress=progress,
     )
+
+
+def audit_predictions(file: Path, dataset: Path) -> "AuditReport":
+    """`rbtc audit predictions`: a predictions or scores file against the dataset that was asked."""
+    _need_expectations()
+    from .audits import gate
+
+    return gate.audit_predictions(file, dataset)
+
+
+def _need_expectations() -> None:
+    if find_spec("great_expectations") is None:
+        raise need_extra("great_expectations", "audit")
+
+
+def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
+    """The judge that `--judge` names. Raises UserError."""
+    name, _, path = spec.partition(":")
+    if name == "recorded":
+        return recorded_judge(Path(path) if path else None)
+    from .audits.judge import EndpointJudge
+    from .llm import parse_endpoint
+
+    endpoint = parse_endpoint(spec)
+    endpoint.resolved()  # a missing key is said before any work
+    return EndpointJudge(endpoint, store=store, max_requests=max_requests)
+
+
+def recorded_judge(path: Path | None = None) -> "Recorded":
+    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
+    from .audits.judge import Judgment, Recorded
+    from .audits.rows import Pair
+    from .builders.generators.recorded import judgment_address, load_judgments
+    from .builders.perturb.base import TextRequest
+
+    known = load_judgments(path)
+
+    def find(pair: Pair) -> Judgment | None:
+        request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
+        found = known.get(judgment_address(request, pair.after))
+        return None if found is None else Judgment(found.score, found.reason, found.judge)
+
+    return Recorded(find)
+
+
+def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversations | None:
+    """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
+    from .io.parquet import read_rows, shards
+    from .schema import Sample, record
+
+    if folder is None:
+        return _of_sources(sources, "paper")
+    files = shards(folder / "clean")
+
+    def of_folder() -> Iterator[tuple[str, Sequence[Message]]]:
+        for row in read_rows(files):
+            sample = record(row, Sample)
+            yield sample.id, sample.messages
+
+    return of_folder
+
+
+def _of_sources(root: Path | None, profile: "Profile") -> Conversations | None:
+    from .builders.sources import read
+
+    if root is None:
+        return None
+    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)
 
 
 def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = None) -> "Rebuild":
@@ -139,11 +224,8 @@ def _training_rebuild_of(folder: Path, sources: Path | None, rlla: Path | None) 
     return Rebuild(make, "ToolRL's files")
 
 
-NO_LEAK_CHECK = "not done:"
-
-
 def leaks_of(
-    root: Path | None, progress: Callable[[str], None] = lambda line: None
+    root: Path | None, progress: Progress = lambda line: None
 ) -> "tuple[Callable[[str, Sequence[Message]], bool] | None, str]":
     """Whether a training row asks what the benchmark asks (the 199 and the full pools), and a note on it.
 
@@ -185,33 +267,10 @@ def sources_at_hand(sources: Path | None, profile: "Profile") -> tuple[Path | No
     bad = problems(root, profile)
     if not bad:
         return root, ""
-    named = "; ".join(f"{path}: {problem}" for path, problem in bad[:NAMED])
-    more = f"; and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
+    named = "; ".join(f"{path}: {problem}" for path, problem in bad[:SOURCE_FILES_NAMED])
+    more = f"; and {len(bad) - SOURCE_FILES_NAMED} more" if len(bad) > SOURCE_FILES_NAMED else ""
     needed = len(needed_files(profile))
     why = f"{len(bad)} of {needed} source files of profile {profile} are not as pinned ({named}{more})"
     if sources is not None:
         raise UserError(f"{root}: {why}: `rbtc sources fetch --out {root}` completes it")
     return None, why
-
-
-def _queries_of(benchmark: Path | None, sources: Path | None) -> "Conversations | None":
-    """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
-    from .io.parquet import read_rows, shards
-    from .schema import Sample, record
-
-    if benchmark is None:
-        return None if sources is None else _queries_of_sources(sources, "paper")
-    files = shards(benchmark / "clean")
-
-    def of_folder() -> "Iterator[tuple[str, Sequence[Message]]]":
-        for row in read_rows(files):
-            sample = record(row, Sample)
-            yield sample.id, sample.messages
-
-    return of_folder
-
-
-def _queries_of_sources(root: Path, profile: "Profile") -> "Conversations":
-    from .builders.sources import read
-
-    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)

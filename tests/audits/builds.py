@@ -10,13 +10,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.api import rebuild_of
+from robustbench_tc.api import rebuild_of, recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.cli.audit import recorded_judge
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import marker

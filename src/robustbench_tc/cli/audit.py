@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..errors import UserError, need_extra
+from ..errors import UserError
 from . import _console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..audits.judge import Judge, Recorded
     from ..audits.report import AuditReport
 
 
@@ -72,22 +71,23 @@ def build(
 
     Example: rbtc audit robustbench-tc --judge gpt-5.4
     """
-    _need_the_extra()
-    from ..api import audit_build
+    from .. import api
 
     if out is None and (folder / "manifest.json").exists():
         raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
     with _console.status("auditing") as progress:
-        report = audit_build(
+        report = api.audit(
             folder,
-            judge=make_judge(judge, store, max_requests),
-            second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
+            judge=judge,
+            second_judge=second_judge,
+            n=None if everything else n,
+            training=training,
+            benchmark=benchmark,
             sources=sources,
             rlla=rlla,
-            benchmark=benchmark,
-            training=training,
             seed=seed,
-            n=None if everything else n,
+            store=store,
+            max_requests=max_requests,
             progress=progress,
         )
     _finish(report, out or folder, as_json)
@@ -104,11 +104,10 @@ def predictions(
 
     Example: rbtc audit predictions runs/qwen3/predictions.parquet --dataset robustbench-tc
     """
-    _need_the_extra()
-    from ..audits import gate
+    from .. import api
 
     with _console.status("auditing"):
-        report = gate.audit_predictions(file, dataset)
+        report = api.audit_predictions(file, dataset)
     _finish(report, out, as_json)
 
 
@@ -175,36 +174,6 @@ def allow_credentials(
     with atomic_file(out) as beside:
         beside.write_bytes(credentials.make_allowlist(samples))
     _console.out.print(f"{len(samples)} clean rows, written to {out}", markup=False)
-
-
-def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
-    """The judge that `--judge` names. Raises UserError."""
-    name, _, path = spec.partition(":")
-    if name == "recorded":
-        return recorded_judge(Path(path) if path else None)
-    from ..audits.judge import EndpointJudge
-    from ..llm import parse_endpoint
-
-    endpoint = parse_endpoint(spec)
-    endpoint.resolved()  # a missing key is said before any work
-    return EndpointJudge(endpoint, store=store, max_requests=max_requests)
-
-
-def recorded_judge(path: Path | None = None) -> "Recorded":
-    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
-    from ..audits.judge import Judgment, Recorded
-    from ..audits.rows import Pair
-    from ..builders.generators.recorded import judgment_address, load_judgments
-    from ..builders.perturb.base import TextRequest
-
-    known = load_judgments(path)
-
-    def find(pair: Pair) -> Judgment | None:
-        request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
-        found = known.get(judgment_address(request, pair.after))
-        return None if found is None else Judgment(found.score, found.reason, found.judge)
-
-    return Recorded(find)
 
 
 def fetch_page(url: str) -> tuple[int, str]:
@@ -296,10 +265,3 @@ def _number(value: float | None) -> str:
 
 def _percent(value: float | None) -> str:
     return "n/a" if value is None else f"{100 * value:.1f} %"
-
-
-def _need_the_extra() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("great_expectations") is None:
-        raise need_extra("great_expectations", "audit")

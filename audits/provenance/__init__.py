@@ -17,6 +17,7 @@ from ..report import Check
 from .clean_rows import clean_rows_check
 from .files import files_checks, named
 from .licence import licence_checks
+from .manifest import manifest_check
 from .rebuilt import Comparison, nothing_compared
 
 
@@ -47,6 +48,8 @@ def audit(folder: Folder, rebuild: Rebuild | None) -> Provenance:
     if folder.kind == "benchmark":
         origin = "" if rebuild is None else rebuild.origin
         checks.append(clean_rows_check(folder, origin=origin, released=known.is_release))
+    if known.is_release:
+        checks.append(manifest_check(folder))
     compared, why = _rebuilt(folder, rebuild, known.is_release)
     said = _said(rebuild, why)
     return Provenance([*checks, *compared, *licence_checks(folder)], said)

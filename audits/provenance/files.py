@@ -23,8 +23,14 @@ OF_AN_AUDIT = (AUDIT_REPORT, "audit_report.html")
 
 AUDIT_FOLDER = "audit/"
 
+JUDGMENTS = "audit/judgments.jsonl"
+"""What an audit replays: it may lie there before there is an audit's report to name it."""
+
 OF_A_RELEASE = ("LICENSE", "croissant.json")
 """Files that only a release has, besides its manifest; the manifest names them."""
+
+BESIDE_A_MANIFEST = ("manifest.json.sig", "manifest.json.sigstore.json", "yanked.json")
+"""Files about a manifest: it cannot name them."""
 
 _SHARD = re.compile(r"(?P<config>[A-Za-z0-9_]+)/(?:test|train|validation)-\d{5}-of-\d{5}\.parquet")
 
@@ -54,7 +60,9 @@ def named(folder: Folder) -> Named:
     unnamed = [path for path in OF_A_BUILD if listed is not None and path not in listed]
     wrong += [Failure(path, f"{marker.BUILD} does not name it, and every build has it") for path in unnamed]
     checksums |= {path: set() for path in OF_AN_AUDIT if path in folder.there}
-    for path, sha256 in (_strings(_load(folder, AUDIT_REPORT).get("files")) or {}).items():
+    if AUDIT_REPORT not in folder.there and JUDGMENTS in folder.there:
+        checksums[JUDGMENTS] = set()
+    for path, sha256 in (_strings(load(folder, AUDIT_REPORT).get("files")) or {}).items():
         if path.startswith(AUDIT_FOLDER) and not path.casefold().endswith(".parquet"):
             checksums.setdefault(path, set()).add(sha256)
         else:
@@ -62,7 +70,8 @@ def named(folder: Folder) -> Named:
     if manifest.NAME not in folder.there:
         return Named(checksums, wrong, False)
     checksums[manifest.NAME] = set()
-    released = _load(folder, manifest.NAME).get("files")
+    beside = {path: set[str]() for path in BESIDE_A_MANIFEST if path in folder.there}
+    released = load(folder, manifest.NAME).get("files")
     for path, entry in (released if isinstance(released, dict) else {}).items():
         if path in checksums or path in OF_A_RELEASE or path in OF_AN_AUDIT:
             checksums.setdefault(path, set()).add(str(entry.get("sha256") if isinstance(entry, dict) else ""))
@@ -72,7 +81,7 @@ def named(folder: Folder) -> Named:
         if path not in (released or {}) and path != manifest.NAME:
             wrong.append(Failure(path, f"{manifest.NAME} does not name it"))
             said.add("")
-    return Named(checksums, wrong, True)
+    return Named(checksums | beside, wrong, True)
 
 
 def files_checks(folder: Folder, known: Named) -> list[Check]:
@@ -123,7 +132,7 @@ def _strings(value: Any) -> dict[str, str] | None:
     return value
 
 
-def _load(folder: Folder, name: str) -> Mapping[str, Any]:
+def load(folder: Folder, name: str) -> Mapping[str, Any]:
     """A JSON object of the folder; {} where there is none."""
     if folder.there.get(name) != "file":
         return {}

@@ -11,6 +11,7 @@ from robustbench_tc.io import marker
 from .report import AuditReport, Check
 
 GROUPS = {
+    "provenance": "Licence and provenance",
     "files": "Files",
     "columns": "Columns",
     "configs": "Configs",
@@ -19,7 +20,6 @@ GROUPS = {
     "tables": "Tables",
     "paraphrase": "Paraphrase audit",
     "evidence": "Evidence",
-    "provenance": "Licence and provenance",
     "contamination": "Contamination",
     "gate": "Waivers",
 }

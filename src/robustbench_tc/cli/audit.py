@@ -78,7 +78,8 @@ def build(
 
     if out is None and (folder / "manifest.json").exists():
         raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
-    with _console.status("auditing") as progress:
+    kept = _console.written_whole(out or folder, store)
+    with _console.status("auditing", kept) as progress:
         report = gate.audit(
             folder,
             unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
@@ -124,22 +125,20 @@ def evidence(
 
     Exit code 1 if a case is gone or has another title. Example: rbtc audit evidence --refetch
     """
-    import msgspec
-
     from .. import taxonomy
     from ..audits import evidence as audits
 
     _, found = audits.audit(taxonomy.evidence(), taxonomy.codes())
     if not refetch:
         if as_json:
-            typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+            _console.json(found)
         else:
             _console.out.print(_evidence_table(found))
         return
     with _console.status("looking again") as progress:
         looked = audits.refetch(taxonomy.evidence(), fetch_page, progress)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(looked), indent=1).decode())
+        _console.json(looked)
     else:
         for one in looked:
             _console.out.print(
@@ -265,7 +264,7 @@ def _finish(report: "AuditReport", out: Path | None, as_json: bool) -> None:
 
     paths = () if out is None else gate.write(report, out)
     if as_json:
-        typer.echo(report.json().decode(), nl=False)
+        _console.json(report.json())
     else:
         _print(report)
         for path in paths:

@@ -89,6 +89,7 @@ def eval_(
     """
     from ..eval import agents, inputs, models, prompts, record, session
     from ..eval.agent_server import serving
+    from ..eval.run import Progress
     from ..llm import Endpoint, parse_endpoint
 
     if backend not in ("openai", "vllm"):
@@ -138,7 +139,13 @@ def eval_(
     folder = record.start(path, data, settings, len(rows) * repeat)
     runs.say_left_out(data.left_out)
 
+    latest = Progress(total=len(rows) * repeat)
+
+    def answered() -> str:
+        return f"{latest.done - latest.request_errors} of {latest.total} rows have their answers in {path}"
+
     with ExitStack() as stack:
+        stack.enter_context(_console.keeping(lambda: f"{answered()}; the same command goes on"))
         if agent is not None:
             asked = Endpoint(asked.model, api_key="none", reasoning=False)
             urls = [stack.enter_context(serving(agent, data.rows))]
@@ -168,21 +175,27 @@ def eval_(
             concurrency *= len(openings)
             opened = on_ray(openings, who, concurrency=concurrency, gpus=1 if backend == "vllm" else 0)
         with _bar(progress) as tell:
-            state = session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=tell)
 
-    answered = state.done - state.request_errors
-    _console.err.print(f"{answered} of {state.total} rows have their answers in {path}", markup=False)
-    if state.request_errors:
+            def note(state: Progress) -> None:
+                nonlocal latest
+                latest = state
+                tell(state)
+
+            session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=note)
+
+    _console.err.print(answered(), markup=False)
+    if latest.request_errors:
         _console.err.print(
-            f"{state.request_errors} could not be had (request_error): the same command asks again",
+            f"{latest.request_errors} could not be had (request_error): the same command asks again",
             markup=False,
         )
     if no_score:
         return
-    wrong = runs.score_run(folder, data, agent)
+    with _console.keeping(f"{answered()}; rbtc score {path} makes the verdicts"):
+        wrong = runs.score_run(folder, data, agent)
     runs.print_summary(folder, "all", allow_missing, as_json=False)
     if agent is not None:
-        _say_agent(agent, wrong, state.total)
+        _say_agent(agent, wrong, latest.total)
 
 
 def _selection(
@@ -226,8 +239,9 @@ def _bar(wanted: bool) -> "Iterator[Any]":
     if not wanted or not sys.stderr.isatty():
         yield lambda state: None
         return
-    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, TextColumn("{task.description}"), console=_console.err, transient=True) as bar:
+    failures = TextColumn("{task.description}", markup=False)
+    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failures)
+    with Bar(*columns, console=_console.err, transient=True) as bar:
         task = bar.add_task("", total=None)
 
         def tell(state: "Progress") -> None:

@@ -33,7 +33,7 @@ def release(
     from ..io import manifest
     from ..release import freeze
 
-    with _console.status("freezing"):
+    with _console.status("freezing", _console.written_whole(out)):
         frozen = freeze.release(
             build,
             out,
@@ -55,11 +55,11 @@ def verify(folder: Folder) -> None:
 
     found = manifest.problems(folder)
     for line in found:
-        typer.echo(line)
+        _console.echo(line)
     if found:
         raise typer.Exit(1)
     frozen = manifest.read(folder)
-    typer.echo(f"{folder}: {frozen.kind} {frozen.version}, all {len(frozen.files)} files as released")
+    _console.echo(f"{folder}: {frozen.kind} {frozen.version}, all {len(frozen.files)} files as released")
 
 
 def diff(
@@ -71,18 +71,16 @@ def diff(
 
     Example: rbtc diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
     """
-    import json
-
     from rich.table import Table
 
     from ..release.diff import diff as compare
 
     found = compare(_dataset(a), _dataset(b))
     if as_json:
-        typer.echo(json.dumps(found.plain(), indent=1))
+        _console.json(found.plain())
         return
     if found.is_equal:
-        typer.echo(f"{a} and {b} hold the same rows")
+        _console.echo(f"{a} and {b} hold the same rows")
         return
     table = Table()
     for column in ("config", "A", "B", "added", "removed", "changed", "fields", "can move scores"):
@@ -98,10 +96,10 @@ def diff(
     _console.out.print(table)
     reanchored = sum(len(config.reanchored) for config in found.configs)
     if reanchored:
-        typer.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
+        _console.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
     equal = sum(config.is_equal for config in found.configs)
     verdict = "can move scores" if found.moves_scores else "no change can move a score"
-    typer.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
+    _console.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
 
 
 def publish(
@@ -132,7 +130,8 @@ def publish(
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     datasets.utils.logging.set_verbosity_error()
-    with _console.status("publishing") as progress:
+    kept = "the tag comes last, so no half version is there; the same command completes the upload"
+    with _console.status("publishing", kept) as progress:
         done = upload(
             folder,
             repo,

@@ -6,6 +6,7 @@ import hashlib
 import multiprocessing
 import os
 import shutil
+import signal
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -155,6 +156,7 @@ def _forked(work: "Callable[[Item], pa.Table]", items: Iterable[Item], num_proc:
 def _begin(work: Callable[[Any], Any], folder: str) -> None:
     global _work, _folder
     _work, _folder = work, folder
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent ends this one
 
 
 def _do(item: Any) -> str:

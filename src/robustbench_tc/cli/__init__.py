@@ -21,6 +21,13 @@ def main() -> None:
 
     1: a `UserError`. 2: wrong words on the command line. 130: Ctrl-C.
     """
+    try:
+        _run()
+    except KeyboardInterrupt:
+        _ends.interrupted(AGAIN)
+
+
+def _run() -> None:
     # Set before anybody imports huggingface_hub: a command line tool does not phone home.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     for stream in (sys.stdout, sys.stderr):
@@ -37,8 +44,6 @@ def main() -> None:
         _ends.fail(str(error))
     except _ends.Interrupted as error:
         _ends.interrupted(str(error))
-    except KeyboardInterrupt:
-        _ends.interrupted(AGAIN)
     except OSError as error:
         mend = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
         where = f"{error.filename}: " if error.filename else ""

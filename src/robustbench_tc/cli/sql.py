@@ -117,6 +117,9 @@ def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str)
             pq.write_table(table, beside)
         return
     text = as_csv(table) if output in ("csv", "table") else as_json(table)
+    if out is None and output == "json":
+        _console.json(text.encode())
+        return
     if out is None:
         _console.data(text)
         return

@@ -22,6 +22,7 @@ def main() -> None:
     1: a `UserError`. 2: wrong words on the command line. 130: Ctrl-C.
     """
     try:
+        _ends.watch()
         _run()
     except KeyboardInterrupt:
         _ends.interrupted(AGAIN)

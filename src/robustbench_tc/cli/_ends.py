@@ -1,10 +1,14 @@
 """How a command ends other than well: one line on standard error, an exit code, never a traceback."""
 
+import _thread
+import atexit
 import multiprocessing
 import os
 import re
 import signal
 import sys
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from ._safe import safe
@@ -29,14 +33,41 @@ def fail(line: str, code: int = 1) -> NoReturn:
 
 def interrupted(kept: str) -> NoReturn:
     """Says what was kept. From here on a further Ctrl-C ends at once: there is nothing left to save."""
-    signal.signal(signal.SIGINT, _end_at_once)
+    _kill_workers()  # interrupted twice, a pool of processes may be left in a state that nobody can wait for
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _end_at_once)
     fail(f"interrupted: {kept}", INTERRUPTED)
 
 
 def _end_at_once(*_: object) -> None:
+    _kill_workers()
+    os._exit(INTERRUPTED)
+
+
+def _kill_workers() -> None:
     for child in multiprocessing.active_children():
         child.kill()
-    os._exit(INTERRUPTED)
+
+
+def watch() -> None:
+    """Ctrl-C that arrives where Python can only print and forget an exception is not forgotten.
+
+    Such places are finalizers, hooks around a fork, and generators that are thrown away.
+    """
+    shown = sys.unraisablehook
+
+    def hook(unraisable: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            shown(unraisable)
+            return
+        again = threading.Timer(0.01, _thread.interrupt_main)  # not here: it would be lost like the first
+        again.daemon = True
+        with suppress(RuntimeError):  # the interpreter is going down
+            again.start()
+
+    sys.unraisablehook = hook
+    # What is finished is not interrupted: going down, the interpreter would die of the signal.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def usage(error: "TyperException", app: "Typer") -> NoReturn:

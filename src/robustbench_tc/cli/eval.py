@@ -94,7 +94,8 @@ def eval_(
 
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
-    who, urls = workers(1, engine, address), list(base_url or ())
+    who = workers(1, engine, address)
+    urls = [url for given in base_url or () for url in re.split(r",(?=https?://)", given)]
     if agent is not None and (model, urls, backend) != (None, [], "openai"):
         raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
     if agent is None and model is None:
@@ -108,6 +109,8 @@ def eval_(
         asked = parse_endpoint(model or "")
         urls = [asked.base_url] if asked.base_url else urls
         asked = Endpoint(asked.model, urls[0] if urls else None)
+        for url in urls or (None,):  # a wrong address is said before any work
+            Endpoint(asked.model, url).resolved()
     entry = models.find(asked.model)
 
     decoding = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)

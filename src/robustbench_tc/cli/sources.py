@@ -39,6 +39,7 @@ def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> No
         DownloadColumn(),
         console=_console.err,
         transient=True,
+        disable=not _console.err.is_terminal,
     )
     kept = f"what was downloaded is kept in {root}, begun files too; the same command goes on"
     with _console.keeping(kept), bar:

@@ -139,7 +139,8 @@ def _forked(work: "Callable[[Item], pa.Table]", items: Iterable[Item], num_proc:
         waiting: deque[Future[str]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(_do, item))
+                with _interrupts_later():  # the first of these forks
+                    waiting.append(pool.submit(_do, item))
                 if len(waiting) >= 2 * num_proc:
                     yield _mapped(waiting.popleft().result())
             while waiting:
@@ -151,6 +152,16 @@ def _forked(work: "Callable[[Item], pa.Table]", items: Iterable[Item], num_proc:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C in this block is felt after it; a process that is forked in it feels none."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(work: Callable[[Any], Any], folder: str) -> None:

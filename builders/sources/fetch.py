@@ -19,6 +19,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import locked
 from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.llm.address import Address, parse_address
 
 from .pins import Pin, Pins, pins
 
@@ -97,8 +98,7 @@ def fetch(
     to 16 times. Files that are right are not asked for. A file in the place of a pinned one is replaced with
     `discard_changes` only; a folder of something else is refused.
     """
-    if not base_url.startswith(("http://", "https://")):
-        raise UserError(f"--base-url {base_url!r} is no http or https address")
+    address = parse_address(base_url, "--base-url")
     known = pinned or pins()
     chosen = _chosen(known, only)
     needed = [pin for pin in chosen if pin.problem(root / pin.path) is not None]
@@ -110,7 +110,7 @@ def fetch(
             root.mkdir(parents=True, exist_ok=True)
             with locked(root.absolute() / "fetch"):
                 for pin in needed:
-                    _download(_url(base_url, known, pin), root / pin.path, pin, progress, backoff_s)
+                    _download(_at(address, known, pin), root / pin.path, pin, progress, backoff_s)
         except OSError as error:
             raise UserError(f"cannot write to {error.filename or root}: {error.strerror or error}") from None
     downloaded = tuple(pin.path for pin in needed)
@@ -136,10 +136,10 @@ def _refuse_changed(path: Path, discard_changes: bool) -> None:
         raise UserError(f"{path} is not the pinned file: move it away, or replace it with --discard-changes")
 
 
-def _url(base_url: str, known: Pins, pin: Pin) -> str:
+def _at(base: Address, known: Pins, pin: Pin) -> Address:
     origin = known.sources[pin.source]
     where = f"{origin.repository}/{origin.commit}/{pin.upstream_path}"
-    return f"{base_url.rstrip('/')}/{urllib.parse.quote(where)}"
+    return base._replace(url=f"{base.url}/{urllib.parse.quote(where)}")
 
 
 def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
@@ -148,50 +148,49 @@ def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
     return tuple(pin for source in only for pin in known.of(source))
 
 
-def _download(url: str, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
+def _download(at: Address, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
     """One file into place. Raises UserError, and then leaves a `.partial` only if it is worth resuming."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
     inherited = partial.exists()
-    _complete(url, partial, pin, progress, backoff_s)
+    _complete(at, partial, pin, progress, backoff_s)
     problem = pin.problem(partial)
     if problem is not None and inherited:  # an earlier run may have left the beginning of another file
         partial.unlink()
-        _complete(url, partial, pin, progress, backoff_s)
+        _complete(at, partial, pin, progress, backoff_s)
         problem = pin.problem(partial)
     if problem is not None:
         partial.unlink()
-        raise UserError(f"{pin.path}: wrong checksum: {problem} ({url}); the file was not kept")
+        raise UserError(f"{pin.path}: wrong checksum: {problem} ({at.url}); the file was not kept")
     with partial.open("rb") as file:
         os.fsync(file.fileno())
     partial.replace(path)
 
 
-def _complete(url: str, partial: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
+def _complete(at: Address, partial: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
     """Asks until `partial` has the pinned size. Raises UserError after attempts that bring no new byte."""
     failures, most = 0, _size(partial)
     while _size(partial) < pin.bytes:
         try:
-            _attempt(url, partial, pin, progress)
+            _attempt(at, partial, pin, progress)
         except _Failed as reason:
             failures = 1 if _size(partial) > most else failures + 1
             most = max(most, _size(partial))
             if failures >= _RETRIES:
                 mend = "run `rbtc sources fetch` again to resume"
-                raise UserError(f"{pin.path}: {reason} ({url}); {mend}") from None
+                raise UserError(f"{pin.path}: {reason} ({at.url}); {mend}") from None
             time.sleep(backoff_s * 2 ** min(failures - 1, 4))
 
 
-def _attempt(url: str, partial: Path, pin: Pin, progress: Progress | None) -> None:
+def _attempt(at: Address, partial: Path, pin: Pin, progress: Progress | None) -> None:
     """One request, from where `partial` ends. Raises _Failed when asking again makes sense."""
     start = _size(partial)
     headers = {"User-Agent": "robustbench-tc", "Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
+    request = urllib.request.Request(at.url, headers=headers | at.headers)
     try:
-        with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=_TIMEOUT_S
-        ) as reply:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:
             if start and not str(reply.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
                 start = 0  # the server sends the whole file
             done = start
@@ -207,7 +206,9 @@ def _attempt(url: str, partial: Path, pin: Pin, progress: Progress | None) -> No
         if error.code == 416:
             partial.unlink()
         elif error.code < 500 and error.code not in _BUSY:
-            raise UserError(f"{pin.path}: the server answers {error.code} {error.reason} for {url}") from None
+            raise UserError(
+                f"{pin.path}: the server answers {error.code} {error.reason} for {at.url}"
+            ) from None
         raise _Failed(f"the server answers {error.code} {error.reason}") from None
     except urllib.error.URLError as error:
         raise _Failed(f"no connection: {error.reason}") from None

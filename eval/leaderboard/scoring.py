@@ -46,11 +46,9 @@ def entry_of_run(folder: Path, marts: Marts) -> Entry:
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in tables["error_modes"]:
         modes[row["component"] or taxonomy.CLEAN][row["error_mode"]] += row["n"]
-    # Without one right clean answer there is no retention to resample: the cluster convention has no answer.
-    right = int(outcomes.column(taxonomy.CLEAN)[0].sum())
     return _entry(
         tables,
-        summarise(outcomes, "cluster" if right else "paper"),
+        summarise(outcomes),
         error_modes={
             name: {mode: modes[name][mode] for mode in summary.ERROR_MODES if modes[name][mode]}
             for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS)

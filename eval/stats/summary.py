@@ -104,7 +104,10 @@ def summarise(
             code: replace(row, delta_matched=_matched(outcomes, [code], convention), flips=flips.get(code))
             for code, row in types.items()
         }
-    return Summary({name: values.get(name) for name in METRICS}, types, gaps(outcomes))
+    lines = gaps(outcomes)
+    if taxonomy.CLEAN in usable and not outcomes.counts([taxonomy.CLEAN])[taxonomy.CLEAN][0]:
+        lines = (*lines, "retention is not defined: no clean answer is right")
+    return Summary({name: values.get(name) for name in METRICS}, types, lines)
 
 
 def _codes(component: str, usable: Container[str], partial: bool) -> list[str]:
@@ -131,7 +134,8 @@ def _clustered(
         if has_clean and name != "perturbed":
             values[f"delta_{name}"] = _delta(outcomes, codes, simulation)
     static = [_codes(name, usable, partial) for name in STATIC]
-    if has_clean and all(static):
+    # Retention is a share of clean accuracy: it is not defined where that is 0.
+    if has_clean and all(static) and outcomes.counts([taxonomy.CLEAN])[taxonomy.CLEAN][0]:
         found = simulation.statistic(retention_of(static))
         used = [taxonomy.CLEAN, *(code for codes in static for code in codes)]
         values["retention"] = replace(found, n=sum(n for _, n in outcomes.counts(used).values()))

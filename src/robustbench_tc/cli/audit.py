@@ -78,7 +78,8 @@ def build(
         audit_files.check(folder)
     else:
         audit_files.check_own(out)
-    with _console.status("auditing") as progress:
+    kept = _console.written_whole(out or folder, store)
+    with _console.status("auditing", kept) as progress:
         report = api.audit(
             folder,
             judge=judge,
@@ -125,22 +126,20 @@ def evidence(
 
     Exit code 1 if a case is gone or has another title. Example: rbtc audit evidence --refetch
     """
-    import msgspec
-
     from .. import taxonomy
     from ..audits import evidence as audits
 
     _, found = audits.audit(taxonomy.evidence(), taxonomy.codes())
     if not refetch:
         if as_json:
-            typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+            _console.json(found)
         else:
             _console.out.print(_evidence_table(found))
         return
     with _console.status("looking again") as progress:
         looked = audits.refetch(taxonomy.evidence(), fetch_page, progress)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(looked), indent=1).decode())
+        _console.json(looked)
     else:
         for one in looked:
             _console.out.print(
@@ -199,7 +198,7 @@ def _finish(report: "AuditReport", out: Path | None, as_json: bool) -> None:
 
     paths = () if out is None else gate.write(report, out)
     if as_json:
-        typer.echo(report.json().decode(), nl=False)
+        _console.json(report.json())
     else:
         _print(report)
         for path in paths:

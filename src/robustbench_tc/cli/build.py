@@ -98,10 +98,10 @@ def build(
     )
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
-    with _console.status("building") as progress:
+    with _console.status("building", _console.written_whole(out, store)) as progress:
         report = build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
     if as_json:
-        typer.echo(report.json().decode(), nl=False)
+        _console.json(report.json())
         return
     _console.out.print(_console.build_table(report))
     skips: dict[str, int] = {}

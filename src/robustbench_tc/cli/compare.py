@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from .. import taxonomy
 from ..errors import UserError
 from . import _console
+from ._console import styled
 from .sql import subset_of
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from ..eval.compare import Comparison, PaperLine
     from ..eval.failures import Judged
     from ..eval.inputs import Dataset
@@ -41,8 +43,6 @@ def compare(
 
     Example: rbtc compare runs/base runs/tuned
     """
-    import msgspec
-
     from ..eval.compare import UNPAIRED, beside_paper, compare_runs
     from ..eval.stats.runs import read
 
@@ -54,7 +54,7 @@ def compare(
     beside = beside_paper(run, _paper_model(vs), subset=wanted) if vs is not None else None
     if as_json:
         found = {"paired": paired, "paper": beside, "paper_note": UNPAIRED if beside else None}
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        _console.json(found)
         return
     if paired is not None:
         _print_comparison(paired)
@@ -72,8 +72,8 @@ def _paper_model(vs: str) -> str:
 def _print_comparison(found: "Comparison") -> None:
     echo = _console.out.print
     version = f", dataset {found.dataset_version}" if found.dataset_version else ""
-    echo(Text(f"A = {found.a}, B = {found.b}{version}", style="bold"))
-    echo(Text(found.verdict))
+    echo(styled(f"A = {found.a}, B = {found.b}{version}", style="bold"))
+    echo(styled(found.verdict))
     echo()
     table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p")
     for name, pair in found.overall.items():
@@ -101,14 +101,14 @@ def _print_comparison(found: "Comparison") -> None:
     intervals += [one.pair.difference for one in found.types] + [d.difference for d in found.deltas.values()]
     error = max(interval.error for interval in intervals)
     echo(
-        Text(
+        styled(
             "Intervals resample whole clean_ids, both runs together. p is exact and paired. "
             + (f"Simulated ends (the Δ's) are good to {error:.4f}." if error else "Every interval is exact."),
             style="dim",
         )
     )
     for note in found.notes:
-        echo(Text(f"gap: {note}", style="yellow"))
+        echo(styled(f"gap: {note}", style="yellow"))
 
 
 def _table(*names: str) -> Table:
@@ -144,8 +144,8 @@ def _p(p: float | None) -> str:
 
 def _print_beside(model: str, vs: str, lines: "Iterable[PaperLine]", note: str) -> None:
     echo = _console.out.print
-    echo(Text(f"{model} beside {vs}", style="bold"))
-    echo(Text(note, style="yellow"))
+    echo(styled(f"{model} beside {vs}", style="bold"))
+    echo(styled(note, style="yellow"))
     table = _table("", "ours", "n", "paper", "n", "difference", "95 %", "p (Fisher)")
     for line in lines:
         table.add_row(
@@ -183,9 +183,7 @@ def failures(
 
     found = room.failures(run, type_code=type_code, mode=mode, source=source)
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(found[:limit]), indent=1).decode())
+        _console.json(found[:limit])
         return
     table = Table()
     for name in ("id", "error mode", "why", "reply"):
@@ -193,10 +191,10 @@ def failures(
     for row in found[:limit]:
         verdict = row.verdict
         table.add_row(
-            Text(row.prediction.id),
+            styled(row.prediction.id),
             (verdict.error_mode or "") if verdict else "",
-            Text(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
-            Text(_beginning(row.prediction)),
+            styled(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
+            styled(_beginning(row.prediction)),
         )
     _console.out.print(table)
     shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
@@ -252,7 +250,7 @@ def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]"
 
 def _print_sample(found: "list[Judged]") -> None:
     first = found[0].prediction
-    _console.out.print(Text(f"{first.clean_id}, {first.model}", style="bold"))
+    _console.out.print(styled(f"{first.clean_id}, {first.model}", style="bold"))
     table = Table()
     for name in ("type", "repeat", "verdict", "why", "reply"):
         table.add_column(name, overflow="fold")
@@ -261,15 +259,15 @@ def _print_sample(found: "list[Judged]") -> None:
         found, key=lambda row: (order.get(row.prediction.type_code, 99), row.prediction.repeat)
     ):
         one = row.prediction
-        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, Text(_beginning(one)))
+        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, styled(_beginning(one)))
     _console.out.print(table)
     _console.out.print("add --type CODE to see one whole", markup=False)
 
 
-def _word(row: "Judged") -> Text:
+def _word(row: "Judged") -> "Text":
     if row.verdict is None:
-        return Text("none", style="yellow")
-    return Text("right", style="green") if row.verdict.correct else Text("wrong", style="red")
+        return styled("none", style="yellow")
+    return styled("right", style="green") if row.verdict.correct else styled("wrong", style="red")
 
 
 def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) -> None:
@@ -302,7 +300,7 @@ def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) ->
         for answer in sample.golden_answers:
             _field("gold", "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer))
     score = "" if row.verdict is None else f", score {row.verdict.score:g}"
-    _console.out.print(Text("verdict: ", style="cyan") + _word(row) + Text(f"{score}: {row.why}"))
+    _console.out.print(styled("verdict: ", style="cyan") + _word(row) + styled(f"{score}: {row.why}"))
     if row.verdict is not None and row.verdict.flags:
         _field("flags", ", ".join(row.verdict.flags))
 
@@ -316,15 +314,12 @@ def _reply(name: str, text: str | None, calls: object) -> None:
 
 
 def _section(text: str) -> None:
-    _console.out.print(Text(text, style="bold"))
+    _console.out.print(styled(text, style="bold"))
 
 
 def _field(name: str, text: str) -> None:
-    # Text, never markup: what a model wrote is shown and not interpreted.
-    _console.out.print(Text(f"{name}: ", style="cyan") + Text(_printable(text)))
+    _console.out.print(styled(f"{name}: ", style="cyan") + styled(_bounded(text)))
 
 
-def _printable(text: str, limit: int = 20_000) -> str:
-    """Control characters made visible, so that no reply can steer the terminal; bounded."""
-    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text[:limit])
-    return shown if len(text) <= limit else f"{shown}… ({len(text)} characters)"
+def _bounded(text: str, limit: int = 20_000) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"

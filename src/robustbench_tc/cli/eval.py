@@ -91,11 +91,13 @@ def eval_(
     """
     from ..eval import agents, inputs, models, prompts, record, session
     from ..eval.agent_server import serving
+    from ..eval.run import Progress
     from ..llm import Endpoint, parse_endpoint
 
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
-    who, urls = workers(1, engine, address), list(base_url or ())
+    who = workers(1, engine, address)
+    urls = [url for given in base_url or () for url in re.split(r",(?=https?://)", given)]
     if agent is not None and (model, urls, backend) != (None, [], "openai"):
         raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
     if agent is None and model is None:
@@ -109,6 +111,8 @@ def eval_(
         asked = parse_endpoint(model or "")
         urls = [asked.base_url] if asked.base_url else urls
         asked = Endpoint(asked.model, urls[0] if urls else None)
+        for url in urls or (None,):  # a wrong address is said before any work
+            Endpoint(asked.model, url).resolved()
     entry = models.find(asked.model)
 
     decoding = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
@@ -141,7 +145,13 @@ def eval_(
     runs.say(folder.notes)
     runs.say_left_out(data.left_out)
 
+    latest = Progress(total=len(rows) * repeat)
+
+    def answered() -> str:
+        return f"{latest.done - latest.request_errors} of {latest.total} rows have their answers in {path}"
+
     with ExitStack() as stack:
+        stack.enter_context(_console.keeping(lambda: f"{answered()}; the same command goes on"))
         if agent is not None:
             asked = Endpoint(asked.model, api_key="none", reasoning=False)
             urls = [stack.enter_context(serving(agent, data.rows))]
@@ -171,21 +181,27 @@ def eval_(
             concurrency *= len(openings)
             opened = on_ray(openings, who, concurrency=concurrency, gpus=1 if backend == "vllm" else 0)
         with _bar(progress) as tell:
-            state = session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=tell)
 
-    answered = state.done - state.request_errors
-    _console.err.print(f"{answered} of {state.total} rows have their answers in {path}", markup=False)
-    if state.request_errors:
+            def note(state: Progress) -> None:
+                nonlocal latest
+                latest = state
+                tell(state)
+
+            session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=note)
+
+    _console.err.print(answered(), markup=False)
+    if latest.request_errors:
         _console.err.print(
-            f"{state.request_errors} could not be had (request_error): the same command asks again",
+            f"{latest.request_errors} could not be had (request_error): the same command asks again",
             markup=False,
         )
     if no_score:
         return
-    wrong = runs.score_run(folder, data, agent)
+    with _console.keeping(f"{answered()}; rbtc score {path} makes the verdicts"):
+        wrong = runs.score_run(folder, data, agent)
     runs.print_summary(folder, "all", allow_missing, as_json=False)
     if agent is not None:
-        _say_agent(agent, wrong, state.total)
+        _say_agent(agent, wrong, latest.total)
 
 
 def _selection(
@@ -229,8 +245,9 @@ def _bar(wanted: bool) -> "Iterator[Any]":
     if not wanted or not sys.stderr.isatty():
         yield lambda state: None
         return
-    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, TextColumn("{task.description}"), console=_console.err, transient=True) as bar:
+    failures = TextColumn("{task.description}", markup=False)
+    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failures)
+    with Bar(*columns, console=_console.err, transient=True) as bar:
         task = bar.add_task("", total=None)
 
         def tell(state: "Progress") -> None:

@@ -171,9 +171,7 @@ def submit_check(
         )
         checked = worker.examine(job, load_asked(dataset, revision), Limits(), marts)
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(checked), indent=1).decode())
+        _console.json(checked)
     else:
         _print(checked)
     if checked.refused is not None:
@@ -257,12 +255,11 @@ def rebuild(
     from ..eval.leaderboard.rebuild import rebuild as rebuild_all
 
     results = open_store(store, results_repo)
-    with _console.status("scoring") as tell:
+    kept = "submissions scored so far are kept; run the same command again"
+    with _console.status("scoring", kept) as tell:
         found = rebuild_all(results, [load_asked(one) for one in dataset], marts, progress=tell)
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        _console.json(found)
     else:
         echo = _console.out.print
         echo(f"{len(found.same)} submissions are the same, {len(found.new)} had no entry yet", markup=False)

@@ -1,6 +1,5 @@
 """`rbtc publish`, `yank`: a version onto the Hub, and a warning on one that is there."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -104,7 +103,7 @@ def yank(
             done = yank_on_hub(hub, revision, reason, date=date, use=use)
         where = f"{repo}, commit {done.commit}"
     if as_json:
-        typer.echo(json.dumps(msgspec.to_builtins(done), indent=1))
+        _console.json(msgspec.to_builtins(done))
         return
     said = f"version {done.version} is no longer withdrawn" if undo else f"{done.yanked[-1].line}"
     _console.out.print(f"{said} ({where})", markup=False, soft_wrap=True)

@@ -1,6 +1,5 @@
 """`rbtc release`, `diff`, `amend`: from a build to a version, and in what versions differ."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,7 +66,7 @@ def release(
     key = None
     if sign is not None:
         key = private_key(sign, warn=_console.warn, passphrase=ask_passphrase())
-    with _console.status("releasing") as progress:
+    with _console.status("releasing", _console.written_whole(out)) as progress:
         frozen = api.release(
             build,
             out,
@@ -85,7 +84,7 @@ def release(
             progress=progress,
         )
     if as_json:
-        typer.echo(frozen.json().decode(), nl=False)
+        _console.json(frozen.json())
         return
     _console.out.print(f"{frozen.kind} {frozen.version}: {len(frozen.files)} files in {out}", markup=False)
     if frozen.gate is not None:
@@ -105,6 +104,7 @@ def diff(
 
     Example: rbtc diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
     """
+
     from ..api import dataset_folder
     from ..io import manifest
     from ..release.diff import diff as compare
@@ -116,16 +116,16 @@ def diff(
     if (folder / manifest.NAME).is_file():
         after = next_version(manifest.read(folder).version, found.step)
     if as_json:
-        typer.echo(json.dumps({**found.plain(), "next_version": after}, indent=1))
+        _console.json({**found.plain(), "next_version": after})
         return
     if found.is_equal:
-        typer.echo(f"{a} and {b} hold the same rows")
+        _console.echo(f"{a} and {b} hold the same rows")
         return
     print_diff(found)
     if after is not None:
-        typer.echo(f"{found.step} step: B follows A as version {after} or higher")
+        _console.echo(f"{found.step} step: B follows A as version {after} or higher")
     else:
-        typer.echo(f"{found.step} step")
+        _console.echo(f"{found.step} step")
 
 
 def amend(
@@ -182,14 +182,14 @@ def amend(
             "other_rows": others,
             "diff": done.diff.plain(),
         }
-        typer.echo(json.dumps(plain, indent=1))
+        _console.json(plain)
         return
     print_diff(done.diff)
     if others:
-        typer.echo(f"{len(others)} rows of other samples differ too, the first {others[0]}")
-    typer.echo(f"{done.diff.step} step: release it as {done.next_version} or more")
-    typer.echo(f"next: rbtc audit {out}")
-    typer.echo(f"then: rbtc release {out} --version {done.next_version} --previous {folder} --out …")
+        _console.echo(f"{len(others)} rows of other samples differ too, the first {others[0]}")
+    _console.echo(f"{done.diff.step} step: release it as {done.next_version} or more")
+    _console.echo(f"next: rbtc audit {out}")
+    _console.echo(f"then: rbtc release {out} --version {done.next_version} --previous {folder} --out …")
 
 
 def print_diff(found: "Diff") -> None:
@@ -210,15 +210,15 @@ def print_diff(found: "Diff") -> None:
     _console.out.print(table)
     for config in found.configs:
         if config.dropped:
-            typer.echo(f"{config.config} is gone")
+            _console.echo(f"{config.config} is gone")
         elif config.redefined:
-            typer.echo(f"{config.config} changes its meaning: {', '.join(config.redefined)}")
+            _console.echo(f"{config.config} changes its meaning: {', '.join(config.redefined)}")
     reanchored = sum(len(config.reanchored) for config in found.configs)
     if reanchored:
-        typer.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
+        _console.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
     equal = sum(config.is_equal for config in found.configs)
     verdict = "can move scores" if found.moves_scores else "no change can move a score"
-    typer.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
+    _console.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
 
 
 def _now() -> datetime:

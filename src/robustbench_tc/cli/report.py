@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from ..errors import UserError, unknown
 from . import _console
@@ -52,7 +51,8 @@ def report(
 
     if not as_json:  # before minutes of work
         check_dir(out, kind="report", force=True, discard_changes=discard_changes)
-    with _console.status("counting, resampling"):
+    kept = f"the files in {out} are those of before; run the same command again"
+    with _console.status("counting, resampling", kept):
         made = make(
             runs,
             baseline=baseline,
@@ -62,7 +62,7 @@ def report(
             allow_missing=allow_missing,
         )
     if as_json:
-        typer.echo(page.as_json(made), nl=False)
+        _console.json(made)
         return
     written = page.write(made, out, discard_changes=discard_changes)
     for line in made.gaps:
@@ -121,9 +121,7 @@ def _check_paper(as_json: bool) -> None:
 
     lines = check_paper()
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(lines), indent=1).decode())
+        _console.json(lines)
     else:
         _print_table2()
         table = Table(title="the paper's printed figures from its counts", title_justify="left")
@@ -131,7 +129,7 @@ def _check_paper(as_json: bool) -> None:
         table.add_column("found")
         table.add_column("")
         for line in lines:
-            word = Text("agrees", style="green") if line.passed else Text("differs", style="red")
+            word = _console.styled("agrees", "green") if line.passed else _console.styled("differs", "red")
             table.add_row(line.what, line.found, word)
         _console.out.print(table)
         for line in lines:

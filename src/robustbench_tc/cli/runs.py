@@ -49,8 +49,9 @@ def score(
     folder = record.open_run(run)
     say(folder.make_way(folder.scores_path))
     who = workers(num_proc, engine, address)
-    rows = verdicts.rows_of(folder, dataset, num_proc)
-    _note(verdicts.score_file(folder, rows, who, dataset=dataset))
+    with _console.keeping(f"{folder.scores_path} was not touched, the answers neither; score again"):
+        rows = verdicts.rows_of(folder, dataset, num_proc)
+        _note(verdicts.score_file(folder, rows, who, dataset=dataset))
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
 
 
@@ -84,7 +85,7 @@ def serve_command(
     """
     from ..eval.models import serve_command as line
 
-    typer.echo(line(model, weights=weights, port=port))
+    _console.echo(line(model, weights=weights, port=port))
 
 
 def export(
@@ -205,8 +206,6 @@ def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[s
 
 
 def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json: bool) -> None:
-    import msgspec
-
     from ..eval import verdicts
     from ..eval.summary import summarise
 
@@ -219,7 +218,7 @@ def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json
         flagged=record.flagged,
     )
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(made), indent=1).decode())
+        _console.json(made)
         return
     settings = record.settings
     version = f", version {record.dataset_version}" if record.dataset_version else ""

@@ -1,11 +1,11 @@
 """`rbtc sources`: download, check and list the pinned upstream files."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from . import _console
 from ._replacing import DiscardChanges
 
 OutDir = Annotated[
@@ -33,7 +33,6 @@ def fetch(
 
     Example: rbtc sources fetch --out ./sources
     """
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
     from robustbench_tc.builders.sources.fetch import BASE_URL, default_root
@@ -41,13 +40,15 @@ def fetch(
 
     root = out or default_root()
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
-        console=Console(stderr=True),
+        console=_console.err,
         transient=True,
+        disable=not _console.err.is_terminal,
     )
-    with bar:
+    kept = f"what was downloaded is kept in {root}, begun files too; the same command goes on"
+    with _console.keeping(kept), bar:
         tasks: dict[str, TaskID] = {}
 
         def progress(path: str, done: int, total: int) -> None:
@@ -63,7 +64,7 @@ def fetch(
             discard_changes=discard_changes,
         )
     fetched, present = len(result.downloaded), len(result.present)
-    typer.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
+    _console.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
 
 
 def verify(
@@ -80,11 +81,11 @@ def verify(
     root = resolve_root(folder)
     found = check(root, only=only or None)
     for path, problem in found.bad:
-        typer.echo(f"{path}: {problem}")
+        _console.echo(f"{path}: {problem}")
     if found.bad:
-        typer.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", err=True)
+        _console.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", stderr=True)
         raise typer.Exit(1)
-    typer.echo(f"{root}: {found.checked} files, all as pinned")
+    _console.echo(f"{root}: {found.checked} files, all as pinned")
 
 
 def list_sources(
@@ -98,9 +99,8 @@ def list_sources(
 
     rows = pins().rows()
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        _console.json(rows)
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("source")
@@ -117,7 +117,7 @@ def list_sources(
             str(row["files"]),
             f"{row['bytes']:,}",
         )
-    Console().print(table)
+    _console.out.print(table)
 
 
 app = typer.Typer(no_args_is_help=True, help="Download, check and list the pinned upstream files.")

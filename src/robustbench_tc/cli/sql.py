@@ -1,7 +1,6 @@
 """`rbtc sql`: a question to the marts, or a file of your own over the same views."""
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -118,8 +117,11 @@ def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str)
             pq.write_table(table, beside)
         return
     text = as_csv(table) if output in ("csv", "table") else as_json(table)
+    if out is None and output == "json":
+        _console.json(text.encode())
+        return
     if out is None:
-        sys.stdout.write(text)
+        _console.data(text)
         return
     with atomic_file(out) as beside:
         beside.write_text(text, encoding="utf-8")
@@ -146,13 +148,12 @@ def as_json(table: "pa.Table") -> str:
 
 def _print(table: "pa.Table", title: str) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     rows = table.to_pylist()
     if len(rows) == 1:  # downwards: a row of twenty columns fits no terminal
         shown = Table("column", "value", title=title, title_justify="left")
         for name, value in rows[0].items():
-            shown.add_row(name, Text(_cell(value)))
+            shown.add_row(name, _console.styled(_cell(value)))
         _console.out.print(shown)
         return
     distinct = {name: {_cell(row[name]) for row in rows} for name in table.column_names}
@@ -165,7 +166,7 @@ def _print(table: "pa.Table", title: str) -> None:
         numeric = any(isinstance(row[name], int | float) for row in rows)
         shown.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(Text(_cell(row[name])) for name in names))
+        shown.add_row(*(_console.styled(_cell(row[name])) for name in names))
     _console.out.print(shown)
     tail = "; everywhere: " + ", ".join(f"{name} {_cell(rows[0][name])}" for name in same) if same else ""
     _console.out.print(f"{len(rows)} rows{tail}", markup=False)

@@ -113,7 +113,7 @@ def build_toolrl_dr(
         workers=who,
     )
     generators = parse_generators(generator or ["none"], settings=settings)
-    with _console.status("building") as progress:
+    with _console.status("building", _console.written_whole(out, store)) as progress:
         leaks, note = _leaks(sources, progress)
         report = build(
             spec,
@@ -132,7 +132,7 @@ def build_toolrl_dr(
             progress=progress,
         )
     if as_json:
-        typer.echo(report.json().decode(), nl=False)
+        _console.json(report.json())
         return
     _console.out.print(Markdown(report.markdown()))
     _console.out.print(f'load_dataset("{out.name}", "full") in {out.absolute().parent}', markup=False)
@@ -203,7 +203,6 @@ def check(
 
     Example: rbtc train check toolrl-dr --model ./Qwen2.5-3B-Instruct trainer.n_gpus_per_node=4
     """
-    import msgspec
     from rich.table import Table
 
     from ..train_recipes.check import readiness
@@ -212,7 +211,7 @@ def check(
         findings = readiness(recipe, dataset, model, config, overrides or ())
     failed = [finding for finding in findings if finding.verdict == "failed"]
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(findings), indent=1).decode())
+        _console.json(findings)
     else:
         table = Table(title=f"{recipe}: {'not ready' if failed else 'ready'}", title_justify="left")
         for column in ("check", "verdict", "finding"):

@@ -24,7 +24,7 @@ def vectors(
 
     results = run_vectors(folder, {"toolrl_reward": check_vector})
     if as_json:
-        typer.echo(msgspec.json.encode(results).decode())
+        _console.json(results)
     else:
         table = Table()
         for name in ("file", "rows", "agreed", "listed disagreements", "unlisted"):
@@ -41,7 +41,7 @@ def vectors(
         _console.out.print(table)
     rows = [(result.name, row) for result in results for row in result.unlisted]
     for name, row in rows[:show]:
-        typer.echo(f"{name}: {msgspec.json.encode(row).decode()}", err=as_json)
+        _console.echo(f"{name}: {msgspec.json.encode(row).decode()}", stderr=as_json)
     if rows:
         raise typer.Exit(1)
 
@@ -58,7 +58,7 @@ def validate(
 
     reports = validate_release(release)
     if as_json:
-        typer.echo(msgspec.json.encode(reports).decode())
+        _console.json(reports)
     else:
         table = Table()
         for name in ("config", "rows", "passed"):
@@ -71,6 +71,6 @@ def validate(
         _console.out.print(table)
         for report in reports:
             for row_id, reason in report.failed.items():
-                typer.echo(f"{row_id}: {reason}")
+                _console.echo(f"{row_id}: {reason}")
     if any(report.failed for report in reports):
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """`rbtc verify`: is this what was released?"""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,7 +58,7 @@ def verify(
             else:
                 found = verifying.verify_on_hub(hub, revision, key=key)
     if as_json:
-        typer.echo(json.dumps(_verified(found), indent=1))
+        _console.json(_verified(found))
     else:
         _print_verified(found, name)
     if not found.intact:
@@ -70,7 +69,7 @@ def _print_verified(found: "Verified", name: str) -> None:
     from ..io import manifest
 
     for problem in found.problems:
-        typer.echo(str(problem))
+        _console.echo(str(problem))
     if found.yanked:
         _console.warn(f"{name}: {found.yanked}")
     if not found.intact:
@@ -78,18 +77,20 @@ def _print_verified(found: "Verified", name: str) -> None:
     if found.tolerated:
         shown = ", ".join(manifest.printable(path) for path in found.tolerated[:5])
         more = f" and {len(found.tolerated) - 5} more" if len(found.tolerated) > 5 else ""
-        typer.echo(f"not looked into: {shown}{more}")
+        _console.echo(f"not looked into: {shown}{more}")
     what = f"{name}: {found.kind} {found.version}, all {found.files} files"
     if found.witness == "none":
-        typer.echo(f"{what} are as its manifest says")
-        typer.echo("integrity only: a folder cannot vouch for itself; --key or --against ask somebody else")
+        _console.echo(f"{what} are as its manifest says")
+        _console.echo(
+            "integrity only: a folder cannot vouch for itself; --key or --against ask somebody else"
+        )
         return
     signed, listed = (
         "are as the holder of the key signed them",
         f"are those of the Hub's commit {found.commit}",
     )
     vouched = {"key": signed, "hub": listed, "key and hub": f"{signed}, and {listed}"}[found.witness]
-    typer.echo(f"{what} {vouched}")
+    _console.echo(f"{what} {vouched}")
 
 
 def _verified(found: "Verified") -> dict[str, object]:

@@ -5,6 +5,7 @@ import hashlib
 import multiprocessing
 import os
 import re
+import signal
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -143,7 +144,8 @@ def _forked(work: "Callable[[Item], pa.Table]", items: Iterable[Item], num_proc:
         waiting: deque[Future[str]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(_do, item))
+                with _interrupts_later():  # the first of these forks
+                    waiting.append(pool.submit(_do, item))
                 if len(waiting) >= 2 * num_proc:
                     yield _mapped(waiting.popleft().result())
             while waiting:
@@ -157,9 +159,20 @@ def _forked(work: "Callable[[Item], pa.Table]", items: Iterable[Item], num_proc:
                 future.cancel()
 
 
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C in this block is felt after it; a process that is forked in it feels none."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin(work: Callable[[Any], Any], folder: str) -> None:
     global _work, _folder
     _work, _folder = work, folder
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent ends this one
 
 
 def _do(item: Any) -> str:

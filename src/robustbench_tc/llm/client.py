@@ -21,9 +21,10 @@ import msgspec
 from ..errors import UserError
 from ..io.store import Store
 from ..schema import Json
+from .address import public
 from .errors import LLMError, takes_no_tools
 from .messages import ChatRequest, Completion
-from .transport import Endpoint, HttpTransport, Transport, public
+from .transport import Endpoint, HttpTransport, Transport
 
 _REFUSABLE = ("max_tokens", "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
 """Parameters that are left out once an endpoint has said that it does not take them (max_tokens: renamed)."""

@@ -8,13 +8,14 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from ..errors import UserError
 from ..schema import Json
+from .address import Address, parse_address, public
 from .errors import LLMError, from_status, one_line
 from .messages import Completion, completion, decode, encode
 
@@ -31,24 +32,32 @@ CONNECT_S = 10.0
 
 _REASONING_NAMES = re.compile(r"(?:o\d|gpt-5)(?!.*-chat)(?:\b|_)", re.IGNORECASE)
 
+REAL_SECRET = 8
+"""Characters from which on a key is taken out of replies, too; out of messages each is taken."""
+
 RESTS_S = 30.0
 """How long an address that could not be reached is left alone while there are others."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Endpoint:
     """A model behind an address. Its text forms never show the key, nor credentials inside the address."""
 
     model: str
     base_url: str | None = None
-    """None: OPENAI_BASE_URL, else OpenAI."""
-    api_key: str | None = field(default=None, repr=False)
+    """None: OPENAI_BASE_URL, else OpenAI. As given; `resolved` takes credentials out of it."""
+    api_key: str | None = None
     """None: OPENAI_API_KEY; an address of one's own may need none."""
     reasoning: bool | None = None
     """Takes no temperature and wants `max_completion_tokens`. None: told by the name, else by a refusal."""
+    address: Address | None = None
+    """Filled in by `resolved`."""
 
     def __str__(self) -> str:
         return self.model + (f"@{public(self.base_url)}" if self.base_url else "")
+
+    def __repr__(self) -> str:
+        return f"Endpoint({str(self)!r})"
 
     @property
     def is_reasoning(self) -> bool:
@@ -56,17 +65,22 @@ class Endpoint:
             return bool(_REASONING_NAMES.match(self.model.rsplit("/", 1)[-1]))
         return self.reasoning
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may hold."""
+        return (*((self.api_key,) if self.api_key else ()), *(self.address.secrets if self.address else ()))
+
     def resolved(self, env: Mapping[str, str] = os.environ) -> "Endpoint":
         """With address and key filled in from the environment. Raises UserError where a key is missing."""
-        url = (self.base_url or env.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
-        if not re.match(r"https?://[^/\s]+", url):
-            raise UserError(f"base URL {public(url)!r}: it must begin with http:// or https://")
+        if self.address is not None:
+            return self
+        address = parse_address(self.base_url or env.get("OPENAI_BASE_URL") or OPENAI_URL)
         key = (self.api_key or env.get("OPENAI_API_KEY") or "").strip()
-        if not key and url == OPENAI_URL:
+        if not key and address.url == OPENAI_URL:
             raise UserError(f"no key for {OPENAI_URL}: set OPENAI_API_KEY, or name another base URL")
         if not (key.isascii() and key.replace(" ", "").isprintable()):
             raise UserError("the API key holds characters that a header cannot carry: check OPENAI_API_KEY")
-        return Endpoint(self.model, url, key or None, self.reasoning)
+        return Endpoint(self.model, address.url, key or None, self.reasoning, address)
 
 
 def parse_endpoint(spec: str) -> Endpoint:
@@ -76,9 +90,9 @@ def parse_endpoint(spec: str) -> Endpoint:
     """
     model, url = re.fullmatch(r"(.*?)(?:@(https?://.*))?", spec.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
     if re.search(r"\s", spec.strip()) or not model:
-        raise UserError(f"endpoint {spec!r}: expected MODEL or MODEL@BASE_URL")
-    if url is None and re.search(r"@(?:localhost|[\w.-]+:\d+|[\w.-]+/)", model):
-        raise UserError(f"endpoint {spec!r}: a base URL begins with http:// or https://")
+        raise UserError(f"endpoint {public(spec)!r}: expected MODEL or MODEL@BASE_URL")
+    if url is None and re.search(r"://|@(?:localhost|[\w.-]+:\d+|[\w.-]+/)", model):
+        raise UserError(f"endpoint {public(spec)!r}: a base URL begins with http:// or https://")
     return Endpoint(model, url)
 
 
@@ -184,8 +198,10 @@ class HttpTransport:
         content = reply.content
         if len(content) > MAX_REPLY_BYTES:
             raise LLMError("not_a_completion", f"a reply of {len(content)} bytes", 200, True)
-        if self.endpoint.api_key and (key := self.endpoint.api_key.encode()) in content:
-            content = content.replace(key, b"***")
+        for secret in self.endpoint.secrets:
+            # A shorter one ("EMPTY", "test") is a word like others, and a reply may say it.
+            if len(secret) >= REAL_SECRET and (hidden := secret.encode()) in content:
+                content = content.replace(hidden, b"***")
         try:
             return completion(decode(content), latency_s)
         except (ValueError, RecursionError):
@@ -194,8 +210,9 @@ class HttpTransport:
             raise LLMError("not_a_completion", f"{kind}, not JSON: {shown!r}", 200, True) from None
 
     def _scrub(self, text: str) -> str:
-        key = self.endpoint.api_key
-        return re.sub(r"(?i)\bbearer \S+", "Bearer ***", text.replace(key, "***") if key else text)
+        for secret in self.endpoint.secrets:
+            text = text.replace(secret, "***")
+        return re.sub(r"(?i)\b(bearer|basic) \S+", r"\1 ***", text)
 
     async def served_models(self) -> list[str]:
         import aiohttp
@@ -258,24 +275,22 @@ class LoadBalancer:
         await asyncio.gather(*(wire.close() for wire in self._wires))
 
 
-def public(url: str) -> str:
-    """An address without user, password and query."""
-    return re.sub(r"(?<=//)[^/@]*@", "", url).split("?")[0]
-
-
 def _transport(endpoint: Endpoint) -> Any:
     """The `openai` client on its aiohttp transport. Retries are ours, so that they are counted."""
     import httpx2
     from openai import AsyncOpenAI, DefaultAioHttpClient
 
     timeout = httpx2.Timeout(None, connect=CONNECT_S)
+    address = endpoint.address or parse_address(endpoint.base_url or OPENAI_URL)
     try:
         return AsyncOpenAI(
             api_key=endpoint.api_key or "none",
-            base_url=endpoint.base_url,
+            base_url=address.url,
+            # Credentials of the address are meant for it, whatever key the environment has for others.
+            default_headers=address.headers,
             max_retries=0,
             timeout=timeout,
             http_client=DefaultAioHttpClient(timeout=timeout),
         )
-    except httpx2.InvalidURL as error:
-        raise UserError(f"base URL {public(endpoint.base_url or '')!r}: {error}") from None
+    except httpx2.InvalidURL:
+        raise UserError(f"base URL {address.url!r}: nothing can be asked there") from None

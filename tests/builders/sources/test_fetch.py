@@ -222,7 +222,7 @@ def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path:
 def test_no_server_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^zoo/data/a b\.json: no connection: "):
         fetch(tmp_path, base_url="http://127.0.0.1:9", pinned=pinned(), backoff_s=0.001)
-    with pytest.raises(UserError, match="is no http or https address"):
+    with pytest.raises(UserError, match="must begin with http:// or https://"):
         fetch(tmp_path, base_url="file:///etc", pinned=pinned())
 
 

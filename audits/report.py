@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from .credentials import redact
+from .hygiene.redact import redact
 
 REPORT_VERSION = 1
 

@@ -17,6 +17,7 @@ from robustbench_tc.schema import Message
 from . import contamination, evidence, paraphrase, provenance
 from .contamination import Index, Query
 from .folder import Folder, unreadable
+from .hygiene import files
 from .invariants.base import REWARD
 from .invariants.texts import STATED
 from .judge import Judge
@@ -100,6 +101,7 @@ def audit(
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     checks += found
+    checks += files.audit(build)
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
     training_check, training_overlaps = _against_training(queries, training)
     pool_check, pool_overlaps = _against_pools(queries, pool_queries, without_sources)
@@ -178,6 +180,7 @@ def _training(
     origin = provenance.audit(build, rebuild)
     progress("reading and validating every row")
     checks = [*origin.checks, *training.suite(build, earns_maximum)]
+    checks += files.audit(build)
     found: list[Overlap] = []
     if benchmark_queries is None:
         why = f"no benchmark at hand: name one with --benchmark or --sources ({without_sources})"

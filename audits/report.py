@@ -9,7 +9,7 @@ import msgspec
 
 from robustbench_tc.io import marker
 
-from .credentials import redact
+from .hygiene.redact import redact
 
 REPORT_VERSION = 1
 

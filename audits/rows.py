@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, dumps, loads
 
-from . import credentials
+from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
 from .invariants.allowed import rewritten_texts
 from .invariants.base import CLEAN, HOLDS, PERTURBED
@@ -36,10 +36,10 @@ OF_THE_PASS = {
     "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
     "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
     "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
-    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
+    "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a person.",
 }
 
-COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *INVARIANTS)
+COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *HYGIENE, *INVARIANTS)
 
 TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio")
 
@@ -103,7 +103,7 @@ class RowChecks:
         self, *, self_check: SelfCheck, unit_checks: UnitChecks, allowed: frozenset[str] | None = None
     ) -> None:
         self._self_check, self._unit_checks = self_check, unit_checks
-        self._allowed = credentials.allowlist() if allowed is None else allowed
+        self._texts = RowTexts(allowed)
         self._packed: dict[str, bytes] = {}
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
@@ -163,21 +163,24 @@ class RowChecks:
             there = row.clean_id in self._packed
             clean = self.clean(row.clean_id) if there else None
             values["anchored"] = HOLDS if there else "no clean row has its clean_id"
+        values |= self._text_verdicts(raw, row, clean)
         if clean is None or row.type_code not in self._held:
             return values
         for name, holds in self._held[row.type_code]:
             values[name] = _verdict(holds, row, clean)
         anchor = None if row is clean else clean
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
-        if anchor is None:
-            finds = credentials.in_clean(row)
-            unreviewed = [f for f in finds if credentials.key(row.clean_id, f) not in self._allowed]
-            values["clean_credentials_reviewed"] = _named(unreviewed)
-        else:
-            values["no_new_credential"] = _named(list(credentials.in_new_text(clean, row)))
+        if anchor is not None:
             values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
             _collect(row, found)
         return values
+
+    def _text_verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
+        """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
+        try:
+            return self._texts.verdicts(raw, row, None if row is clean else clean)
+        except Exception as error:
+            return dict.fromkeys(HYGIENE, f"it could not be checked: {type(error).__name__}")
 
     def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
         return "; ".join(self._unit_checks(clean, row)[:3])
@@ -228,11 +231,6 @@ def _verdict(holds: Callable[[Sample, Sample], Verdict], row: Sample, clean: Sam
         return holds(row, clean)
     except Exception as error:
         return f"it could not be checked: {type(error).__name__}: {str(error)[:120]}"
-
-
-def _named(found: list[credentials.Find]) -> str:
-    """Kinds, fields and the beginning of the hash; never the string."""
-    return ", ".join(f"{find.kind} in {find.field} ({find.hash[:8]})" for find in found[:5])
 
 
 def _digest(*parts: str) -> bytes:

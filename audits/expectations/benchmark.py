@@ -7,6 +7,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.schema import SOURCES, sample_features
 
 from ..folder import Folder, type_name
+from ..hygiene.rows import HYGIENE
 from ..invariants import INVARIANTS
 from ..report import Check
 from ..rows import HANDED_IN, OF_THE_PASS
@@ -68,6 +69,7 @@ def rows_suite(scan: Scan) -> list[Check]:
 def _rows_expectations() -> tuple[Expectation, ...]:
     from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
     from_the_units = [SUITES.holds("rows", name, protects) for name, protects in HANDED_IN.items()]
+    of_the_texts = [SUITES.holds("hygiene", name, protects) for name, protects in HYGIENE.items()]
     invariants = [SUITES.holds("rows", name, found.protects) for name, found in INVARIANTS.items()]
     components = {t.code: t.component for t in taxonomy.types("all")}
     codes = [taxonomy.CLEAN, *components]
@@ -147,6 +149,7 @@ def _rows_expectations() -> tuple[Expectation, ...]:
         ),
         *from_the_units,
         *invariants,
+        *of_the_texts,
     )
 
 

@@ -87,7 +87,7 @@ def audit(
     files; by default RBTC_SOURCES or the fetched ones, and without any the checks that need them say so.
     Named ones have to be whole. `rlla`: for a training build, ToolRL's files, if they are not among these.
     """
-    _need_expectations()
+    need_expectations()
     from .audits import gate
     from .audits.folder import Folder
     from .builders.perturb import REGISTRY
@@ -115,13 +115,13 @@ def audit(
 
 def audit_predictions(file: Path, dataset: Path) -> "AuditReport":
     """`rbtc audit predictions`: a predictions or scores file against the dataset that was asked."""
-    _need_expectations()
+    need_expectations()
     from .audits import gate
 
     return gate.audit_predictions(file, dataset)
 
 
-def _need_expectations() -> None:
+def need_expectations() -> None:
     if find_spec("great_expectations") is None:
         raise need_extra("great_expectations", "audit")
 

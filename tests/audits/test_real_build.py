@@ -80,17 +80,20 @@ def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport
     assert len(report.near_duplicates) >= 3
 
 
-def test_nothing_but_hand_made_strings_of_upstream_is_on_the_allow_list(paper: Path) -> None:
-    from robustbench_tc.audits import credentials
-    from robustbench_tc.schema import Sample, record
+def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> None:
+    """All clean rows of all pools: nothing is left to review, and nothing was reviewed that is not there."""
+    from robustbench_tc.audits.hygiene.reviewed import groups
+    from robustbench_tc.audits.hygiene.rows import RowTexts
+    from robustbench_tc.schema import SOURCES, columns
 
-    rows = builds.rows(paper, "clean")
-    used = {
-        credentials.key(sample.clean_id, find)
-        for sample in (record(row, Sample) for row in rows)
-        for find in credentials.in_clean(sample)
-    }
-    assert used == credentials.allowlist()
+    everything, shipped = RowTexts(frozenset()), RowTexts()
+    found: set[str] = set()
+    for profile in ("paper", "full"):
+        for sample in read(shared / "sources", profile).samples:
+            raw = {name: values[0] for name, values in columns([sample], type(sample)).items()}
+            found |= {find.fingerprint(flagged.text) for flagged, find in everything.to_review(raw, sample)}
+            assert list(shipped.to_review(raw, sample)) == [], sample.id
+    assert {one for group in groups() if group.source in SOURCES for one in group.hashes} <= found
 
 
 SOME = (

@@ -153,31 +153,37 @@ def evidence(
         raise typer.Exit(1)
 
 
-@app.command("allow-credentials")
-def allow_credentials(
-    folder: Annotated[Path, typer.Argument(metavar="BUILD", help="A build whose clean rows were reviewed.")],
-    out: Annotated[Path, typer.Option(help="The allow-list to write.")],
-    show: Annotated[bool, typer.Option("--show", help="Print every find, to review it.")] = False,
+@app.command("review")
+def review(
+    folder: Annotated[Path, typer.Argument(metavar="BUILD", help="A build whose own texts are looked at.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write their hashes here, for reasons to be added.")
+    ] = None,
 ) -> None:
-    """Write the allow-list of credential-like strings in clean rows: hashes only.
+    """Print what the text rules find in upstream's own texts and nobody reviewed yet. Credentials are shown.
 
-    Example: rbtc audit allow-credentials robustbench-tc --show --out audits/credential_allowlist.json
+    Example: rbtc audit review robustbench-tc --out unreviewed.json
     """
-    from ..audits import credentials
+    from .. import api
+    from ..audits.folder import Folder
+    from ..audits.hygiene.review import candidates
+    from ..audits.hygiene.reviewed import unreviewed_groups
     from ..io.files import atomic_file
-    from ..io.parquet import read_rows, shards
-    from ..schema import Sample, record
 
-    samples = [record(row, Sample) for row in read_rows(shards(folder / "clean"))]
-    if show:
-        for sample in samples:
-            for place, kind, text in credentials.shown(sample):
-                _console.out.print(
-                    f"{sample.clean_id}  {place}  {kind}  {text}", markup=False, soft_wrap=True
-                )
-    with atomic_file(out) as beside:
-        beside.write_bytes(credentials.make_allowlist(samples))
-    _console.out.print(f"{len(samples)} clean rows, written to {out}", markup=False)
+    api.need_expectations()
+    found = list(candidates(Folder(folder)))
+    for one in found:
+        _console.out.print(
+            f"{one.rule}  {one.source}  {one.row!r}  {one.found!r}  {one.text[:200]!r}",
+            markup=False,
+            soft_wrap=True,
+        )
+    said = f"{len(found)} finds to review"
+    if out is not None:
+        with atomic_file(out) as beside:
+            beside.write_bytes(unreviewed_groups(found))
+        said += f"; their hashes are in {out}: give each group a reason and add it to the package's list"
+    _console.out.print(said, markup=False, soft_wrap=True)
 
 
 def fetch_page(url: str) -> tuple[int, str]:

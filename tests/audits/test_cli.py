@@ -109,6 +109,11 @@ def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path
         return str(rows[0]["id"])
 
     row = builds.edit(folder, "clean", write_a_password)
+    refused = rbtc_audit("review", folder, "--out", out)
+    assert isinstance(refused.exception, UserError) and json.loads(out.read_bytes()) == [], (
+        "not ours to replace"
+    )
+    out = tmp_path / "found.json"
     done = rbtc_audit("review", folder, "--out", out)
     assert "kelp4river" in done.output and row in done.output
     (group,) = json.loads(out.read_bytes())

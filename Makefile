@@ -93,7 +93,7 @@ nightly: env fuzz  ## the long fuzz, and five kills over the real build
 
 lock:  ## resolve everything but verl, vllm and transformers anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra audit --extra report --extra leaderboard --extra scale --extra dev --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra audit --extra sign --extra report --extra leaderboard --extra scale --extra dev --universal \
 	  --python-version 3.11 --no-header --no-annotate --quiet --upgrade --output-file $(LOCK)
 
 clean:  ## remove what make made: environments, caches, the quickstart's folders

@@ -211,7 +211,7 @@ def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[
         return not_run(
             *_TRAINING,
             "no training build was named with --training",
-            may_be_left_out="issue 4, facts: training data come later; their own gate checks it",
+            may_be_left_out="training data come later; their own gate checks it",
         ), []
     found, looked_at = contamination.overlaps(
         Index(queries), contamination.training_queries(Folder(training))
@@ -235,7 +235,7 @@ def _against_pools(
         return not_run(
             *_POOLS,
             why_not,
-            may_be_left_out="issue 4, scope 3: overlaps with the pools are listed only",
+            may_be_left_out="overlaps with the pools are listed only",
         ), []
     mine = {asked.row for asked in queries}
     others = (contamination.query(row, messages) for row, messages in pools() if row not in mine)

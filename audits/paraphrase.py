@@ -271,7 +271,7 @@ def _agreement_check(second: Judge | None, agreement: Sequence[Agreement]) -> Ch
             "paraphrase.agreement",
             protects,
             "one judge",
-            may_be_left_out="issue 4, scope 2: two judges are optional",
+            may_be_left_out="a second judge is optional",
         )
     missing = [
         Failure(code, "no pair was judged by both")
@@ -293,7 +293,7 @@ def _redundant(
             name,
             protects,
             "nobody judged it",
-            may_be_left_out="issue 4, scope 2: where nobody judged, the card says so",
+            may_be_left_out="where nobody judged, the card says so",
         )
     if n is not None and n < len(tools):
         tools = [tools[at] for at in sorted(rng(seed, "redundant").sample(range(len(tools)), n))]

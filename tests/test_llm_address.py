@@ -199,7 +199,7 @@ def test_no_command_shows_or_keeps_them(
         said += str(rbtc("report", "run", "--out", "report", "--allow-missing"))
         said += str(rbtc("summary", "run", "--json", "--allow-missing"))
         build = ("build", "--profile", "bundled", "--types", "realistic_typos", "--out", "built")
-        said += str(rbtc(*build, "--generator", f"openai:tiny@{url}", "--allow-missing"))
+        said += str(rbtc(*build, "--generator", f"openai:tiny@{url}", "--max-requests", "3"))
     said += rbtc("eval", release, "--model", f"tiny@{url}", "--out", "gone", "--max-retries", "0").err
     for text in [text for text, _ in WRONG if text and text == text.strip()][::4]:
         for words in (

@@ -64,9 +64,11 @@ def held(release: Path) -> dict[str, str]:
 def test_a_release_goes_through_xet_there_and_back(hub: Hub, xet: Client, release: Path) -> None:
     done = xet.publish(release, "acme/xet", WRITER)
     assert "error" not in done, done
-    asked = routes(hub)
+    log = hub.log()
+    asked = [route for _, route, _, _ in log]
     assert "xet-write-token" in asked and "xet-read-token" in asked
-    assert "batch" not in asked and "upload" not in asked  # nothing took the classic way
+    assert "batch" not in asked and "upload" not in asked  # nothing took the classic way, nor came by it
+    assert not [path for method, _, path, _ in log if method == "GET" and path.endswith(".parquet")]
     assert hub.tags("datasets/acme/xet") == {"v1.0.0": done["commit"]}
     assert held(release).items() <= hub.tree("datasets/acme/xet").items()
     loaded = xet.load("acme/xet", "v1.0.0", ["clean", "CD_AB"])

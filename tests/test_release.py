@@ -93,6 +93,14 @@ def test_reports_of_a_release_carry_its_version(build: Path, tmp_path: Path) -> 
     assert "# RobustBench-TC 2.3.4" in (tmp_path / "out" / "README.md").read_text()
 
 
+@pytest.mark.parametrize("text", ["", "[]", "\xff", '{"rows": 1}', '{"files": 1}', "[" * 100_000])
+def test_a_broken_build_report_is_one_line(text: str, copy: Path, tmp_path: Path) -> None:
+    (copy / "build_report.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UserError, match=r"build_report\.json") as refused:
+        released(copy, tmp_path / "out")
+    assert len(str(refused.value).splitlines()) == 1 and not (tmp_path / "out").exists()
+
+
 def test_an_existing_folder_is_never_overwritten(build: Path, release: Path) -> None:
     before = manifest.read(release)
     with pytest.raises(UserError, match="never overwritten"):
@@ -106,7 +114,7 @@ def test_a_release_is_not_released_again(release: Path, tmp_path: Path) -> None:
 
 
 def test_a_failed_release_leaves_nothing_behind(copy: Path, tmp_path: Path) -> None:
-    report_says(copy, seed="x")
+    report_says(copy, lengths={"CD_AB": "x"})
     with pytest.raises(UserError, match=r"build_report\.json"):
         released(copy, tmp_path / "out" / "release")
     assert [path.name for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []

@@ -159,7 +159,7 @@ def test_a_release_says_where_it_goes_and_is_signed(
     ("arguments", "said"),
     [
         (("--repo", "rtc"), "--repo 'rtc' is no name on the Hub"),
-        (("--doi", "https://doi.org/10.1/x"), "is no DOI"),
+        (("--doi", "https://doi.org/10.1/x"), "is not a DOI"),
         (("--version", "1.0.0-.."), "is no semantic version"),
         (("--sign", "nowhere"), "no key at nowhere"),
         (("--previous", "nowhere"), "no dataset at nowhere"),

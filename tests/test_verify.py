@@ -216,8 +216,8 @@ def test_a_file_name_does_not_reach_the_terminal(spoilt: Path, rbtc: Callable[..
     ("name", "said"),
     [
         ("nowhere", "no such folder, and no version on the Hub"),
-        ("acme/robustbench-tc", "is no version: name one, like acme/robustbench-tc@v1.0.0"),
-        ("acme/robustbench-tc@", "is no version"),
+        ("acme/robustbench-tc", "is not a version: name one, like acme/robustbench-tc@v1.0.0"),
+        ("acme/robustbench-tc@", "is not a version"),
         ("a/b/c@v1", "no such folder, and no version on the Hub"),
         ("@v1", "no such folder, and no version on the Hub"),
     ],
@@ -360,7 +360,7 @@ def test_a_key_that_others_can_read_is_warned_of_and_never_written(
         (b"ssh-ed25519 AAAA", "no public key that can be read"),
         (b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no public key"),
         (b"a\nb\n", "2 lines"),
-        (b"x" * 70_000, "no key: it has more than"),
+        (b"x" * 70_000, "not a key: it has more than"),
     ],
 )
 def test_a_file_without_a_public_key_is_one_line(
@@ -383,7 +383,7 @@ def test_keys_of_other_kinds_are_refused(keys: Path, tmp_path: Path, release: Pa
     pem = other.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
     (tmp_path / "rsa").write_bytes(pem)
     (tmp_path / "rsa").chmod(0o600)
-    with pytest.raises(UserError, match="is no ed25519 key"):
+    with pytest.raises(UserError, match="is not an ed25519 key"):
         sign.private_key(tmp_path / "rsa", warn=no_warning)
     with pytest.raises(UserError, match="no key at"):
         sign.private_key(tmp_path / "none", warn=no_warning)

@@ -70,7 +70,7 @@ def configs_suite(scan: Scan) -> list[Check]:
             checks[at],
             status="not_run",
             reason=f"the paper has no profile {report.get('profile')!r}",
-            may_be_left_out="issue 2: the paper's counts are those of profile paper",
+            may_be_left_out="the paper's counts are those of profile paper",
         )
     return checks
 

@@ -51,7 +51,7 @@ def _unless_unscored(found: Check) -> Check:
     if found.id != "rows.score_and_verdict_agree" or found.status != "not_run":
         return found
     return msgspec.structs.replace(
-        found, reason="the file holds no scores", may_be_left_out="issue 2: `rbtc score` writes them later"
+        found, reason="the file holds no scores", may_be_left_out="`rbtc score` writes them later"
     )
 
 

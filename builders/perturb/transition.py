@@ -1,4 +1,4 @@
-"""Transition: the tool fails at run time. The row is the clean row; the harness injects the text (§6)."""
+"""Transition: the tool fails at run time. The row is the clean row; the harness injects (benchmark.md §6)."""
 
 import random
 

@@ -118,7 +118,7 @@ def _is_bool(node: ast.expr) -> bool:
 
 
 def _folds(node: ast.expr) -> bool:
-    """Whether section 9.1 has an expression folded: number literals, or + between string literals."""
+    """Whether an expression is folded (scoring.md section 9.1): number literals, or + between strings."""
     if (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
@@ -160,7 +160,7 @@ def _has_large_power(root: ast.expr) -> bool:
 
 
 class _Allowances(msgspec.Struct):
-    """How often an expression holds what upstream reads otherwise than section 9 says."""
+    """How often an expression holds what upstream reads otherwise than scoring.md section 9 says."""
 
     words: Counter[str]
     """true, false and null as bare words."""

@@ -2,6 +2,7 @@
 
 import _thread
 import atexit
+import logging
 import multiprocessing
 import os
 import re
@@ -66,6 +67,10 @@ def watch() -> None:
             again.start()
 
     sys.unraisablehook = hook
+    # A task that a second Ctrl-C hits is not worth a traceback: the loop hands the exception on as well.
+    logging.getLogger("asyncio").addFilter(
+        lambda record: not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+    )
     # What is finished is not interrupted: going down, the interpreter would die of the signal.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 

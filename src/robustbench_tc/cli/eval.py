@@ -148,7 +148,11 @@ def eval_(
     latest = Progress(total=len(rows) * repeat)
 
     def answered() -> str:
-        return f"{latest.done - latest.request_errors} of {latest.total} rows have their answers in {path}"
+        # Of this session, or of all: what an earlier one kept is in the record before it is counted here.
+        statuses = folder.record.totals.get("status", {})
+        there = sum(count for status, count in statuses.items() if status != "request_error")
+        done = max(there, latest.done - latest.request_errors)
+        return f"{done} of {latest.total} rows have their answers in {path}"
 
     with ExitStack() as stack:
         stack.enter_context(_console.keeping(lambda: f"{answered()}; the same command goes on"))

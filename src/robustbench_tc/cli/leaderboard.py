@@ -74,7 +74,8 @@ def serve(
         workers=workers,
     )
     _console.err.print(f"serving on http://{host}:{port} (stop with Ctrl-C)", markup=False)
-    run(made, host, port, behind_proxy=in_space)
+    with _console.keeping(f"the server has stopped; submissions are kept in {store}"):
+        run(made, host, port, behind_proxy=in_space)
 
 
 def free_port(host: str, port: int) -> None:

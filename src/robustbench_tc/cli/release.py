@@ -56,7 +56,7 @@ def release(
     judge has not scored refuse the release.
 
     Example: rbtc release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc
-    Example: rbtc release robustbench-tc --version 1.1.0 --out releases/1.1.0/robustbench-tc
+    Example: rbtc release robustbench-tc --version 1.1.0 --out releases/1.1.0/robustbench-tc \\
     --previous acme/robustbench-tc@v1.0.0 --sign ~/.ssh/releases --repo acme/robustbench-tc
     """
     from .. import api
@@ -145,7 +145,7 @@ def amend(
     the new answers: a list of answers, each a list of calls with a name and, per parameter, the list of its
     accepted values.
 
-    Example: rbtc amend releases/1.0.0/robustbench-tc --clean-id bfcl_v3__simple_7 --answers right.json
+    Example: rbtc amend releases/1.0.0/robustbench-tc --clean-id bfcl_v3__simple_7 --answers right.json \\
     --reason "The unit is kilometres." --out robustbench-tc
     """
     from .. import api

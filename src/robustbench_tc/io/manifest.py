@@ -273,7 +273,7 @@ def bounded(path: Path) -> bytes:
     with path.open("rb") as file:
         data = file.read(BYTES + 1)
     if len(data) > BYTES:
-        raise UserError(f"{path} has more than {BYTES:,} bytes: it is no file of a release")
+        raise UserError(f"{path} has more than {BYTES:,} bytes: that is not a file of a release")
     return data
 
 

@@ -65,6 +65,19 @@ def _blocks(check: dict[str, Any]) -> bool:
     return left_out or check.get("status") not in ("passed", "waived", "not_run")
 
 
+class About(msgspec.Struct, frozen=True):
+    """What a manifest takes over of `build_report.json`, or `checkpoint.json`."""
+
+    rows: dict[str, dict[str, int]] = {}
+    files: dict[str, str] = {}
+    seed: int | None = None
+    profile: str | None = None
+    licence: str = "apache-2.0"
+    pins: tuple[dict[str, Any], ...] = ()
+    sources: tuple[dict[str, Any], ...] = ()
+    generators: dict[str, Any] = {}
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What the cards of a release are rendered from, besides the folder itself."""
 
@@ -136,7 +149,7 @@ def release(
         raise UserError(f"--repo {printable(repo)!r} is no name on the Hub: give org/name")
     if doi is not None and not _DOI.fullmatch(doi):
         raise UserError(
-            f"--doi {printable(doi)!r} is no DOI: give one like 10.57967/hf/1234, without https://"
+            f"--doi {printable(doi)!r} is not a DOI: give one like 10.57967/hf/1234, without https://"
         )
     if (build / manifest.NAME).is_file():
         raise UserError(f"{build} is a release already: name the build that it was made from")
@@ -145,8 +158,9 @@ def release(
         raise UserError(f"{out} exists: a release is never overwritten, choose another --out")
     if out.absolute().is_relative_to(build.absolute()):
         raise UserError(f"{out} lies inside the build: choose another --out")
-    about = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
-    if (reason := unpublishable(about.get("profile"))) and not trial:
+    plain = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
+    about = _about(plain, build, kind)
+    if (reason := unpublishable(about.profile)) and not trial:
         raise UserError(
             f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
         )
@@ -168,7 +182,7 @@ def release(
             repo=repo,
             doi=doi,
             previous=previous,
-            build=about,
+            build=plain,
             audit=report,
             files=data,
         )
@@ -180,13 +194,13 @@ def release(
             version=version,
             created_at=created_at,
             package_version=__version__,
-            licence=str(about.get("licence", "apache-2.0")),
+            licence=about.licence,
             data_sha256=manifest.digest(data),
-            seed=about.get("seed"),
-            profile=about.get("profile"),
-            rows={config: _total(counts) for config, counts in about.get("rows", {}).items()},
-            sources=tuple(about.get("pins") or about.get("sources") or ()),
-            generators=about.get("generators", {}),
+            seed=about.seed,
+            profile=about.profile,
+            rows={config: _total(counts) for config, counts in about.rows.items()},
+            sources=about.pins or about.sources,
+            generators=about.generators,
             gate=gate,
             repo=repo,
             doi=doi,
@@ -229,7 +243,7 @@ def read_report(folder: Path) -> AuditReport:
         raise UserError(f"{folder / AUDIT} is not as this package writes it: {error}") from None
 
 
-def _carried(build: Path, kind: Kind, about: dict[str, Any]) -> list[str]:
+def _carried(build: Path, kind: Kind, about: About) -> list[str]:
     """The files of a build that its release starts from.
 
     UserError for a link, and for a file that neither the build nor its audit made: nothing comes unseen.
@@ -241,10 +255,9 @@ def _carried(build: Path, kind: Kind, about: dict[str, Any]) -> list[str]:
         )
     if kind == "checkpoint":
         return [name for name in found.files if name not in ("README.md", manifest.NAME)]
-    named = set(about.get("files") or ())
     carried = []
     for name in found.files:
-        if name in named or name in (BUILD_REPORT, JUDGMENTS):
+        if name in about.files or name in (BUILD_REPORT, JUDGMENTS):
             carried.append(name)
         elif name not in (AUDIT, AUDIT_PAGE) and not name.startswith(AUDIT_FOLDER):
             raise UserError(f"{build} holds {printable(name)}, which {BUILD_REPORT} does not name: remove it")
@@ -262,7 +275,7 @@ def _data(folder: Path, carried: list[str], kind: Kind) -> dict[str, FileEntry]:
     return manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
 
 
-def _check_counts(folder: Path, data: Mapping[str, FileEntry], about: dict[str, Any]) -> None:
+def _check_counts(folder: Path, data: Mapping[str, FileEntry], about: About) -> None:
     """UserError where the build report says another number of rows than the files hold."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -275,11 +288,7 @@ def _check_counts(folder: Path, data: Mapping[str, FileEntry], about: dict[str, 
                 held[config] = held.get(config, 0) + pq.read_metadata(folder / name).num_rows
             except pa.ArrowInvalid as error:
                 raise UserError(f"{name} is no readable Parquet file: {error}") from None
-    try:
-        rows = msgspec.convert(about.get("rows", {}), dict[str, dict[str, int]])
-    except msgspec.ValidationError as error:
-        raise UserError(f"{BUILD_REPORT}: the rows are not counted as this package does: {error}") from None
-    for config, counts in rows.items():
+    for config, counts in about.rows.items():
         said, found = _total(counts), held.get(config, 0)
         if said != found:
             raise UserError(
@@ -292,17 +301,25 @@ def _load(path: Path) -> dict[str, Any]:
         found = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"{path} is missing: build the folder again") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path} holds no object: build the folder again")
     return found
 
 
-def _total(counts: Any) -> int:
+def _about(plain: dict[str, Any], build: Path, kind: Kind) -> About:
+    try:
+        return msgspec.convert(plain, About)
+    except msgspec.ValidationError as error:
+        name = CHECKPOINT if kind == "checkpoint" else BUILD_REPORT
+        raise UserError(f"{build / name} is not as this package writes it: {error}") from None
+
+
+def _total(counts: Mapping[str, int]) -> int:
     """Rows of a config: by source in the benchmark's report, by split in that of the training data."""
     if "train" in counts:
-        return int(counts["train"]) + int(counts.get("validation", 0))
+        return counts["train"] + counts.get("validation", 0)
     return sum(counts.values())
 
 

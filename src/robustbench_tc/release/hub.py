@@ -66,8 +66,8 @@ class Hub:
         """Refuses a token that may not write to the repository's namespace, and none at all."""
         if not self.token:
             raise UserError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
-        mend = "check HF_TOKEN or run `hf auth login`"
-        identity = self.step("asking who the token belongs to", mend, self.api.whoami)
+        fix = "check HF_TOKEN or run `hf auth login`"
+        identity = self.step("asking who the token belongs to", fix, self.api.whoami)
         refusal = why_not(identity, self.repo)
         if refusal:
             raise UserError(f"{self.repo}: {refusal}: make a token with write access to it")
@@ -155,7 +155,7 @@ class Hub:
         head: str,
         message: str,
         *,
-        mend: str = AGAIN,
+        fix: str = AGAIN,
     ) -> str:
         """One commit with every file, on top of `head`; returns it (the head itself if nothing differs)."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
@@ -169,7 +169,7 @@ class Hub:
         operations += [CommitOperationDelete(path_in_repo=path) for path in removed]
         return self.step(
             "uploading",
-            mend,
+            fix,
             lambda: (
                 self.api.create_commit(
                     self.repo,
@@ -198,11 +198,11 @@ class Hub:
     def read(self, path: str, revision: str) -> bytes:
         """A small file at a revision, fetched now."""
         with tempfile.TemporaryDirectory() as temporary:
-            return manifest.bounded(self.download(path, revision, temporary, mend=LATER))
+            return manifest.bounded(self.download(path, revision, temporary, fix=LATER))
 
-    def download(self, path: str, revision: str, folder: str | None, *, mend: str) -> Path:
+    def download(self, path: str, revision: str, folder: str | None, *, fix: str) -> Path:
         """The file at `revision`, fetched now into `folder`; with None the copy that was just fetched."""
-        return self.step(f"reading {path}", mend, lambda: self._fetch(path, revision, folder))
+        return self.step(f"reading {path}", fix, lambda: self._fetch(path, revision, folder))
 
     def _fetch(self, path: str, revision: str, folder: str | None) -> Path:
         from huggingface_hub import hf_hub_download
@@ -233,7 +233,7 @@ class Hub:
         )
         return Path(found)
 
-    def step(self, what: str, mend: str, call: Callable[[], T]) -> T:
+    def step(self, what: str, fix: str, call: Callable[[], T]) -> T:
         """What `call` gives. A Hub that wants fewer requests is waited for; other failures are UserErrors."""
         from huggingface_hub import get_session
 
@@ -248,7 +248,7 @@ class Hub:
                 seconds = pause(error)
                 if seconds is None or waited + seconds > PATIENCE_S or attempt == TRIES - 1:
                     why = self._scrub(reason(error, self.timeout_s))
-                    raise UserError(f"{self.repo}: {what}: {why}; {mend}") from None
+                    raise UserError(f"{self.repo}: {what}: {why}; {fix}") from None
                 waited += seconds
                 self.progress(f"{what}: the Hub wants fewer requests, waiting {seconds:.0f} s")
                 time.sleep(seconds)

@@ -145,7 +145,7 @@ def read_back(hub: Hub, folder: Path, names: list[str], commit: str) -> None:
                 loaded |= {path.relative_to(folder).as_posix() for path in paths}
         for path in names:
             place = None if path in loaded else temporary
-            found = manifest.entry(hub.download(path, commit, place, mend=AGAIN))
+            found = manifest.entry(hub.download(path, commit, place, fix=AGAIN))
             if found != manifest.entry(folder / path):
                 raise UserError(f"{hub.repo}: {path} reads back with other bytes; {AGAIN}")
 

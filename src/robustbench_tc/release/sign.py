@@ -58,7 +58,7 @@ def private_key(
     except UnsupportedAlgorithm as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     if not isinstance(found, Ed25519PrivateKey):
-        raise UserError(f"{path} is no ed25519 key: {_NEW_KEY}")
+        raise UserError(f"{path} is not an ed25519 key: {_NEW_KEY}")
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         warn(f"others can read {path}: chmod 600 {path}")
     return found
@@ -84,7 +84,7 @@ def public_key(path: Path) -> "Ed25519PublicKey":
     except (ValueError, UnsupportedAlgorithm):
         raise UserError(f"{path} holds no public key that can be read: give an OpenSSH line or PEM") from None
     if not isinstance(found, Ed25519PublicKey):
-        raise UserError(f"{path} is no ed25519 key: releases are signed with ed25519 only")
+        raise UserError(f"{path} is not an ed25519 key: releases are signed with ed25519 only")
     return found
 
 
@@ -124,7 +124,7 @@ def _read(path: Path) -> bytes:
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: name the key's file") from None
     if len(data) > KEY_BYTES:
-        raise UserError(f"{path} is no key: it has more than {KEY_BYTES:,} bytes")
+        raise UserError(f"{path} is not a key: it has more than {KEY_BYTES:,} bytes")
     return data
 
 

@@ -92,7 +92,7 @@ def parse_name(name: str) -> tuple[str, str]:
     if not HUB_ID.fullmatch(repo):
         raise UserError(f"{printable(name)}: no such folder, and no version on the Hub like org/name@v1.0.0")
     if not at or not revision:
-        raise UserError(f"{repo} is no version: name one, like {repo}@v1.0.0")
+        raise UserError(f"{repo} is not a version: name one, like {repo}@v1.0.0")
     return repo, revision
 
 

@@ -75,7 +75,7 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
         removed.append(manifest.YANKED)
     what = f"Yank {tag}" if reason is not None else f"Take back: yank {tag}"
     hub.progress("committing")
-    commit = hub.commit(files, removed, head, what, mend="nothing was changed; run the same command again")
+    commit = hub.commit(files, removed, head, what, fix="nothing was changed; run the same command again")
     return Yanked(version=version, yanked=found, commit=commit)
 
 

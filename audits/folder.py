@@ -15,6 +15,9 @@ from robustbench_tc.schema import Json
 
 from .report import Check, Failure, check
 
+TABLES = ("taxonomy", "evidence", "known_issues")
+"""Configs of a benchmark build that hold no samples."""
+
 
 class Chunk(NamedTuple):
     """A row group of a split."""

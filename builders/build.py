@@ -25,6 +25,7 @@ from robustbench_tc.schema import Sample
 
 from .benchmark import TABLES, VERSION, features, table_rows
 from .generate import Generator, Settings, parse_generators
+from .generators.base import Silent
 from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
@@ -85,17 +86,20 @@ def prepare(
     pool = read(root, spec.profile, accept)
     if not pool.samples:
         raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
-    requests = text_requests(pool.samples, spec.codes)
     texts: dict[str, Text | str] = {}
     statistics: dict[str, Any] = {}
-    if requests:
+    silent: frozenset[str] = frozenset()
+    written = [code for code in spec.codes if REGISTRY[code].method == "llm"]
+    if written:
         if generators is None:
             generators = parse_generators(
                 spec.generators, bundled=spec.profile == "bundled", settings=spec.settings
             )
-        for kind, wanted in requests.items():
+        silent = frozenset(code for code in written if isinstance(generators[code], Silent))
+        requests = text_requests(pool.samples, [code for code in written if code not in silent])
+        for kind in written:
+            wanted, generator = requests.get(kind, []), generators[kind]
             progress(f"{len(wanted)} texts for {kind}")
-            generator = generators[kind]
             answers = asyncio.run(generator.generate(wanted, refuse_text))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
@@ -107,7 +111,8 @@ def prepare(
                 )
             texts.update(answers)
             statistics[kind] = generator.statistics()
-    return Plan(samples=pool.samples, seed=spec.seed, texts=texts), pool.issues, statistics
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent)
+    return plan, pool.issues, statistics
 
 
 def build(

@@ -31,16 +31,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     texts: Mapping[str, Text | str] = {}
     """Accepted texts by request key, or the reason why there is none."""
+    silent: frozenset[str] = frozenset()
+    """Model-written types for which nobody writes anything: their texts are not even asked for."""
 
     def fingerprint(self) -> str:
         """64 hex digits over everything in it."""
-        digest = hashlib.sha256(dumps((self.seed, sorted(self.texts.items(), key=itemgetter(0)))).encode())
+        texts = sorted(self.texts.items(), key=itemgetter(0))
+        digest = hashlib.sha256(dumps((self.seed, texts, sorted(self.silent))).encode())
         for sample in self.samples:
             digest.update(dumps(sample).encode())
         return digest.hexdigest()
 
     def context(self) -> Context:
-        return Context(self.texts, donor_pools(self.samples))
+        return Context(self.texts, donor_pools(self.samples), self.silent)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)
@@ -79,7 +82,7 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
 
     One definition serves every sample that holds it: values to keep are gathered from all of them.
     """
-    units = [REGISTRY[code] for code in codes if REGISTRY[code].type.method == "llm"]
+    units = [REGISTRY[code] for code in codes if REGISTRY[code].method == "llm"]
     found: dict[str, dict[str, TextRequest]] = {unit.code: {} for unit in units}
     for sample in samples:
         for unit in units:

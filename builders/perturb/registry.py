@@ -3,14 +3,12 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 
+from robustbench_tc import sources
 from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
 
 from .base import NotApplicable
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
-
-_NO_SINGLE_GOLD = frozenset({"tooleyes"})
-"""Sources whose labels are sets of accepted tool names: there is no one gold tool to imitate."""
 
 
 def gold_tools(sample: Sample) -> dict[str, int]:
@@ -18,7 +16,8 @@ def gold_tools(sample: Sample) -> dict[str, int]:
 
     Raises NotApplicable where the sample has no single gold tool, no gold call, or calls an unlisted tool.
     """
-    if sample.source in _NO_SINGLE_GOLD:
+    source = sources.find(sample.source)
+    if source is not None and not source.single_gold_tool:
         raise NotApplicable("no_single_gold_tool")
     if not sample.golden_answers or not sample.golden_answers[0]:
         raise NotApplicable("no_gold_call")

@@ -7,7 +7,6 @@ add a tool, encode it) on the same rows and writing the same Parquet, in the sam
 """
 
 import argparse
-import gc
 import json
 import os
 import resource
@@ -25,6 +24,7 @@ import datasets
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import read
+from robustbench_tc.compute import parallel
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample
 
@@ -66,14 +66,13 @@ def rows_per_second(sources: Path, out: Path) -> dict[str, Any]:
     clean = out / "clean"
     _write(iter(plan.samples), clean)
     source = datasets.Dataset.from_parquet([str(p) for p in parquet.shards(clean)], cache_dir=str(out))
-    gc.collect()
-    gc.freeze()
 
     def ours(codes: list[str]) -> int:
-        return sum(
-            _write((r for r in plan.rows(code, context) if isinstance(r, Sample)), out / f"ours-{code}")
-            for code in codes
-        )
+        with parallel.collecting_rarely():  # as the build does
+            return sum(
+                _write((r for r in plan.rows(code, context) if isinstance(r, Sample)), out / f"ours-{code}")
+                for code in codes
+            )
 
     def mapped() -> int:
         made = source.map(_add_a_tool, load_from_cache_file=False)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import seeding
-from robustbench_tc.schema import Sample, Tool, dumps
+from robustbench_tc.schema import Sample, Tool, dumps, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
@@ -57,14 +57,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             return
         unit = REGISTRY[code]
         context = context or self.context()
+        generators = seeding.Series(self.seed, code)
         for sample in self.samples[part]:
-            generator = seeding.rng(self.seed, code, sample.clean_id)
             try:
-                row = unit.perturb(sample, generator, context)
+                row = unit.perturb(sample, generators.rng(sample.clean_id), context)
             except NotApplicable as skip:
                 yield Skip(sample.clean_id, sample.source, code, skip.reason)
             else:
-                yield msgspec.structs.replace(row, seed=self.seed)
+                yield row if row.seed == self.seed else msgspec.structs.replace(row, seed=self.seed)
 
 
 def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
@@ -73,7 +73,7 @@ def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
     for sample in samples:
         pool = pools.setdefault(sample.source, {})
         for tool in sample.tools:
-            pool.setdefault(dumps(tool), tool)
+            pool.setdefault(tool_text(tool), tool)
     return {source: list(pool.values()) for source, pool in pools.items()}
 
 

@@ -8,16 +8,17 @@ those are annotated like the distractor and no longer accepted.
 
 import random
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import msgspec
 
+from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation
-from .query import called_in_history, query_span, replace_span
+from .query import SAMPLES, called_in_history, query_span, replace_span
 from .registry import added, gold_tools, index_of
 
 FACTORS = (4, 5, 6, 8, 10)
@@ -91,12 +92,8 @@ class Preference(Perturbation):
 
     component = "reward"
     level = "reasoning"
-    pack = "core"
     channel = "offers"
     method = "rule"
-    may_change = ("messages", "the set of tools", "golden answers")
-    ground_truth_changes = False
-    train_augmentable = True
     applies_to = "one gold tool"
     traits = ("quality", "suffix", "stated")
     caught_by = "annotations_in_order"
@@ -285,21 +282,6 @@ class Preference(Perturbation):
         return ["the query is not the clean one plus a preference"]
 
 
-class Abbreviated(Preference):
-    """The gold tool is renamed to its abbreviation; the distractor has the readable name."""
-
-    may_change = ("the set of tools", "golden answers")
-    ground_truth_changes = True
-    flags = MappingProxyType(
-        {
-            "history_names_distractor": "the transcript already calls the tool by the name that the "
-            "distractor now has; reported apart"
-        }
-    )
-    suffix = None
-    stated = False
-
-
 def _annotated(description: str, note: str) -> str:
     text = description.rstrip()
     if not text:
@@ -329,11 +311,12 @@ def _is_annotated(before: str, after: str) -> bool:
     return found is not None and after == _annotated(before, found.group())
 
 
-def _accepted_names(sample: Sample) -> set[str]:
-    return {call.name for answer in sample.golden_answers for call in answer}
+@remembered(SAMPLES)
+def _accepted_names(sample: Sample) -> frozenset[str]:
+    return frozenset(call.name for answer in sample.golden_answers for call in answer)
 
 
-def _reduced(sample: Sample, gold: dict[str, int]) -> tuple[GoldenAnswer, ...]:
+def _reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:
     """The accepted answers that call treated tools only."""
     return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
 

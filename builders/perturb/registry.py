@@ -1,17 +1,20 @@
 """Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from robustbench_tc import sources
+from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
 
 from .base import NotApplicable
+from .query import SAMPLES
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 
 
-def gold_tools(sample: Sample) -> dict[str, int]:
+@remembered(SAMPLES)
+def gold_tools(sample: Sample) -> Mapping[str, int]:
     """Index in the registry of each distinct tool that the first answer calls, in calling order.
 
     Raises NotApplicable where the sample has no single gold tool, no gold call, or calls an unlisted tool.
@@ -79,7 +82,10 @@ def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tu
 
 def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     """Index of that very object: with duplicate names, or duplicate tools, equality does not say which."""
-    return next(i for i, tool in enumerate(tools) if tool is wanted)
+    for index, tool in enumerate(tools):
+        if tool is wanted:
+            return index
+    raise ValueError(f"{wanted.name} is not in the registry")
 
 
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:

@@ -7,10 +7,12 @@ CD_AB, TD_AB    the original, readable name   none                      renamed 
 CD_AB_pref, …   as AB                         stated                    renamed (extension)
 """
 
+from types import MappingProxyType
+
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, register
-from .offers import Abbreviated, Preference
+from .offers import Preference
 
 _HOW_MADE = (
     "A second tool equivalent to the gold tool enters and both descriptions are annotated with a "
@@ -22,8 +24,40 @@ _UNSTATED = "The query states no preference, and the golden answer takes the gol
 _AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
 
 
+class Suffixed(Preference):
+    """The distractor has a suffixed name, and the query says what is wanted."""
+
+    pack = "core"
+    may_change = ("messages", "the set of tools", "golden answers")
+    ground_truth_changes = False
+    train_augmentable = True
+    stated = True
+
+
+class Abbreviated(Preference):
+    """The gold tool is renamed to its abbreviation; the distractor has the readable name."""
+
+    ground_truth_changes = True
+    suffix = None
+    flags = MappingProxyType(
+        {
+            "history_names_distractor": "the transcript already calls the tool by the name that the "
+            "distractor now has; reported apart"
+        }
+    )
+
+
+class Unstated(Abbreviated):
+    """Nothing in the query says what is wanted."""
+
+    pack = "core"
+    may_change = ("the set of tools", "golden answers")
+    train_augmentable = True
+    stated = False
+
+
 @register
-class CD(Preference):
+class CD(Suffixed):
     """MisDesc: the gold tool is cheaper, the distractor is called `_Budget`."""
 
     code = "CD"
@@ -40,7 +74,6 @@ class CD(Preference):
     )
     quality = "cost"
     suffix = "_Budget"
-    stated = True
     rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
@@ -58,7 +91,7 @@ class CD(Preference):
 
 
 @register
-class TD(Preference):
+class TD(Suffixed):
     """TimeDesc: the gold tool is quicker, the distractor is called `_Fast`."""
 
     code = "TD"
@@ -75,7 +108,6 @@ class TD(Preference):
     )
     quality = "time"
     suffix = "_Fast"
-    stated = True
     rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
@@ -93,7 +125,7 @@ class TD(Preference):
 
 
 @register
-class CDNT(Preference):
+class CDNT(Suffixed):
     """MisDesc-N: the gold tool is cheaper, the distractor's name says nothing."""
 
     code = "CD_NT"
@@ -105,7 +137,6 @@ class CDNT(Preference):
     )
     quality = "cost"
     suffix = "_1"
-    stated = True
     rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
@@ -123,7 +154,7 @@ class CDNT(Preference):
 
 
 @register
-class TDNT(Preference):
+class TDNT(Suffixed):
     """TimeDesc-N: the gold tool is quicker, the distractor's name says nothing."""
 
     code = "TD_NT"
@@ -135,7 +166,6 @@ class TDNT(Preference):
     )
     quality = "time"
     suffix = "_1"
-    stated = True
     rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
@@ -153,7 +183,7 @@ class TDNT(Preference):
 
 
 @register
-class CDAB(Abbreviated):
+class CDAB(Unstated):
     """MisDesc-Abbr: the gold tool is cheaper and abbreviated, the distractor has the readable name."""
 
     code = "CD_AB"
@@ -178,11 +208,22 @@ class CDAB(Abbreviated):
             + gold: res {"place":["Luna"],"seats":[2]}
             """,
         ),
+        Case(  # a transcript that calls the gold tool by its old name stays as it is, and is flagged
+            clean="dialogue",
+            reads="""
+            - gold tool: ListBerths(harbour: The harbour.) Lists free berths.
+            - gold: ListBerths {"harbour":["Brunt Ness"]}
+            + gold tool: ListBer(harbour: The harbour.) Lists free berths. Price per call: $0.002.
+            + tool: ListBerths(harbour: The harbour.) Lists free berths. Price per call: $0.010.
+            + gold: ListBer {"harbour":["Brunt Ness"]}
+            + flag: history_names_distractor
+            """,
+        ),
     )
 
 
 @register
-class TDAB(Abbreviated):
+class TDAB(Unstated):
     """TimeDesc-Abbr: the gold tool is quicker and abbreviated, the distractor has the readable name."""
 
     code = "TD_AB"

@@ -1,8 +1,8 @@
 """The scorer for a source without one of its own: names, argument sets and values, calls in any order.
 
-A reply is right if it fulfils one acceptable answer: as many calls as that has, each golden call met by a call
-of its own, with the same name, no argument that gold lacks, and every value among the accepted ones as JSON
-sees them.
+A reply is right if it fulfils one acceptable answer: as many calls as that has, each golden call met by a
+call of its own, with the same name, no argument that gold lacks, and every value among the accepted ones as
+JSON sees them.
 """
 
 from collections.abc import Sequence

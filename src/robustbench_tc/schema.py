@@ -11,9 +11,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+
+from .memo import remembered
 
 if TYPE_CHECKING:
     import datasets
@@ -351,14 +354,40 @@ def fine_tuning_features() -> "datasets.Features":
     return Features({"messages": List({"role": text, "content": text}), "extra_info": Json()})
 
 
+@remembered(50_000)
+def tool_text(tool: Tool) -> str:
+    """`dumps` of a tool that will be written again: those of clean samples stand in every type's rows."""
+    return _written(tool, _schema_text(tool.parameters))
+
+
+@remembered(50_000)
+def _schema_text(parameters: dict[str, Json]) -> str:
+    return dumps(parameters)
+
+
+def _tools_text(tools: Iterable[Tool]) -> str:
+    """`dumps` of a registry. A tool that came in has mostly the schema of one that was there."""
+    texts = [
+        tool_text.known(tool) or _written(tool, _schema_text.known(tool.parameters) or dumps(tool.parameters))
+        for tool in tools
+    ]
+    return f"[{','.join(texts)}]"
+
+
+def _written(tool: Tool, parameters: str) -> str:
+    return f'{{"name":{dumps(tool.name)},"description":{dumps(tool.description)},"parameters":{parameters}}}'
+
+
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
     json_columns = JSON_COLUMNS.get(kind, ())
     fields = kind.__struct_fields__
-    rows = [[getattr(record, name) for name in fields] for record in records]
+    rows = list(map(attrgetter(*fields), records))
     out: dict[str, list[Any]] = {}
     for name, values in zip(fields, zip(*rows, strict=True) if rows else [()] * len(fields), strict=True):
-        if name in json_columns:
+        if kind is Sample and name == "tools":
+            out[name] = list(map(_tools_text, values))
+        elif name in json_columns:
             out[name] = [None if value is None else dumps(value) for value in values]
         elif any(isinstance(value, tuple) for value in values[:1]):
             out[name] = msgspec.to_builtins(values)

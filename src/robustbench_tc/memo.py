@@ -11,7 +11,7 @@ V = TypeVar("V")
 class Remembered(Generic[K, V]):
     """A function of one object that never changes, asked once for each, up to `limit` of them.
 
-    Equal objects are asked about apart: nothing is compared or hashed. A result is shared: nobody may change it.
+    Equal objects are asked about apart: nothing is compared or hashed. A result is shared: never change it.
     """
 
     def __init__(self, function: Callable[[K], V], limit: int) -> None:

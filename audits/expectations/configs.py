@@ -179,15 +179,15 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
 
 
 def _papers_rows(scan: Scan) -> Counter[str]:
-    """Rows per config from the sources of the paper: those that the types' counts speak of."""
+    """Rows per config from the sources of the paper: those that the types' counts speak of. All clean rows."""
     five = {source.name for source in sources.sources() if source.paper}
     columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
-    return Counter(config for config, source in columns if source in five)
+    return Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)
 
 
 def pinned(profile: str) -> dict[str, int]:
     """Config → rows that a build of the profile has; {} where that is not known beforehand."""
-    clean = [source.rows.of(profile) for source in sources.sources() if source.paper]
+    clean = [source.rows.of(profile) for source in sources.sources()]
     if any(rows is None for rows in clean):
         return {}
     rows = {kind.code: kind.rows.of(profile) for kind in taxonomy.types("all")}

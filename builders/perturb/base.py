@@ -154,6 +154,15 @@ class Perturbation:
         """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well."""
         raise NotImplementedError
 
+    def beyond(self, clean: Sample, row: Sample) -> list[str]:
+        """What of messages and gold differs although `may_change` does not have it: where a `check` begins."""
+        wrong = []
+        if "messages" not in self.may_change and row.messages != clean.messages:
+            wrong.append("messages changed")
+        if "golden answers" not in self.may_change and row.golden_answers != clean.golden_answers:
+            wrong.append("the gold changed")
+        return wrong
+
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """`row` with a defect that this type could plausibly have: the check `caught_by` has to see it."""
         raise NotImplementedError

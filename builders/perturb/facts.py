@@ -1,7 +1,7 @@
 """The facts of every type, as the other rooms read them, and what a type has left out."""
 
-import inspect
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -24,6 +24,8 @@ STATED = (
 
 DOING = ("perturb", "check", "spoiled")
 """What every type does in its own way."""
+
+PROMPTS = Path(__file__).parents[1] / "prompts"
 
 RESERVED = {
     taxonomy.CLEAN, "taxonomy", "evidence", "known_issues", "perturbed",
@@ -101,7 +103,9 @@ def problems(unit: Perturbation, sources: Iterable[Source]) -> list[str]:
         wrong.append("judged_as is not stated: what a judge of rewritten texts is told that they are")
     if (found.pack == "core") != (found.paper_rows is not None):
         wrong.append("paper_rows is stated for the types of the core, and for no other")
-    if not inspect.getdoc(type(unit)) or "__doc__" not in vars(type(unit)):
+    if found.method == "llm" and not (PROMPTS / f"{found.code}.v1.txt").is_file():
+        wrong.append(f"a model-written type has its prompt in builders/prompts/{found.code}.v1.txt")
+    if not vars(type(unit)).get("__doc__"):
         wrong.append("the class has no docstring")
     return [f"{where(unit)}: {one}" for one in wrong] + _problems_of_cases(unit)
 

@@ -179,7 +179,7 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
 
 
 def _papers_rows(scan: Scan) -> Counter[str]:
-    """Rows per config from the sources of the paper: those that the types' counts speak of. All clean rows."""
+    """All clean rows; per type those from the paper's sources, of which the types' counts speak."""
     five = {source.name for source in sources.sources() if source.paper}
     columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
     return Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)

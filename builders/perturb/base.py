@@ -155,7 +155,7 @@ class Perturbation:
         raise NotImplementedError
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
-        """What of messages and gold differs although `may_change` does not have it: where a `check` begins."""
+        """Messages or gold that differ although `may_change` does not have them: where a `check` begins."""
         wrong = []
         if "messages" not in self.may_change and row.messages != clean.messages:
             wrong.append("messages changed")

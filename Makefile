@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
+.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly facts lock clean \
 	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
 .PRECIOUS: .venv-%/.done
 
@@ -90,6 +90,9 @@ fuzz: env  ## the long fuzz of the parser (100,000 texts)
 
 nightly: env fuzz  ## the long fuzz, and five kills over the real build
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py
+
+facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it
+	$(BIN)/python scripts/write_facts.py
 
 lock:  ## resolve everything but verl, vllm and transformers anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv

@@ -21,6 +21,9 @@ from .report import Check, Failure, check
 BROKEN = (OSError, ValueError, pa.ArrowException)
 """What reading a Parquet file raises that is not one, or is a damaged one."""
 
+TABLES = ("taxonomy", "evidence", "known_issues")
+"""Configs of a benchmark build that hold no samples."""
+
 
 class Chunk(NamedTuple):
     """A row group of a split."""

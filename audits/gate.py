@@ -18,8 +18,7 @@ from . import contamination, evidence, paraphrase, provenance
 from .contamination import Index, Query
 from .folder import Folder, unreadable
 from .hygiene import files
-from .invariants.base import REWARD
-from .invariants.texts import STATED
+from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
 from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
@@ -261,7 +260,8 @@ def _near_check(queries: Sequence[Query], near: Sequence[Overlap]) -> Check:
 
 def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
     """Per reward type, the rows whose gold tool is the one best offer, and whether the query asks for it."""
-    rows: dict[str, list[int]] = {code: [0, 0, 0] for code in REWARD}
+    rows: dict[str, list[int]] = {code: [0, 0, 0] for code in codes_of(OFFERS)}
+    stated_in = set(codes_of(states_preference))
     columns = (
         scan.found.rows["config"],
         scan.found.rows["gold_is_the_unique_best"],
@@ -271,7 +271,7 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
         if config in rows:
             rows[config][0] += 1
             rows[config][1] += unique == ""
-            rows[config][2] += preference == "" and config in STATED
+            rows[config][2] += preference == "" and config in stated_in
     note = "no preference is stated: the annotations alone decide"
     return tuple(
         Identifiability(
@@ -279,7 +279,7 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
             rows=number,
             unique_best=unique,
             preference_stated=stated,
-            note="" if code in STATED else note,
+            note="" if code in stated_in else note,
         )
         for code, (number, unique, stated) in rows.items()
         if number

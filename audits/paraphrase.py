@@ -7,17 +7,18 @@ one above 2 reads instead of comparing, and the audit is void.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.seeding import rng
 
 from .agreement import quadratic_kappa, wilson_upper
 from .canaries import canary_check, canary_pairs, fooled
-from .invariants.texts import REWRITES
+from .invariants.base import REWRITES, codes_of
 from .judge import Judge, Judgment, Unjudged
 from .report import (
     Agreement,
@@ -98,7 +99,8 @@ def audit(
     agreement: list[Agreement] = []
     canaries: list[Failure] = []
     planted = 0
-    for code in REWRITES:
+    codes = _judged_types(pairs)
+    for code in codes:
         population = [pair for pair in pairs if pair.kind == code]
         drawn = draw(population, n, seed, code)
         wanted = drawn if judge.live else population
@@ -128,9 +130,9 @@ def audit(
         checks = [checks[0], *(_void(found) for found in checks[1:])]
     redundant, redundant_check = _redundant(new_tools, judge, n, seed, limits)
     if second is None:
-        checks.append(_agreement_check(None, agreement))
+        checks.append(_agreement_check(None, agreement, codes))
     else:
-        checks.append(_agreement_check(second, agreement))
+        checks.append(_agreement_check(second, agreement, codes))
     return Result((*checks, redundant_check), tuple(scores), tuple(agreement), redundant)
 
 
@@ -264,7 +266,13 @@ def _agreement(
     ]
 
 
-def _agreement_check(second: Judge | None, agreement: Sequence[Agreement]) -> Check:
+def _judged_types(pairs: Collection[Pair]) -> list[str]:
+    """The rewriting types of the core, and those beyond it that this build has."""
+    there = {pair.kind for pair in pairs}
+    return [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
+
+
+def _agreement_check(second: Judge | None, agreement: Sequence[Agreement], judged: Sequence[str]) -> Check:
     protects = "A second judge shows whether the scores are more than one model's taste."
     if second is None:
         return not_run(
@@ -275,7 +283,7 @@ def _agreement_check(second: Judge | None, agreement: Sequence[Agreement]) -> Ch
         )
     missing = [
         Failure(code, "no pair was judged by both")
-        for code in REWRITES
+        for code in judged
         if code not in {a.type_code for a in agreement}
     ]
     return check("paraphrase.agreement", protects, sum(a.n for a in agreement), missing)

@@ -16,7 +16,7 @@ from robustbench_tc.schema import Sample, dumps, loads
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
 from .invariants.allowed import rewritten_texts
-from .invariants.base import CLEAN, HOLDS, PERTURBED
+from .invariants.base import HOLDS
 
 UnitChecks = Callable[[Sample, Sample], list[str]]
 """What the type's own unit finds wrong with a row, given (clean, row)."""
@@ -34,6 +34,7 @@ HANDED_IN = {
 OF_THE_PASS = {
     "decodes": "A row that is no row of the contract cannot be read by anybody.",
     "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
+    "type_is_audited": "A type without facts is held against no rule of its own: its rows would pass unseen.",
     "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
     "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
     "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a person.",
@@ -108,10 +109,8 @@ class RowChecks:
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
         self._scored: dict[bytes, str] = {}
-        self._held = {
-            code: [(name, i.holds) for name, i in INVARIANTS.items() if code in i.types]
-            for code in (*CLEAN, *PERTURBED)
-        }
+        self._held: dict[str, list[tuple[str, Callable[[Sample, Sample], Verdict]]]] = {}
+        """Type code → the invariants for its rows."""
         self.clean = lru_cache(maxsize=UNPACKED)(self._unpack)
 
     def clean_rows(self) -> Iterator[Sample]:
@@ -154,6 +153,8 @@ class RowChecks:
             if canonical
             else "a JSON column is not canonical, or holds other fields",
         }
+        audited = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
+        values["type_is_audited"] = HOLDS if audited else "the audit knows no type of that code"
         if row.type_code == taxonomy.CLEAN:
             if config == taxonomy.CLEAN and row.clean_id not in self._packed:
                 self._packed[row.clean_id] = _ENCODE(row)
@@ -164,9 +165,9 @@ class RowChecks:
             clean = self.clean(row.clean_id) if there else None
             values["anchored"] = HOLDS if there else "no clean row has its clean_id"
         values |= self._text_verdicts(raw, row, clean)
-        if clean is None or row.type_code not in self._held:
+        if clean is None:
             return values
-        for name, holds in self._held[row.type_code]:
+        for name, holds in self._invariants(row.type_code):
             values[name] = _verdict(holds, row, clean)
         anchor = None if row is clean else clean
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
@@ -181,6 +182,13 @@ class RowChecks:
             return self._texts.verdicts(raw, row, None if row is clean else clean)
         except Exception as error:
             return dict.fromkeys(HYGIENE, f"it could not be checked: {type(error).__name__}")
+
+    def _invariants(self, code: str) -> list[tuple[str, Callable[[Sample, Sample], Verdict]]]:
+        found = self._held.get(code)
+        if found is None:
+            found = [(name, one.holds) for name, one in INVARIANTS.items() if one.of_type(code)]
+            self._held[code] = found
+        return found
 
     def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
         return "; ".join(self._unit_checks(clean, row)[:3])
@@ -201,11 +209,11 @@ def _collect(row: Sample, found: Found) -> None:
     for path, tool, parameter, before, after in rewritten_texts(row):
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None
-        described = row.type_code == "paraphrase_tool_description"
+        described = tool is not None and parameter is None
         entry = (f"{row.id} {path}", row.type_code, ratio, ratio if described else None)
         for name, value in zip(TEXT_COLUMNS, entry, strict=True):
             found.texts[name].append(value)
-    if row.type_code != "redundant":
+    if not taxonomy.known(row.type_code) or taxonomy.get(row.type_code).channel != "siblings":
         return
     query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
     for change in row.changes:

@@ -94,8 +94,7 @@ def features(config: str) -> datasets.Features:
 def table_rows(config: str, issues: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
     """The rows of a table config; `issues` are the readers' known issues."""
     if config == "taxonomy":
-        rows = [{n: getattr(t, n) for n in _TABLE_COLUMNS[config]} for t in taxonomy.types("all")]
-        return [{**row, "sources": list(row["sources"])} for row in rows]
+        return [taxonomy.published(kind) for kind in taxonomy.types("all")]
     if config == "evidence":
         return [{name: row.get(name) for name in _TABLE_COLUMNS[config]} for row in taxonomy.evidence()]
     return [

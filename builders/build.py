@@ -32,6 +32,7 @@ from .benchmark import TABLES, VERSION, features, table_rows
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
+from .generators.base import Silent
 from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
@@ -106,17 +107,21 @@ def prepare(
         if not pool.samples:
             raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
         pool = Pool(amended(pool.samples, spec.errata, accept), pool.issues)
-    requests = text_requests(pool.samples, spec.codes)
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
-    if requests:
+    silent: frozenset[str] = frozenset()
+    written = [code for code in spec.codes if REGISTRY[code].method == "llm"]
+    if written:
         if generators is None:
             generators = parse_generators(
                 spec.generators, bundled=spec.profile == "bundled", settings=spec.settings
             )
-        for kind, wanted in requests.items():
+        silent = frozenset(code for code in written if isinstance(generators[code], Silent))
+        requests = text_requests(pool.samples, [code for code in written if code not in silent])
+        for kind in written:
+            wanted, generator = requests.get(kind, []), generators[kind]
             progress(f"{len(wanted)} texts for {kind}")
-            recordings.append(Recording(kind, generators[kind]))
+            recordings.append(Recording(kind, generator))
             answers = asyncio.run(recordings[-1].generate(wanted, refuse_text))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
@@ -127,7 +132,7 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts)
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent)
     return Prepared(plan, pool.issues, tuple(recordings))
 
 

@@ -29,6 +29,9 @@ from .toolrl_versions import PERTURBED, Versions
 
 CONFIGS = ("full", "mixed", "retry", "paft")
 
+_ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_error is not None}
+"""What calls of `retry` meet: the benchmark's own six texts."""
+
 
 class ConfigWriter:
     """Writes configs from one set of versions."""
@@ -126,10 +129,10 @@ class ConfigWriter:
     def _with_error(self, row: TrainingRow) -> TrainingRow:
         """The row with the transition error that its rollout meets, if it has a call and the draw says so."""
         rng = seeding.rng(self._seed, "retry", row.extra_info["clean_id"])
-        meets, code = rng.random() < self._retry_probability, rng.choice(tuple(taxonomy.INJECTED_ERRORS))
+        meets, code = rng.random() < self._retry_probability, rng.choice(tuple(_ERRORS))
         error: Json = None
         if meets and "<tool_call>" in row.reward_model["ground_truth"]:
-            text = taxonomy.INJECTED_ERRORS[code]
+            text = _ERRORS[code]
             error = {"type_code": code, "error": text, "position": self._retry_position}
         return msgspec.structs.replace(row, extra_info=row.extra_info | {"retry": error})
 

@@ -65,9 +65,14 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     def codes(self) -> tuple[str, ...]:
         """The types that rows draw from, in the taxonomy's order. Raises UserError for a transition type."""
         for name in self.types:
-            if name == "transition" or (name not in taxonomy.COMPONENTS and not taxonomy.get(name).static):
+            kind = None if name in taxonomy.COMPONENTS else taxonomy.get(name)
+            if name == "transition" or (kind is not None and not kind.static):
                 raise UserError(
                     f"{name} happens at run time and is never drawn: the config `retry` trains on it"
+                )
+            if kind is not None and not kind.train_augmentable:
+                raise UserError(
+                    f"{name} is for measuring only and is never drawn (its train_augmentable is false)"
                 )
         return select_types(self.types or ("observation", "action", "reward"))
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from robustbench_tc import sources
 from robustbench_tc.errors import unknown
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
 
@@ -51,21 +52,26 @@ class Agent(NamedTuple):
 # --- what gold accepts, in as far as the agents need it -------------------------------------------------
 
 
-def _free(source: str, name: str, accepted: Json) -> bool:
+def _scorer(row: Sample) -> str:
+    """The name of the scorer that judges the row: what it forgives is known here."""
+    return sources.get(row.source).scorer
+
+
+def _free(scorer: str, name: str, accepted: Json) -> bool:
     """Whether a gold parameter takes any value (ToolAlpaca's blank ones may even be absent)."""
     if name in CONTROL_TOOLS or ANY in accepted:
         return True
-    return source == "toolalpaca" and any(v in (None, OMIT, "None") for v in accepted)
+    return scorer == "toolalpaca" and any(v in (None, OMIT, "None") for v in accepted)
 
 
 def _takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
     """Whether a call of the right tool with `names` as its parameters, JUNK in each, is right by luck."""
-    compared = [p for p, v in gold.parameters.items() if not _free(row.source, gold.name, v)]
-    if row.source == "tooleyes":  # names decide
+    compared = [p for p, v in gold.parameters.items() if not _free(_scorer(row), gold.name, v)]
+    if _scorer(row) == "tooleyes":  # names decide
         return True
-    if row.source == "toolalpaca":  # more than gold asks for is tolerated
+    if _scorer(row) == "toolalpaca":  # more than gold asks for is tolerated
         return not compared
-    if row.source == "bfcl_v3":
+    if _scorer(row) == "bfcl_v3":
         return not names and all(OMIT in v for v in gold.parameters.values())
     return names == set(gold.parameters) and not compared
 
@@ -84,18 +90,18 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
             if not _free_in_some_answer(row, gold.name, name):
                 changed = Call(call.name, {**call.parameters, name: JUNK})
                 calls = (*scene.gold[:index], changed, *scene.gold[index + 1 :])
-                return calls, row.source == "tooleyes"
+                return calls, _scorer(row) == "tooleyes"
     first = scene.gold[0]
     if first.parameters:
         name = next(iter(first.parameters))
         return (Call(first.name, {**first.parameters, name: JUNK}), *scene.gold[1:]), True
     added = Call(first.name, {"unasked": JUNK})
-    return (added, *scene.gold[1:]), row.source in ("toolalpaca", "tooleyes")
+    return (added, *scene.gold[1:]), _scorer(row) in ("toolalpaca", "tooleyes")
 
 
 def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
     return any(
-        _free(row.source, tool, call.parameters[parameter])
+        _free(_scorer(row), tool, call.parameters[parameter])
         for answer in row.golden_answers
         for call in answer
         if call.name == tool and parameter in call.parameters
@@ -169,7 +175,7 @@ def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
         for name, value in call.parameters.items():
             if word and isinstance(value, str) and not _free_in_some_answer(scene.row, call.name, name):
                 changed = Call(call.name, {**call.parameters, name: f"{value} {word}"})
-                return (*calls[:index], changed, *calls[index + 1 :]), scene.row.source == "tooleyes"
+                return (*calls[:index], changed, *calls[index + 1 :]), _scorer(scene.row) == "tooleyes"
     return calls, True
 
 

@@ -16,6 +16,7 @@ SHARED = ("io", "llm", "compute", "release")
 CONTRACT = {
     "schema",
     "taxonomy",
+    "sources",
     "errors",
     "seeding",
     "json_schema",

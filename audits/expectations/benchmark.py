@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any
 
-from robustbench_tc import taxonomy
-from robustbench_tc.schema import SOURCES, sample_features
+from robustbench_tc import sources, taxonomy
+from robustbench_tc.schema import sample_features
 
-from ..folder import Folder, type_name
+from ..folder import TABLES, Folder, type_name
 from ..hygiene.rows import HYGIENE
 from ..invariants import INVARIANTS
 from ..report import Check
@@ -21,9 +21,8 @@ def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
     wanted = [(field.name, type_name(field.type)) for field in sample_features().arrow_schema]
     data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
-    extensions = {t.code for t in taxonomy.types("all")}
     for config in folder.configs():
-        if config not in (taxonomy.CLEAN, *extensions):
+        if config in TABLES:
             continue
         for shard, found in folder.columns(config, "test").items():
             for place in range(max(len(wanted), len(found))):
@@ -96,7 +95,7 @@ def _rows_expectations() -> tuple[Expectation, ...]:
             "A source has a scorer: no scorer, no score.",
             "ExpectColumnValuesToBeInSet",
             column="source",
-            value_set=list(SOURCES),
+            value_set=list(sources.names()),
         ),
         SUITES.native(
             "rows",

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import Json, Sample, Tool, dumps, loads
 
 from ..invariants.allowed import added_tools, rewritten_texts
-from ..invariants.base import REDUNDANT, Verdict
+from ..invariants.base import Verdict, of
 from . import language, leaks, lengths, schemas
 from .base import RULES
 from .leaves import Leaf, leaves
@@ -33,6 +34,10 @@ DIALOGUE_TAGS = re.compile(r"</?(?:user|response|tool_call|obs|think)>")
 """The tags that API-Bank's dialogues, and the training data made like them, are written in."""
 
 _JSON_COLUMNS = ("tools", "golden_answers", "changes")
+
+
+WRITES_TOOLS = of("siblings")
+"""Types that bring new tools in."""
 
 
 class RowTexts(Texts):
@@ -121,7 +126,8 @@ class RowTexts(Texts):
         return self._clean[clean.clean_id]
 
     def _of_the_row(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
-        written = [] if clean is None or row.type_code not in REDUNDANT else added_tools(row, clean) or []
+        kind = taxonomy.get(row.type_code) if taxonomy.known(row.type_code) else None
+        written = added_tools(row, clean) or [] if clean is not None and WRITES_TOOLS(kind) else []
         too_long, no_schema = self._of_the_tools(raw["tools"], row.tools)
         long = (*lengths.too_long(row), *too_long, *lengths.out_of_proportion(row, written))
         return {

@@ -11,7 +11,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Json, dumps
 
-from ..perturb.base import Text, TextRequest
+from ..perturb.base import NOT_GENERATED, Text, TextRequest
 from .tools import refuse_tools
 
 Refuse: TypeAlias = Callable[[TextRequest, Json], str | None]
@@ -20,13 +20,10 @@ Refuse: TypeAlias = Callable[[TextRequest, Json], str | None]
 NO_ANSWER = "no_answer"
 """Nobody has written this text: ends a build unless it allows missing texts."""
 
-NOT_GENERATED = "not_generated"
-"""The generator `none`: the type is left out on purpose."""
-
 
 def kinds() -> tuple[str, ...]:
     """Codes of the model-written types, in the taxonomy's order."""
-    return tuple(t.code for t in taxonomy.types() if t.method == "llm")
+    return tuple(t.code for t in taxonomy.types("all") if t.method == "llm")
 
 
 class Refusal(NamedTuple):

@@ -6,10 +6,11 @@ recorded. Model text is never evaluated, nothing is raised on any text, and the 
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import msgspec
 
-from robustbench_tc.errors import unknown
+from robustbench_tc import sources
 from robustbench_tc.schema import Call, Json, Tool
 
 from .context import MAX_CHARS, ParseContext
@@ -78,12 +79,18 @@ _NEEDS = {
     "R1": "Action", "R2": "ActionCode", "T1": ":", "T2": ":", "T3": "?", "J": "{",
     "B1": "(", "B2": "(", "B3": "=", "P": "(",
 }  # fmt: skip
-_STEPS = {
-    source: tuple((key, _NEEDS[key], VARIANTS[key]) for key in order) for source, order in ORDERS.items()
-}
-_JSON_STEPS = {
-    source: tuple(sorted(steps, key=lambda step: step[0] != "J")) for source, steps in _STEPS.items()
-}
+_Steps = tuple[tuple[str, str, Variant], ...]
+
+_LIKE = {"python_calls": "bfcl_v3", "tool_call_tags": "apibank", "react": "rotbench"}
+"""A source without an order of its own takes that of the first source with its output format."""
+
+
+@cache
+def _steps(source: str) -> tuple[_Steps, _Steps]:
+    """The source's variants in order, and those for a text that begins with JSON. Raises UserError."""
+    order = ORDERS.get(source) or ORDERS[_LIKE[sources.get(source).output_format]]
+    steps = tuple((key, _NEEDS[key], VARIANTS[key]) for key in order)
+    return steps, tuple(sorted(steps, key=lambda step: step[0] != "J"))
 
 
 def parse(text: str | None, *, source: str, tools: Sequence[Tool] = (), tool_calls: Json = None) -> Parsed:
@@ -92,9 +99,7 @@ def parse(text: str | None, *, source: str, tools: Sequence[Tool] = (), tool_cal
     `tool_calls` are the reply's native calls; an empty list falls back to the text. Raises UserError for an
     unknown source, and nothing for any text.
     """
-    steps = _STEPS.get(source)
-    if steps is None:
-        raise unknown("source", source, _STEPS)
+    _steps(source)
     context = ParseContext(source, tools)
     if tool_calls and (calls := native(tool_calls, context)):
         return Parsed(tuple(calls), "fc", tuple(context.flags))
@@ -121,8 +126,8 @@ def _read(text: str, source: str, context: ParseContext) -> Parsed:
         flags = ("truncated",)
     if not body.isascii():
         body = clean_text(body)
-    steps = _JSON_STEPS[source] if _JSON_FIRST.match(body) else _STEPS[source]
-    for variant, need, find in steps:
+    steps, json_first = _steps(source)
+    for variant, need, find in json_first if _JSON_FIRST.match(body) else steps:
         if need not in body:
             continue
         calls = find(body, context)

@@ -46,7 +46,7 @@ def _shorten(text: str, length: int) -> str:
 
 def heatmap(models: Sequence[Model]) -> str:
     """Accuracy of models (rows) under clean and every type (columns), grouped by component."""
-    types = [t for t in taxonomy.types() if any(t.code in m.summary.types for m in models)]
+    types = [t for t in taxonomy.types("all") if any(t.code in m.summary.types for m in models)]
     label_width, cell, head, group_gap = 190, 40, 118, 8
     columns: list[tuple[str, str, float]] = [(taxonomy.CLEAN, "clean", label_width)]
     x: float = label_width + cell + group_gap

@@ -1,21 +1,25 @@
 """One scorer per source, chosen by the sample's explicit source. A scorer is pure: calls in, a score out."""
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 
-from robustbench_tc.errors import unknown
+from robustbench_tc import sources
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.schema import Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
 
 from .apibank import score_apibank
 from .bfcl import score_bfcl
 from .error_modes import error_mode
-from .result import Score, Scorer
+from .generic import score_generic
+from .result import RIGHT, Score, Scorer, wrong
 from .rotbench import score_rotbench
 from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
 from .tools import scoring_tools
 
-__all__ = ["SCORERS", "Score", "error_mode", "judge", "score", "scoring_tools"]
+__all__ = ["SCORERS", "Score", "error_mode", "judge", "score", "scorer_of", "scoring_tools"]
 
 SCORERS: dict[str, Scorer] = {
     "bfcl_v3": score_bfcl,
@@ -23,7 +27,35 @@ SCORERS: dict[str, Scorer] = {
     "rotbench": score_rotbench,
     "toolalpaca": score_toolalpaca,
     "tooleyes": score_tooleyes,
+    "generic": score_generic,
 }
+"""Scorers by the name under which a source asks for one (`robustbench_tc.sources`)."""
+
+
+@cache
+def scorer_of(source: str) -> Scorer:
+    """The source's scorer. Raises UserError for an unknown source, and for a scorer that there is not."""
+    name = sources.get(source).scorer
+    if name in SCORERS:
+        return SCORERS[name]
+    module, colon, function = name.partition(":")
+    try:
+        own = getattr(import_module(module), function) if colon else None
+    except (ImportError, AttributeError):
+        own = None
+    if own is None:
+        raise UserError(
+            f"source {source}: no scorer {name!r}: name one of {', '.join(SCORERS)}, or its own as "
+            "module:function"
+        )
+
+    def scorer(
+        calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
+    ) -> Score:
+        reason = own(calls, category, golden_answers, tools)
+        return RIGHT if reason is None else wrong(reason)
+
+    return scorer
 
 
 def score(
@@ -38,10 +70,7 @@ def score(
 
     Raises UserError for an unknown source, and nothing for any calls.
     """
-    scorer = SCORERS.get(source)
-    if scorer is None:
-        raise unknown("source", source, SCORERS)
-    return scorer(calls, category, golden_answers, tools)
+    return scorer_of(source)(calls, category, golden_answers, tools)
 
 
 def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Tool
 
+from .matching import all_matched
 from .result import RIGHT, Score, best, wrong
 from .values import decimal, folded, is_number
 
@@ -22,30 +23,13 @@ def _answer(calls: Sequence[Call], golden: GoldenAnswer) -> Score:
         [index for index, call in enumerate(calls) if _mismatch(call, expected) is None]
         for expected in golden
     ]
-    if _all_matched(fits):
+    if all_matched(fits):
         return RIGHT
     if not calls:
         return wrong("no_call")
     if len(golden) > 1:
         return wrong("no_match")
     return wrong(_nearest(calls, golden[0]))
-
-
-def _all_matched(fits: list[list[int]]) -> bool:
-    """Whether every golden call can have a predicted call of its own (maximum bipartite matching)."""
-    taken: dict[int, int] = {}
-
-    def place(expected: int, seen: set[int]) -> bool:
-        for index in fits[expected]:
-            if index in seen:
-                continue
-            seen.add(index)
-            if index not in taken or place(taken[index], seen):
-                taken[index] = expected
-                return True
-        return False
-
-    return all(place(expected, set()) for expected in range(len(fits)))
 
 
 def _nearest(calls: Sequence[Call], golden: Call) -> str:

@@ -104,7 +104,7 @@ def gold(name: str, **parameters: Any) -> str:
 
 def training_row(index: int, query: str, port: str, code: str = "clean", **info: Any) -> Row:
     """A row of `full`, `mixed` or `retry` as the trainer reads it."""
-    component = None if code == "clean" else REGISTRY[code].type.component
+    component = None if code == "clean" else REGISTRY[code].component
     changes = (
         [] if code == "clean" else [{"path": "/messages/1/content", "before": "x", "after": query, "at": 0}]
     )

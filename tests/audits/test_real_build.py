@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.api import rebuild_of
-from robustbench_tc.audits.expectations.configs import pinned
+from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.sources import read
@@ -69,9 +69,9 @@ def test_the_papers_audit_is_the_printed_one(shared: Path) -> None:
 def test_the_floor_is_the_papers_count_but_for_texts_that_do_not_exist(shared: Path) -> None:
     facts = json.loads((shared / "spec" / "paper" / "facts.json").read_bytes())["per_type_n"]
     nothing_to_rewrite = {"paraphrase_tool_description": 2, "paraphrase_parameter_description": 3}
-    floor = pinned()["paper"]["paper_rows"]
+    floor = papers_floor()
     assert floor == {code: n - nothing_to_rewrite.get(code, 0) for code, n in facts.items()}
-    assert all(pinned()["paper"]["rows"][code] >= n for code, n in floor.items())
+    assert all(pinned("paper")[code] >= n for code, n in floor.items())
 
 
 def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport) -> None:

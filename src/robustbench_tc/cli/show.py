@@ -28,14 +28,14 @@ def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
     """
     rows = taxonomy.types("all")
     if as_json:
-        _console.json(rows)
+        _console.json([msgspec.to_builtins(row) | taxonomy.published(row) for row in rows])
         return
     table = Table()
-    for column in ("code", "paper's name", "component", "method", "what is modified"):
+    for column in ("code", "paper's name", "component", "level", "pack", "method", "what is modified"):
         table.add_column(column, no_wrap=column == "code")
     for row in rows:
         name = row.display_name + (" (extension)" if row.status == "extension" else "")
-        table.add_row(row.code, name, row.component, row.method, row.what_is_modified)
+        table.add_row(row.code, name, row.component, row.level, row.pack, row.method, row.what_is_modified)
     _console.out.print(table)
 
 
@@ -68,11 +68,11 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
 
     Raises UserError where nothing or several clean ids fit, and where the release has no such row.
     """
-    from ..builders.benchmark import CONFIGS
     from ..io.parquet import read_rows, shards
     from ..schema import record
 
-    folders = [release / code for code in CONFIGS if (release / code).is_dir()]
+    codes = (taxonomy.CLEAN, *(kind.code for kind in taxonomy.types("all")))
+    folders = [release / code for code in codes if (release / code).is_dir()]
     if not folders:
         raise UserError(f"{release} holds no release: name one with --release, or run rbtc build")
     clean_id, _, code = wanted.rpartition("::")

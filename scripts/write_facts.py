@@ -1,0 +1,117 @@
+"""`make facts`: what types and sources state about themselves, written to where the other rooms read it.
+
+    src/robustbench_tc/data/taxonomy.json   the types (builders/perturb)
+    src/robustbench_tc/data/sources.json    the sources (builders/sources)
+    sql/heatmap.sql                         its columns
+    docs/types.md                           every type with its golden cases
+
+`--check` writes nothing and fails where a file is not what it would write. A fact that is missing or wrong is
+named, and then nothing is written.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.builders.perturb import REGISTRY, cases
+from robustbench_tc.builders.perturb import facts as types
+from robustbench_tc.builders.sources import READERS
+from robustbench_tc.builders.sources import facts as sources
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    try:
+        found = files()
+    except ValueError as error:
+        sys.exit(str(error))
+    stale = [path for path, text in found.items() if not path.is_file() or path.read_text("utf-8") != text]
+    for path in stale:
+        if not check:
+            path.write_text(text_of(found, path), "utf-8")
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")  # noqa: T201
+    if check and stale:
+        sys.exit("run `make facts`")
+
+
+def text_of(found: dict[Path, str], path: Path) -> str:
+    return found[path]
+
+
+def files() -> dict[Path, str]:
+    """Every derived file with its text. Raises ValueError with every problem, one a line."""
+    known = sources.all_facts(READERS)
+    kinds = types.all_facts(known)
+    data = ROOT / "src" / "robustbench_tc" / "data"
+    heatmap = ROOT / "sql" / "heatmap.sql"
+    return {
+        data / "taxonomy.json": _json({"types": kinds}),
+        data / "sources.json": _json({"sources": known}),
+        heatmap: _heatmap(heatmap.read_text("utf-8"), kinds),
+        ROOT / "docs" / "types.md": "\n".join(_page(kinds)) + "\n",
+    }
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
+
+
+_COLUMNS = re.compile(r"(as clean,\n).*?(?=\n    from )", re.DOTALL)
+
+
+def _heatmap(text: str, kinds: tuple[taxonomy.PerturbationType, ...]) -> str:
+    """The query with one column for each type, after `clean`."""
+    names = ((k.code, k.code if k.code.islower() else f'"{k.code}"') for k in kinds)
+    lines = (f"        max(accuracy) filter (where type_code = '{code}') as {name}" for code, name in names)
+    columns = ",\n".join(lines)
+    found, times = _COLUMNS.subn(lambda match: match.group(1) + columns, text)
+    if times != 1:
+        raise ValueError("sql/heatmap.sql: no place for the types' columns")
+    return found
+
+
+def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
+    """docs/types.md"""
+    yield "# The perturbation types"
+    yield ""
+    yield "Written by `make facts` from what the types state about themselves (docs/extending.md)."
+    yield ""
+    yield "| code | paper's name | component | level | pack | channel | method | may change |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for kind in kinds:
+        changes = ", ".join(kind.may_change) or "nothing"
+        yield (
+            f"| [{kind.code}](#{kind.code.lower()}) | {kind.display_name} | {kind.component} | {kind.level} "
+            f"| {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
+        )
+    yield from _levels()
+    for kind in kinds:
+        yield from ("", f"## {kind.code}", "", kind.how_made, "")
+        rows = f"Rows: {kind.rows.paper} in profile paper, {kind.rows.bundled} in bundled"
+        paper = "" if kind.paper_rows is None else f"; the paper's own release has {kind.paper_rows}"
+        yield f"{rows}{paper}. Sources: {', '.join(kind.sources)}."
+        yield f"A planted defect is caught by the check `rows.{REGISTRY[kind.code].caught_by}`."
+        for case in REGISTRY[kind.code].golden:
+            yield from ("", f"On the sample `{case.clean}`:", "", "```diff", cases.reads(case), "```")
+
+
+def _levels() -> Iterator[str]:
+    yield ""
+    yield (
+        "The levels are what of an agent a type tries: *perception* is reading what it is given, "
+        "*interaction* is acting with the tools that are there, *reasoning* is weighing them against each "
+        "other, *internalization* is knowing when not to call. No type of the core tries the last."
+    )
+
+
+if __name__ == "__main__":
+    main()

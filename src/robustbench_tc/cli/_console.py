@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..builders.report import BuildReport
 
 # A pipe has no width of its own: enough for the widest table.
-out = Console(width=None if sys.stdout.isatty() else 110)
+out = Console(width=None if sys.stdout.isatty() else 126)
 err = Console(stderr=True)
 
 

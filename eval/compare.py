@@ -6,7 +6,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.numbers import p_value, points
+from robustbench_tc.io.numbers import p_value, points
 
 from . import paper
 from .stats.intervals import Interval, independent_difference

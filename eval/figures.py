@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from robustbench_tc import numbers
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.io import numbers
 
 ROW = 22
 """Height of a row in pixels."""

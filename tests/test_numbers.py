@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc import numbers
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.io import templates
+from robustbench_tc.io import numbers, templates
 
 
 @pytest.mark.parametrize(

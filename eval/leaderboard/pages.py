@@ -11,11 +11,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from robustbench_tc import numbers, schema, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot
-from robustbench_tc.io import templates
-from robustbench_tc.numbers import NONE
+from robustbench_tc.io import numbers, templates
+from robustbench_tc.io.numbers import NONE
 
 from .board import FOCUSES, LEVEL, PAPER, Board, Difference, Row
 from .query import SIZES, SORTS, STATUSES, Query, View, address

@@ -12,7 +12,7 @@ import robustbench_tc
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.record import RunRecord
-from robustbench_tc.numbers import number, p_value
+from robustbench_tc.io.numbers import number, p_value
 
 from .board import LEVEL, Board, boards, p_of
 from .checks import Accepted, Asked, Trail, check

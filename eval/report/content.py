@@ -15,7 +15,7 @@ from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align
 from robustbench_tc.eval.stats.significance import holm, stars
 from robustbench_tc.eval.stats.summary import Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of
-from robustbench_tc.numbers import counts
+from robustbench_tc.io.numbers import counts
 
 Rows = list[dict[str, Any]]
 """Rows of a mart."""

@@ -11,13 +11,13 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from robustbench_tc import numbers, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot, Row, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import log_linear
 from robustbench_tc.eval.stats.values import Line
-from robustbench_tc.io import templates
+from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import ERROR_MODES, SOURCES
 

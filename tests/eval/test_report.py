@@ -24,7 +24,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, page
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.numbers import number, typeset
+from robustbench_tc.io.numbers import number, typeset
 
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 

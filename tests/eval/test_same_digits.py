@@ -16,7 +16,7 @@ from robustbench_tc.eval.leaderboard.board import boards
 from robustbench_tc.eval.leaderboard.records import Entry, board_version
 from robustbench_tc.eval.leaderboard.scoring import entry_of_run
 from robustbench_tc.eval.stats.values import HEADS, METRICS
-from robustbench_tc.numbers import number, signed, typeset
+from robustbench_tc.io.numbers import number, signed, typeset
 
 from ..conftest import Done
 from .leaderboard.few import submission

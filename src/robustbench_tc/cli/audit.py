@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .. import numbers
 from ..errors import UserError, need_extra
+from ..io import numbers
 from . import _console
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from .. import taxonomy
 from ..errors import UserError
-from ..numbers import interval, number, p_value, percent, signed
+from ..io.numbers import interval, number, p_value, percent, signed
 from . import _console
 from .sql import subset_of
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import UserError, unknown
-from ..numbers import NONE, number
+from ..io.numbers import NONE, number
 from . import _console
 from .sql import subset_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import unknown
-from ..numbers import counts, number
+from ..io.numbers import counts, number
 from . import _console
 from ._workers import Address, Engine, NumProc, workers
 from .sql import subset_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import UserError, unknown
-from ..numbers import number
+from ..io.numbers import number
 from . import _console
 
 if TYPE_CHECKING:

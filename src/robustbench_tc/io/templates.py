@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 import msgspec
 
-from .. import numbers
+from . import numbers
 
 
 def environment(package: str, inside: str = "") -> jinja2.Environment:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from robustbench_tc.io import marker
+from robustbench_tc.io import marker, templates
 from robustbench_tc.schema import SOURCES, Sample
 
 from .plan import Skip
@@ -58,46 +58,13 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def markdown(self) -> str:
         """The readable form: rows per type and source, then why pairs were skipped, then the texts."""
-        sources = [s for s in SOURCES if any(s in by_source for by_source in self.rows.values())]
-        lines = [
-            f"# Build report: profile {self.profile}, seed {self.seed}",
-            "",
-            f"Dataset version {self.dataset_version}. {self.total} rows.",
-            "",
-            "| type | " + " | ".join(sources) + " | rows |",
-            "|---|" + "---:|" * (len(sources) + 1),
-        ]
-        for code, by_source in self.rows.items():
-            counts = [str(by_source.get(source, 0)) for source in sources]
-            lines.append(f"| {code} | {' | '.join(counts)} | {sum(by_source.values())} |")
-        lines += ["", "## Skipped pairs", ""]
-        reasons = Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped)
-        if reasons:
-            lines += ["| type | source | reason | samples |", "|---|---|---|---:|"]
-            lines += [f"| {t} | {s} | {r} | {n} |" for (t, s, r), n in reasons.items()]
-        else:
-            lines.append("None.")
-        lines += ["", "## Flags", ""]
-        lines += [
-            f"- `{flag}`: " + ", ".join(f"{code} {n}" for code, n in by_type.items())
-            for flag, by_type in self.flags.items()
-        ] or ["None."]
-        lines += ["", "## Rewritten texts", ""]
-        if self.typing_errors:
-            errors = ", ".join(f"{n} words in {rows} rows" for n, rows in self.typing_errors.items())
-            lines.append(f"- Words changed by realistic_typos: {errors}.")
-        lines += [
-            f"- {code}: {int(q['texts'])} texts, length after / before: median {q['median']:.2f}, "
-            f"from {q['min']:.2f} to {q['max']:.2f}."
-            for code, q in self.lengths.items()
-        ]
-        lines += [f"- {kind}: {_inline(made)}" for kind, made in self.generators.items()]
-        lines += ["", "## Upstream records left out", ""]
-        lines += [
-            f"- {source}: " + ", ".join(f"{reason} {n}" for reason, n in reasons_.items())
-            for source, reasons_ in self.known_issues.items()
-        ] or ["None."]
-        return "\n".join(lines) + "\n"
+        environment = templates.environment("robustbench_tc.builders")
+        environment.filters["inline"] = _inline
+        return environment.get_template("build_report.md.j2").render(
+            report=self,
+            sources=[s for s in SOURCES if any(s in by_source for by_source in self.rows.values())],
+            skipped=Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped),
+        )
 
 
 class Tally(msgspec.Struct, kw_only=True):

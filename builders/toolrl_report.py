@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.io import marker
+from robustbench_tc.io import marker, templates
 
 BATCH, EPOCHS = 64, 3
 """The paper's batch and epochs: what the step counts are computed with."""
@@ -92,60 +92,13 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def markdown(self) -> str:
         """The readable form: rows per config, types drawn and used, what was left out and why."""
-        lines = [
-            f"# Build report: training data from {self.form}, seed {self.seed}",
-            "",
-            "| config | train | of it perturbed | validation | steps (3 epochs, batch 64) | paper |",
-            "|---|---:|---:|---:|---:|---:|",
-        ]
-        for name, counts in self.rows.items():
-            steps = str(self.steps(name)) if name in PAPER_STEPS else ""
-            lines.append(
-                f"| {name} | {counts['train']} | {counts['perturbed']} | {counts['validation']} "
-                f"| {steps} | {PAPER_STEPS.get(name, '')} |"
-            )
-        lines += ["", "## Types", ""]
-        if self.drawn:
-            lines += ["| type | component | drawn first | used |", "|---|---|---:|---:|"]
-            lines += [
-                f"| {code} | {taxonomy.get(code).component} | {self.drawn.get(code, 0)} "
-                f"| {self.used.get(code, 0)} |"
-                for code in self.types
-            ]
-            test = self.uniform
-            lines += [
-                "",
-                f"First draws against equal shares: chi-square {test['statistic']:.2f} with "
-                f"{test['dof']:.0f} degrees of freedom, p = {test['p']:.3f}.",
-                "Per component: " + ", ".join(f"{c} {n}" for c, n in self.components.items()) + ".",
-            ]
-        if self.not_generated:
-            lines += ["", f"Not generated (no generator): {', '.join(self.not_generated)}."]
-        lines += ["", "## Draws that did not apply", ""]
-        lines += [
-            f"- {code}: " + ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            for code, reasons in self.refused.items()
-        ] or ["None."]
-        lines += ["", "## Rows left out", ""]
-        lines += [
-            f"- {split}: " + ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            for split, reasons in self.dropped.items()
-        ]
-        lines += [f"- config {config}: no_type_fits {n}" for config, n in self.left_out.items() if n]
-        lines += ["None."] if lines[-1] == "" else []
-        lines += ["", "## Kept and counted", ""]
-        lines += [f"- {what}: {n}" for what, n in self.kept.items()] or ["Nothing."]
-        length = self.prompt_length
-        lines += [
-            "",
-            "## Lengths and leaks",
-            "",
-            f"- Prompt length in {length['unit']}: "
-            + ", ".join(f"{name} {value}" for name, value in length["quantiles"].items())
-            + f"; limit {length['limit'] or 'not checked (no tokenizer given)'}.",
-            f"- Leak check: {self.leak_check}",
-        ]
-        return "\n".join(lines) + "\n"
+        environment = templates.environment("robustbench_tc.builders")
+        return environment.get_template("toolrl_report.md.j2").render(
+            report=self,
+            paper_steps=PAPER_STEPS,
+            component_of=taxonomy.component_of,
+            left_out={config: n for config, n in self.left_out.items() if n},
+        )
 
 
 def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, float]:

@@ -6,9 +6,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Prediction, Verdict, record
-
-from .summary import ERROR_MODES
+from robustbench_tc.schema import ERROR_MODES, Prediction, Verdict, record
 
 REASONS = {
     "no_call": "there is no call to judge",

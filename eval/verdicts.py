@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
-from . import inputs, predictions, summary
+from . import inputs, predictions
 from .inputs import Dataset
 from .record import RunFolder, set_aside
 from .row_files import RowFiles
@@ -228,14 +228,3 @@ def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
     parquet.write_file(counted(), folder.scores_path, kinds)
     folder.record.flagged = flagged
     folder.save()
-
-
-def read_scores(path: Path) -> list[summary.ScoredRow]:
-    """The rows of a `scores.parquet`. Raises UserError."""
-    if not path.is_file():
-        raise UserError(f"{path.parent} is not scored yet: rbtc score {path.parent}")
-    wanted = summary.ScoredRow.__struct_fields__
-    try:
-        return [msgspec.convert(row, summary.ScoredRow) for row in parquet.read_rows([path], wanted)]
-    except msgspec.ValidationError as error:
-        raise UserError(f"{path} is damaged: {error}") from None

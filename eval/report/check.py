@@ -6,7 +6,8 @@ import msgspec
 
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats.intervals import accuracy
-from robustbench_tc.eval.stats.summary import Summary, closure, from_counts
+from robustbench_tc.eval.stats.summary import Summary, from_counts
+from robustbench_tc.eval.stats.values import closure
 
 CLOSURES = {
     ("ToolRL-DR-Full", "reward"): "26.3%",

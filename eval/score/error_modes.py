@@ -1,14 +1,11 @@
 """Why a prediction is wrong, in the words of the paper's appendix L (scoring.md section 7)."""
 
 from collections import Counter
-from typing import Literal
 
 from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import ErrorMode, Sample
 
 from .result import Score
-
-ErrorMode = Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"]
 
 
 def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> ErrorMode | None:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
@@ -165,6 +165,11 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: Json = None
 
 
+ErrorMode = Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"]
+ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
+"""How an answer is wrong: `eval.score.error_modes` decides."""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What parsing and scoring make of one prediction; one row per prediction, same order."""
 
@@ -174,7 +179,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     correct: bool
     reason: str | None
-    error_mode: Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"] | None
+    error_mode: ErrorMode | None
     flags: tuple[str, ...] = ()
 
 

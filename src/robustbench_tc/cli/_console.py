@@ -52,7 +52,7 @@ class SafeConsole(Console):
 
 
 # A pipe has no width of its own: enough for the widest table.
-out = SafeConsole(width=None if sys.stdout.isatty() else 110)
+out = SafeConsole(width=None if sys.stdout.isatty() else 126)
 err = SafeConsole(stderr=True)
 
 

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import UserError
-from ..io import audit_files
+from ..io import audit_files, numbers
 from . import _console
 
 if TYPE_CHECKING:
@@ -240,13 +240,13 @@ def _paraphrase_table(report: "AuditReport") -> "Table":
     table.add_column("paper: mean, median, std, <= 2", no_wrap=True)
     for score in report.paraphrase:
         paper = score.paper or {}
-        figures = [_number(paper.get(name)) for name in ("mean", "median", "std")]
+        figures = [numbers.number(paper.get(name), 2) for name in ("mean", "median", "std")]
         table.add_row(
             score.type_code,
             f"all {score.n}" if score.scope == "all" else str(score.n),
-            *(_number(value) for value in (score.mean, score.median, score.std)),
-            *(_percent(value) for value in (score.share_low, score.upper)),
-            ", ".join([*figures, _percent(paper.get("frac_le_2"))]) if paper else "",
+            *(numbers.number(value, 2) for value in (score.mean, score.median, score.std)),
+            *(numbers.percent(value) for value in (score.share_low, score.upper)),
+            ", ".join([*figures, numbers.percent(paper.get("frac_le_2"))]) if paper else "",
         )
     return table
 
@@ -264,14 +264,6 @@ def _evidence_table(found: Sequence[Any]) -> "Table":
     for name in ("verdicts", "roles", "supporting", ""):
         table.add_column(name)
     for one in found:
-        counted = [", ".join(f"{k} {v}" for k, v in group.items()) for group in (one.verdicts, one.roles)]
+        counted = map(numbers.counts, (one.verdicts, one.roles))
         table.add_row(one.type_code, *counted, str(one.supporting), "constructed" if one.constructed else "")
     return table
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "n/a" if value is None else f"{100 * value:.1f} %"

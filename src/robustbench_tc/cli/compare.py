@@ -9,6 +9,7 @@ from rich.table import Table
 
 from .. import taxonomy
 from ..errors import UserError
+from ..io.numbers import interval, number, p_value, percent, signed
 from . import _console
 from ._console import styled
 from .sql import subset_of
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ..eval.compare import Comparison, PaperLine
     from ..eval.failures import Judged
     from ..eval.inputs import Dataset
-    from ..eval.stats.intervals import Interval
     from ..eval.stats.paired import Pair
     from ..schema import Prediction
 
@@ -77,7 +77,7 @@ def _print_comparison(found: "Comparison") -> None:
     echo()
     table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p")
     for name, pair in found.overall.items():
-        table.add_row(name, *_pair_cells(pair), _p(pair.p))
+        table.add_row(name, *_pair_cells(pair), p_value(pair.p))
     echo(table)
     if found.deltas:
         table = _table("Δ (a loss)", "A", "B", "A − B", "95 %", "closed by B", "95 %")
@@ -85,17 +85,17 @@ def _print_comparison(found: "Comparison") -> None:
             closed = delta.closed
             table.add_row(
                 name,
-                f"{delta.a:.3f}",
-                f"{delta.b:.3f}",
-                f"{delta.difference.value:+.3f}",
-                _span(delta.difference),
-                "A has no sure gap" if closed is None else f"{closed.value:.1%}",
-                "" if closed is None else _span(closed),
+                number(delta.a),
+                number(delta.b),
+                signed(delta.difference.value),
+                interval(delta.difference, sign=True),
+                "A has no sure gap" if closed is None else percent(closed.value),
+                "" if closed is None else interval(closed, sign=True),
             )
         echo(table)
     table = _table("type", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
     for one in sorted(found.types, key=lambda one: (one.p_holm, one.pair.p)):
-        table.add_row(one.type_code, *_pair_cells(one.pair), _p(one.pair.p), _p(one.p_holm))
+        table.add_row(one.type_code, *_pair_cells(one.pair), p_value(one.pair.p), p_value(one.p_holm))
     echo(table)
     intervals = [pair.difference for pair in found.overall.values()]
     intervals += [one.pair.difference for one in found.types] + [d.difference for d in found.deltas.values()]
@@ -103,7 +103,11 @@ def _print_comparison(found: "Comparison") -> None:
     echo(
         styled(
             "Intervals resample whole clean_ids, both runs together. p is exact and paired. "
-            + (f"Simulated ends (the Δ's) are good to {error:.4f}." if error else "Every interval is exact."),
+            + (
+                f"Simulated ends (the Δ's) are good to {number(error, 4)}."
+                if error
+                else "Every interval is exact."
+            ),
             style="dim",
         )
     )
@@ -122,24 +126,14 @@ def _table(*names: str) -> Table:
 def _pair_cells(pair: "Pair") -> Iterable[str]:
     found = pair.difference
     return (
-        f"{pair.a:.3f}",
-        f"{pair.b:.3f}",
-        f"{found.value:+.3f}",
-        _span(found),
+        number(pair.a),
+        number(pair.b),
+        signed(found.value),
+        interval(found, sign=True),
         str(pair.n),
         str(pair.only_a),
         str(pair.only_b),
     )
-
-
-def _span(found: "Interval") -> str:
-    return f"{found.low:+.3f} {found.high:+.3f}"
-
-
-def _p(p: float | None) -> str:
-    if p is None:
-        return ""
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
 
 
 def _print_beside(model: str, vs: str, lines: "Iterable[PaperLine]", note: str) -> None:
@@ -150,13 +144,13 @@ def _print_beside(model: str, vs: str, lines: "Iterable[PaperLine]", note: str) 
     for line in lines:
         table.add_row(
             line.name,
-            f"{line.accuracy:.3f}",
+            number(line.accuracy),
             str(line.n),
-            f"{line.paper_accuracy:.3f}",
+            number(line.paper_accuracy),
             str(line.paper_n),
-            f"{line.ours.value:+.3f}",
-            _span(line.ours),
-            _p(line.p),
+            signed(line.ours.value),
+            interval(line.ours, sign=True),
+            p_value(line.p),
         )
     echo(table)
 

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UserError, unknown
+from ..io import numbers
 from . import _console
 from ._replacing import DiscardChanges, Force
 
@@ -126,10 +126,10 @@ def site(
         desk = Desk(results, pool, bounds)
         served = (data.label, data.fingerprint())
         asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
-    found = rebuild(results, loaded, marts, only_missing=True)
+    found = rebuild(results, loaded, only_missing=True)
     for one, why in found.not_possible.items():
         _console.err.print(f"{one} is not on its board: {why}", markup=False)
-    boards = Boards(results, entries_of_paper(marts), served)
+    boards = Boards(results, entries_of_paper(), served)
     boards.all()
     return create(boards, desk, login="hf" if login == "hf" else "local", asked=asked, closed=closed)
 
@@ -170,7 +170,7 @@ def submit_check(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             name=model,
         )
-        checked = worker.examine(job, load_asked(dataset, revision), Limits(), marts)
+        checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:
         _console.json(checked)
     else:
@@ -199,9 +199,7 @@ def _print(checked: "Checked") -> None:
     for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
         metric = checked.entry.metrics[name if name in checked.entry.metrics else f"accuracy_{name}"]
         correct, n = checked.entry.counts[name]
-        table.add_row(
-            name, str(n), str(correct), f"{metric.value:.3f}", f"{metric.low:.3f} {metric.high:.3f}"
-        )
+        table.add_row(name, str(n), str(correct), numbers.number(metric.value), numbers.interval(metric))
     echo(table)
     claims = checked.claims
     if claims is not None:
@@ -228,12 +226,11 @@ def verify(
     from ..eval.leaderboard.rebuild import verify as verify_submission
 
     data = load_asked(dataset, revision)
-    made = verify_submission(
-        open_store(store, results_repo), submission, run, data, marts, by=names.check_user(by)
-    )
+    made = verify_submission(open_store(store, results_repo), submission, run, data, by=names.check_user(by))
     _console.out.print(
         f"verified {submission}: same verdict in {made.agree} of {made.rows} rows, perturbed accuracy "
-        f"{made.repeated:.3f} against {made.submitted:.3f} (p = {made.p:.2g})",
+        f"{numbers.number(made.repeated)} against {numbers.number(made.submitted)} "
+        f"(p = {numbers.p_value(made.p)})",
         markup=False,
     )
 
@@ -258,7 +255,7 @@ def rebuild(
     results = open_store(store, results_repo)
     kept = "submissions scored so far are kept; run the same command again"
     with _console.status("scoring", kept) as tell:
-        found = rebuild_all(results, [load_asked(one) for one in dataset], marts, progress=tell)
+        found = rebuild_all(results, [load_asked(one) for one in dataset], progress=tell)
     if as_json:
         _console.json(found)
     else:
@@ -306,27 +303,7 @@ def export(
     )
 
 
-# --- what the room is handed --------------------------------------------------------------------------
-
-
-def marts(names: Sequence[str], run: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each mart over a scored run folder, or over the paper's counts; one connection."""
-    import duckdb
-
-    from ..eval import paper
-    from ..sql.query import FOLDER, Inputs, connect
-
-    inputs = Inputs(paper=paper.CELLS) if run is None else Inputs(runs=(run,))
-    with connect(inputs) as connection:
-        try:
-            return {
-                name: connection.sql(FOLDER.joinpath(f"{name}.sql").read_text("utf-8"))
-                .to_arrow_table()
-                .to_pylist()
-                for name in names
-            }
-        except duckdb.Error as error:
-            raise UserError(f"{run or 'paper'}: {str(error).strip().splitlines()[0]}") from None
+# --- what several verbs do --------------------------------------------------------------------------
 
 
 def open_store(folder: str, results_repo: str | None) -> "Store":
@@ -369,11 +346,10 @@ def worker_command(dataset: Path, limits: "Limits") -> list[str]:
 
 def work() -> None:
     """What `worker_command` runs."""
-    import duckdb  # noqa: F401  (once, before anything is forked)
     import msgspec
 
     from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.worker import serve as answer_jobs
 
     dataset, limits = sys.argv[1:3]
-    answer_jobs(load_asked(dataset), msgspec.json.decode(limits, type=Limits), marts)
+    answer_jobs(load_asked(dataset), msgspec.json.decode(limits, type=Limits))

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from ..errors import UserError, unknown
+from ..io.numbers import NONE, number
 from . import _console
 from ._replacing import DiscardChanges
 from .sql import subset_of
@@ -148,5 +149,7 @@ def _print_table2() -> None:
         table.add_column(name, justify="left" if name == "model" else "right", no_wrap=name == "model")
     for model in papers():
         found = [model.summary.values[metric] for metric in TABLE2]
-        table.add_row(model.label, *(f"{x.value:.3f} ±{x.half_width:.3f}" if x else "–" for x in found))
+        table.add_row(
+            model.label, *(f"{number(x.value)} ±{number(x.half_width)}" if x else NONE for x in found)
+        )
     _console.out.print(table)

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import unknown
+from ..io.numbers import counts, number
 from . import _console
 from ._workers import Address, Engine, NumProc, workers
+from .sql import subset_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ..eval.inputs import Dataset
     from ..eval.record import RunFolder
-    from ..eval.summary import Summary
+    from ..eval.stats.overview import Overview
 
 
 DatasetName = Annotated[
@@ -206,16 +208,17 @@ def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[s
 
 
 def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json: bool) -> None:
-    from ..eval import verdicts
-    from ..eval.summary import summarise
+
+    from ..eval.stats.overview import overview
+    from ..eval.stats.runs import read
 
     record = folder.record
-    made = summarise(
-        verdicts.read_scores(folder.scores_path),
+    made = overview(
+        read(folder.path),
         record.expected,
-        subset=subset,
+        record.flagged,
+        subset=subset_of(subset),
         allow_missing=allow_missing,
-        flagged=record.flagged,
     )
     if as_json:
         _console.json(made)
@@ -228,30 +231,31 @@ def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json
     _print_tables(made)
 
 
-def _print_tables(made: "Summary") -> None:
+def _print_tables(made: "Overview") -> None:
     table = _table(f"rows: {made.subset}", "", "n", "correct", "accuracy", "Δ (paper's)", "Δ matched")
-    for name, cell in (("clean", made.clean), ("perturbed", made.perturbed)):
-        table.add_row(name, str(cell["n"]), str(cell["correct"]), _number(cell["accuracy"]))
-    for name, cell in made.components.items():
-        numbers = (cell["accuracy"], cell["delta"], cell["delta_matched"])
-        table.add_row(f"  {name}", str(cell["n"]), str(cell["correct"]), *map(_number, numbers))
+    for name, line in (("clean", made.clean), ("perturbed", made.perturbed)):
+        table.add_row(name, str(line.n), str(line.correct), number(line.accuracy))
+    for name, line in made.components.items():
+        values = (line.accuracy, line.delta, line.delta_matched)
+        table.add_row(f"  {name}", str(line.n), str(line.correct), *map(number, values))
     _console.out.print(table)
     table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
     table.add_column("wrong answers", overflow="fold")
-    for line in made.types:
-        numbers = (line.accuracy, line.delta, line.delta_matched)
-        table.add_row(line.type_code, str(line.n), *map(_number, numbers), _counts(line.error_modes))
+    for one in made.types:
+        values = (one.accuracy, one.delta, one.delta_matched)
+        table.add_row(one.type_code, str(one.n), *map(number, values), counts(one.error_modes))
     _console.out.print(table)
     tell = partial(_console.out.print, markup=False, highlight=False)
-    retention = _number(made.retention) or "unknown"
-    tell(f"retention {retention} · wrong answers: {_counts(made.error_modes) or 'none'}")
-    counts = {"cut at the token limit": made.length, "too long": made.too_long, "rejected": made.rejected}
-    tell(f"{_counts(counts)}, missing {made.missing} of {made.expected}")
+    tell(f"retention {number(made.retention)} · wrong answers: {counts(made.error_modes) or 'none'}")
+    cut = {"cut at the token limit": made.length, "too long": made.too_long, "rejected": made.rejected}
+    tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
     if made.tooleyes_score is not None:
-        tell(f"ToolEyes mean partial score {made.tooleyes_score:.3f} (no accuracy)")
+        tell(f"ToolEyes mean partial score {number(made.tooleyes_score)} (no accuracy)")
     for flag, cells in made.flagged.items():
         shown = ", ".join(f"{code} {cell['correct']} of {cell['n']}" for code, cell in cells.items())
         tell(f"right among rows flagged {flag}: {shown}")
+    for gap in made.gaps:
+        tell(f"gap: {gap}")
 
 
 def _table(title: str | None, first: str, *numbers: str) -> "Table":
@@ -264,11 +268,3 @@ def _table(title: str | None, first: str, *numbers: str) -> "Table":
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     return table
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import UserError, unknown
+from ..io.numbers import number
 from . import _console
 
 if TYPE_CHECKING:
@@ -173,6 +174,4 @@ def _print(table: "pa.Table", title: str) -> None:
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return number(value) if value is None or isinstance(value, float) else str(value)

@@ -21,6 +21,8 @@ CONTRACT = {
     "seeding",
     "json_schema",
     "transcript",
+    "memo",
+    "sources",
     "io",
     "llm",
     "compute",

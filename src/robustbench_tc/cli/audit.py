@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from ..errors import UserError, need_extra
 from ..io import audit_files
+from ..io import store as store_files
 from . import _console
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def build(
         audit_files.check(folder)
     else:
         audit_files.check_own(out)
+    store_files.refuse_foreign(store)
     with _console.status("auditing") as progress:
         report = gate.audit(
             folder,
@@ -169,10 +171,11 @@ def allow_credentials(
     Example: rbtc audit allow-credentials robustbench-tc --show --out audits/credential_allowlist.json
     """
     from ..audits import credentials
-    from ..io.files import atomic_file
+    from ..io.files import atomic_file, check_file
     from ..io.parquet import read_rows, shards
     from ..schema import Sample, record
 
+    check_file(out)
     samples = [record(row, Sample) for row in read_rows(shards(folder / "clean"))]
     if show:
         for sample in samples:

@@ -69,9 +69,11 @@ def build(
     from ..api import build_release
     from ..builders.build import BuildSpec, select_types
     from ..builders.generate import Settings
+    from ..io.store import refuse_foreign
 
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
+    refuse_foreign(store)
     who = workers(num_proc, engine, address)
     spec = BuildSpec(
         profile=profile,  # type: ignore[arg-type]

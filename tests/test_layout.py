@@ -22,7 +22,6 @@ CONTRACT = {
     "json_schema",
     "transcript",
     "memo",
-    "sources",
     "io",
     "llm",
     "compute",

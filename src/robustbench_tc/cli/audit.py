@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from ..errors import UserError
 from ..io import audit_files, numbers
+from ..io import store as store_files
 from . import _console
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def build(
         audit_files.check(folder)
     else:
         audit_files.check_own(out)
+    store_files.refuse_foreign(store)
     kept = _console.written_whole(out or folder, store)
     with _console.status("auditing", kept) as progress:
         report = api.audit(
@@ -168,9 +170,11 @@ def review(
     from ..audits.folder import Folder
     from ..audits.hygiene.review import candidates
     from ..audits.hygiene.reviewed import unreviewed_groups
-    from ..io.files import atomic_file
+    from ..io.files import atomic_file, check_file
 
     api.need_expectations()
+    if out is not None:
+        check_file(out)
     found = list(candidates(Folder(folder)))
     for one in found:
         _console.out.print(

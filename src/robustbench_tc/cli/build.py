@@ -74,9 +74,11 @@ def build(
     from ..builders.build import BuildSpec, select_types
     from ..builders.generate import Settings
     from ..io.errata import read_file as read_errata
+    from ..io.store import refuse_foreign
 
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
+    refuse_foreign(store)
     who = workers(num_proc, engine, address)
     spec = BuildSpec(
         profile=profile,  # type: ignore[arg-type]

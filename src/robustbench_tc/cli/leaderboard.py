@@ -225,8 +225,9 @@ def verify(
     from ..eval.leaderboard import names
     from ..eval.leaderboard.rebuild import verify as verify_submission
 
+    results = open_store(store, results_repo)
     data = load_asked(dataset, revision)
-    made = verify_submission(open_store(store, results_repo), submission, run, data, by=names.check_user(by))
+    made = verify_submission(results, submission, run, data, by=names.check_user(by))
     _console.out.print(
         f"verified {submission}: same verdict in {made.agree} of {made.rows} rows, perturbed accuracy "
         f"{numbers.number(made.repeated)} against {numbers.number(made.submitted)} "

@@ -104,9 +104,11 @@ def export(
     """
     from ..eval import exchange, predictions, record, verdicts
     from ..eval.parse import parse
+    from ..io.files import check_file
 
     if layout not in ("ours", "paper"):
         raise unknown("layout", layout, ("ours", "paper"))
+    check_file(out)
     folder = record.open_run(run)
     data = verdicts.dataset_of(folder, dataset)
     found, note = verdicts.read_or_remake(folder, data)

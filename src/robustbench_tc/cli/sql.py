@@ -46,6 +46,7 @@ def sql(
     Example: rbtc sql table2 --run runs/qwen3-8b-fc --format csv
     """
     from ..eval import paper as papers
+    from ..io.files import check_file
     from ..sql.query import Inputs, query
 
     if output not in FORMATS:
@@ -53,6 +54,8 @@ def sql(
     if name is None:
         _list_marts()
         return
+    if out is not None:
+        check_file(out)
     runs = tuple(run or ())
     table = query(
         name,

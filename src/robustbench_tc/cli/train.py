@@ -89,8 +89,10 @@ def build_toolrl_dr(
     from ..builders.toolrl_dr import TrainingSpec, build
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
+    from ..io.store import refuse_foreign
     from ..train_recipes.toolrl_dr.reward import earns_maximum
 
+    refuse_foreign(store)
     who = workers(num_proc, engine, address)
     spec = TrainingSpec(
         rlla=rlla or resolve_root(sources) / "toolrl" / "dataset",

@@ -20,7 +20,17 @@ from .unfinished import Unfinished, claim
 
 _NAMELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
-__all__ = ["atomic_dir", "atomic_file", "check_dir", "claim", "locked", "named", "new_or_empty", "remove_dir"]
+__all__ = [
+    "atomic_dir",
+    "atomic_file",
+    "check_dir",
+    "check_file",
+    "claim",
+    "locked",
+    "named",
+    "new_or_empty",
+    "remove_dir",
+]
 
 
 @contextmanager
@@ -128,6 +138,11 @@ def remove_dir(path: Path, *, kind: str, discard_changes: bool = False) -> None:
         )
 
 
+def check_file(path: Path) -> None:
+    """UserError where `atomic_file` would refuse to write `path`: said before the work."""
+    _refuse_existing(path, owned.owner(path.parent))
+
+
 def new_or_empty(path: Path) -> bool:
     """Whether a folder may be begun at `path`: nothing is there, or an empty folder that is not a link."""
     if not os.path.lexists(path):
@@ -171,7 +186,7 @@ def _refuse_existing(path: Path, folder: owned.Owned | None) -> None:
 def _place(beside: Path, path: Path) -> None:
     """Gives a finished file its name, which nobody may have taken meanwhile."""
     try:
-        os.link(beside, path, follow_symlinks=False)
+        os.link(beside, path)
     except FileExistsError:
         raise UserError(f"{path} appeared while it was being written and is not replaced") from None
     except OSError:  # a file system without hard links: the name is taken first, and then filled

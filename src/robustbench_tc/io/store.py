@@ -164,6 +164,19 @@ class Store:
         return good
 
 
+def refuse_foreign(path: Path) -> None:
+    """UserError for a file, a folder or a link that is there and is not a store: said before any work."""
+    if path.is_dir() or (path.is_symlink() and not path.exists()):
+        raise UserError(f"{path} is not a store of rbtc: name another file")
+    if path.is_file():
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not _begins(handle, 0):
+                raise UserError(f"{path} is not a store of rbtc: name another file")
+        finally:
+            os.close(handle)
+
+
 def is_continued(path: Path, size: int) -> bool:
     """Whether a store consists of its own lines from byte `size` on; the last one may be torn."""
     with path.open("rb") as file:

@@ -169,7 +169,7 @@ def shares(counts: Mapping[str, int], width: int = 240, height: int = 18) -> Mar
     """Counts as one bar; the class of a part is its name."""
     total, x, parts = sum(counts.values()), 0.0, []
     for kind, count in counts.items():
-        size = width * count / total
+        size = width * count / total if total else 0.0
         parts.append(_rect(x, 0, max(size - 1, 0.5), height, f"part {kind}"))
         x += size
     return _svg(width, height, parts, kind="shares")

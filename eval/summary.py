@@ -11,9 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json
-
-ERROR_MODES = ("empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other")
+from robustbench_tc.schema import ERROR_MODES, Json
 
 
 class ScoredRow(msgspec.Struct, frozen=True, kw_only=True):

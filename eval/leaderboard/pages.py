@@ -11,7 +11,6 @@ import jinja2
 from markupsafe import Markup
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.eval import summary
 
 from . import figures
 from .board import FOCUSES, LEVEL, PAPER, Board, Difference, Row
@@ -77,7 +76,7 @@ def environment() -> jinja2.Environment:
         "columns": COLUMNS,
         "components": taxonomy.COMPONENTS,
         "types": {t.code: t for t in taxonomy.types()},
-        "error_modes": summary.ERROR_MODES,
+        "error_modes": schema.ERROR_MODES,
         "modes": MODES,
         "statuses": STATUSES,
         "steps": STEPS,

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from robustbench_tc import taxonomy
-from robustbench_tc.eval import predictions, summary, verdicts
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.eval import predictions, verdicts
 from robustbench_tc.eval.record import RunFolder
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.runs import Outcomes, align, read
@@ -52,7 +52,7 @@ def entry_of_run(folder: Path, marts: Marts) -> Entry:
         tables,
         summarise(outcomes, "cluster" if right else "paper"),
         error_modes={
-            name: {mode: modes[name][mode] for mode in summary.ERROR_MODES if modes[name][mode]}
+            name: {mode: modes[name][mode] for mode in schema.ERROR_MODES if modes[name][mode]}
             for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS)
             if name in modes
         },

@@ -13,7 +13,7 @@ from robustbench_tc.eval.stats.significance import log_linear
 
 from .content import Model, Rows
 
-ERROR_MODES = ("wrong_name", "wrong_parameters", "name_bias", "omitted", "empty", "other")
+ERROR_MODES = ("missing_call", "wrong_name", "wrong_parameters", "name_bias", "omitted", "empty", "other")
 OUTCOMES = ("both_right", "gained", "lost", "both_wrong")
 
 ROW = 22

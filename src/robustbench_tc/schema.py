@@ -10,7 +10,7 @@ its encoder rounds floats (docs/data.md); text survives every reader byte for by
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
@@ -156,6 +156,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: Json = None
 
 
+ErrorMode = Literal[
+    "empty", "omitted", "missing_call", "wrong_name", "wrong_parameters", "name_bias", "other"
+]
+"""Why a wrong prediction is wrong (`eval.score.error_modes`)."""
+
+ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What parsing and scoring make of one prediction; one row per prediction, same order."""
 
@@ -165,7 +173,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     correct: bool
     reason: str | None
-    error_mode: Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"] | None
+    error_mode: ErrorMode | None
     flags: tuple[str, ...] = ()
 
 

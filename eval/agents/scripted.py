@@ -1,20 +1,13 @@
-"""Reference agents: scripted models whose verdict on every row is known before anything is scored.
-
-An agent is a pure function of the row it is asked about. Beside what it answers stands what that is worth
-(`right`), worked out from the gold alone and not by the scorers: a benchmark that tells the agents apart
-agrees with it on every single row. The agents see the gold, so they say nothing about how hard the benchmark
-is. `agent_server.serving` puts one behind an OpenAI-compatible address.
+"""Scripted agents that see the gold: each fails in one known way, so they say nothing about how hard the
+benchmark is, but a benchmark that mixes them up is broken.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from robustbench_tc.errors import unknown
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
+from robustbench_tc.schema import Call, Sample, Tool
 
-from .render import concrete
-from .score import scoring_tools
+from .base import Agent, AgentContext, is_free, takes_junk
 
 JUNK = "something else"
 """A value that no gold accepts, unless it accepts any."""
@@ -24,53 +17,6 @@ RAMBLE = (
     "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
     "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
 ) * 4
-
-
-class AgentContext(NamedTuple):
-    """What an agent is asked about."""
-
-    row: Sample
-    clean: Sample
-    after_error: bool
-    """The request ends with an injected error."""
-
-    @property
-    def gold(self) -> tuple[Call, ...]:
-        """The first golden answer with one accepted value for each parameter."""
-        tools = scoring_tools(self.row, self.clean)
-        return concrete(self.row.golden_answers[0], tools, source=self.row.source)
-
-
-class Agent(NamedTuple):
-    about: str
-    reply: Callable[[AgentContext], tuple[Call, ...] | str]
-    right: Callable[[AgentContext], bool]
-    """Whether the reply scores: known by construction."""
-
-
-# --- what gold accepts, in as far as the agents need it -------------------------------------------------
-
-
-def _free(source: str, name: str, accepted: Json) -> bool:
-    """Whether a gold parameter takes any value (ToolAlpaca's blank ones may even be absent)."""
-    if name in CONTROL_TOOLS or ANY in accepted:
-        return True
-    return source == "toolalpaca" and any(v in (None, OMIT, "None") for v in accepted)
-
-
-def _takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
-    """Whether a call of the right tool with `names` as its parameters, JUNK in each, is right by luck."""
-    compared = [p for p, v in gold.parameters.items() if not _free(row.source, gold.name, v)]
-    if row.source == "tooleyes":  # names decide
-        return True
-    if row.source == "toolalpaca":  # more than gold asks for is tolerated
-        return not compared
-    if row.source == "bfcl_v3":
-        return not names and all(OMIT in v for v in gold.parameters.values())
-    return names == set(gold.parameters) and not compared
-
-
-# --- the agents -----------------------------------------------------------------------------------------
 
 
 def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
@@ -95,7 +41,7 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
 
 def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
     return any(
-        _free(row.source, tool, call.parameters[parameter])
+        is_free(row.source, tool, call.parameters[parameter])
         for answer in row.golden_answers
         for call in answer
         if call.name == tool and parameter in call.parameters
@@ -151,7 +97,7 @@ def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
 def _first_listed_right(scene: AgentContext) -> bool:
     golds = scene.row.golden_answers[0]
     pairs = [(gold, _taken_first(scene, gold)) for gold in golds]
-    return all(tool is None or _takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
+    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
 
 
 def _misspelt(scene: AgentContext) -> str | None:
@@ -173,7 +119,7 @@ def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     return calls, True
 
 
-AGENTS: Mapping[str, Agent] = {
+SCRIPTED: Mapping[str, Agent] = {
     "oracle": Agent(
         "answers with gold, and repeats its call after an error",
         lambda s: s.gold,
@@ -207,17 +153,3 @@ AGENTS: Mapping[str, Agent] = {
     "silent": Agent("says nothing", lambda s: "", lambda s: False),
     "rambler": Agent("talks and calls nothing", lambda s: RAMBLE, lambda s: False),
 }
-
-
-def agent(name: str) -> Agent:
-    """The agent of that name. Raises UserError with near misses."""
-    if name not in AGENTS:
-        raise unknown("agent", name, AGENTS)
-    return AGENTS[name]
-
-
-def is_right(name: str, row: Sample, clean: Sample) -> bool:
-    """Whether the agent's scored answer to the row is right, known before anything is scored."""
-    found = agent(name)
-    silent = isinstance(found.reply(AgentContext(row, clean, False)), str)
-    return found.right(AgentContext(row, clean, row.injected_error is not None and not silent))

@@ -7,7 +7,7 @@ from importlib import import_module
 from robustbench_tc import sources
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.schema import Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
 
 from .apibank import score_apibank
 from .bfcl import score_bfcl
@@ -68,9 +68,17 @@ def score(
 ) -> Score:
     """The verdict on parsed calls. `category` is upstream's, `tools` are those to judge against.
 
-    Raises UserError for an unknown source, and nothing for any calls.
+    An accepted answer without calls is decided here, for every source: it is given if and only if nothing
+    but control tools (`finish`, `ask_to_user`) is called. Raises UserError for an unknown source, and nothing
+    for any calls.
     """
-    return scorer_of(source)(calls, category, golden_answers, tools)
+    with_calls = [golden for golden in golden_answers if golden]
+    if len(with_calls) < len(golden_answers):
+        if all(call.name in CONTROL_TOOLS for call in calls):
+            return RIGHT
+        if not with_calls:
+            return wrong("unexpected_call")
+    return scorer_of(source)(calls, category, with_calls, tools)
 
 
 def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
@@ -83,7 +91,13 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         raise ValueError(f"{prediction.id}: no answer was had, so there is none to judge")
     if prediction.status != "ok":
         return Verdict(
-            calls=(), variant=None, score=0.0, correct=False, reason=prediction.status, error_mode="other"
+            calls=(),
+            variant=None,
+            score=0.0,
+            correct=False,
+            reason=prediction.status,
+            error_mode="other",
+            flags=_marks(row, None),
         )
     parsed = parse(
         prediction.raw_output, source=row.source, tools=row.tools, tool_calls=prediction.tool_calls
@@ -102,5 +116,21 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         correct=found.correct,
         reason=found.reason,
         error_mode=error_mode(parsed, found, row, clean),
-        flags=parsed.flags,
+        flags=(*parsed.flags, *_marks(row, found)),
     )
+
+
+STEPS = frozenset({"toolalpaca", "tooleyes"})
+"""Scorers whose golds of several calls are several steps: one reply cannot honestly reach them all."""
+
+
+def _marks(row: Sample, found: Score | None) -> tuple[str, ...]:
+    """What is counted beside the accuracy: golds of several steps, and ToolEyes with one call too many."""
+    marks = {
+        "several_steps": sources.get(row.source).scorer in STEPS
+        and all(sum(call.name not in CONTROL_TOOLS for call in golden) > 1 for golden in row.golden_answers),
+        "one_surplus_call": found is not None
+        and not found.correct
+        and found.stages.get("one_surplus_call") is True,
+    }
+    return tuple(name for name, holds in marks.items() if holds)

@@ -1,4 +1,8 @@
-"""ToolAlpaca: every golden call is a subset of a predicted call of its own (scoring.md section 5.2)."""
+"""ToolAlpaca: every golden call is a subset of a predicted call of its own (scoring.md section 5.2).
+
+Surplus calls are tolerated up to as many as gold has: whoever calls the whole registry is not right
+(answers.md section 4).
+"""
 
 from collections.abc import Sequence
 
@@ -7,6 +11,9 @@ from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Tool
 from .matching import all_matched
 from .result import RIGHT, Score, best, wrong
 from .values import decimal, folded, is_number
+
+SURPLUS = 2
+"""At most so many calls for each golden one."""
 
 _FREE = (None, "", "None")
 """Golden values that accept anything, absence included."""
@@ -23,10 +30,10 @@ def _answer(calls: Sequence[Call], golden: GoldenAnswer) -> Score:
         [index for index, call in enumerate(calls) if _mismatch(call, expected) is None]
         for expected in golden
     ]
-    if all_matched(fits):
-        return RIGHT
     if not calls:
         return wrong("no_call")
+    if all_matched(fits):
+        return RIGHT if len(calls) <= SURPLUS * len(golden) else wrong("call_count")
     if len(golden) > 1:
         return wrong("no_match")
     return wrong(_nearest(calls, golden[0]))

@@ -165,9 +165,12 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: Json = None
 
 
-ErrorMode = Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"]
+ErrorMode = Literal[
+    "empty", "omitted", "missing_call", "wrong_name", "wrong_parameters", "name_bias", "other"
+]
+"""Why a wrong prediction is wrong (`eval.score.error_modes`)."""
+
 ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
-"""How an answer is wrong: `eval.score.error_modes` decides."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,21 +1,13 @@
-"""Reference agents: scripted models whose verdict on every row is known before anything is scored.
-
-An agent is a pure function of the row it is asked about. Beside what it answers stands what that is worth
-(`right`), worked out from the gold alone and not by the scorers: a benchmark that tells the agents apart
-agrees with it on every single row. The agents see the gold, so they say nothing about how hard the benchmark
-is. `agent_server.serving` puts one behind an OpenAI-compatible address.
+"""Scripted agents that see the gold: each fails in one known way, so they say nothing about how hard the
+benchmark is, but a benchmark that mixes them up is broken.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from robustbench_tc import sources
-from robustbench_tc.errors import unknown
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
+from robustbench_tc.schema import Call, Sample, Tool
 
-from .render import concrete
-from .score import scoring_tools
+from .base import Agent, AgentContext, is_free, scorer, takes_junk
 
 JUNK = "something else"
 """A value that no gold accepts, unless it accepts any."""
@@ -25,58 +17,6 @@ RAMBLE = (
     "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
     "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
 ) * 4
-
-
-class AgentContext(NamedTuple):
-    """What an agent is asked about."""
-
-    row: Sample
-    clean: Sample
-    after_error: bool
-    """The request ends with an injected error."""
-
-    @property
-    def gold(self) -> tuple[Call, ...]:
-        """The first golden answer with one accepted value for each parameter."""
-        tools = scoring_tools(self.row, self.clean)
-        return concrete(self.row.golden_answers[0], tools, source=self.row.source)
-
-
-class Agent(NamedTuple):
-    about: str
-    reply: Callable[[AgentContext], tuple[Call, ...] | str]
-    right: Callable[[AgentContext], bool]
-    """Whether the reply scores: known by construction."""
-
-
-# --- what gold accepts, in as far as the agents need it -------------------------------------------------
-
-
-def _scorer(row: Sample) -> str:
-    """The name of the scorer that judges the row: what it forgives is known here."""
-    return sources.get(row.source).scorer
-
-
-def _free(scorer: str, name: str, accepted: Json) -> bool:
-    """Whether a gold parameter takes any value (ToolAlpaca's blank ones may even be absent)."""
-    if name in CONTROL_TOOLS or ANY in accepted:
-        return True
-    return scorer == "toolalpaca" and any(v in (None, OMIT, "None") for v in accepted)
-
-
-def _takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
-    """Whether a call of the right tool with `names` as its parameters, JUNK in each, is right by luck."""
-    compared = [p for p, v in gold.parameters.items() if not _free(_scorer(row), gold.name, v)]
-    if _scorer(row) == "tooleyes":  # names decide
-        return True
-    if _scorer(row) == "toolalpaca":  # more than gold asks for is tolerated
-        return not compared
-    if _scorer(row) == "bfcl_v3":
-        return not names and all(OMIT in v for v in gold.parameters.values())
-    return names == set(gold.parameters) and not compared
-
-
-# --- the agents -----------------------------------------------------------------------------------------
 
 
 def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
@@ -90,18 +30,18 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
             if not _free_in_some_answer(row, gold.name, name):
                 changed = Call(call.name, {**call.parameters, name: JUNK})
                 calls = (*scene.gold[:index], changed, *scene.gold[index + 1 :])
-                return calls, _scorer(row) == "tooleyes"
+                return calls, scorer(row) == "tooleyes"
     first = scene.gold[0]
     if first.parameters:
         name = next(iter(first.parameters))
         return (Call(first.name, {**first.parameters, name: JUNK}), *scene.gold[1:]), True
     added = Call(first.name, {"unasked": JUNK})
-    return (added, *scene.gold[1:]), _scorer(row) in ("toolalpaca", "tooleyes")
+    return (added, *scene.gold[1:]), scorer(row) in ("toolalpaca", "tooleyes")
 
 
 def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
     return any(
-        _free(_scorer(row), tool, call.parameters[parameter])
+        is_free(scorer(row), tool, call.parameters[parameter])
         for answer in row.golden_answers
         for call in answer
         if call.name == tool and parameter in call.parameters
@@ -157,7 +97,7 @@ def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
 def _first_listed_right(scene: AgentContext) -> bool:
     golds = scene.row.golden_answers[0]
     pairs = [(gold, _taken_first(scene, gold)) for gold in golds]
-    return all(tool is None or _takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
+    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
 
 
 def _misspelt(scene: AgentContext) -> str | None:
@@ -175,11 +115,11 @@ def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
         for name, value in call.parameters.items():
             if word and isinstance(value, str) and not _free_in_some_answer(scene.row, call.name, name):
                 changed = Call(call.name, {**call.parameters, name: f"{value} {word}"})
-                return (*calls[:index], changed, *calls[index + 1 :]), _scorer(scene.row) == "tooleyes"
+                return (*calls[:index], changed, *calls[index + 1 :]), scorer(scene.row) == "tooleyes"
     return calls, True
 
 
-AGENTS: Mapping[str, Agent] = {
+SCRIPTED: Mapping[str, Agent] = {
     "oracle": Agent(
         "answers with gold, and repeats its call after an error",
         lambda s: s.gold,
@@ -213,17 +153,3 @@ AGENTS: Mapping[str, Agent] = {
     "silent": Agent("says nothing", lambda s: "", lambda s: False),
     "rambler": Agent("talks and calls nothing", lambda s: RAMBLE, lambda s: False),
 }
-
-
-def agent(name: str) -> Agent:
-    """The agent of that name. Raises UserError with near misses."""
-    if name not in AGENTS:
-        raise unknown("agent", name, AGENTS)
-    return AGENTS[name]
-
-
-def is_right(name: str, row: Sample, clean: Sample) -> bool:
-    """Whether the agent's scored answer to the row is right, known before anything is scored."""
-    found = agent(name)
-    silent = isinstance(found.reply(AgentContext(row, clean, False)), str)
-    return found.right(AgentContext(row, clean, row.injected_error is not None and not silent))

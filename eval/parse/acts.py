@@ -21,18 +21,22 @@ _MAX_GROUPS = 48
 _MARKS = "\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\ufeff"
 _LAYOUT_BEFORE = re.compile(
     rf"(?:[\s`*_\"'“”‘’«\[\](){{}}<•▪‣→➜➡✅🔧👉=~{_MARKS}-]|\A|(?<=\n)[ \t]*>|(?<=\n)[ \t]*\d{{1,3}}[.)]|(?<=\n)[ \t]*#+ )*"
-    r"(?:(?:(?:const|let|var)\s+)?[\w.\[\]'\"]{1,64}(?:\s?:\s?\w{1,32})?\s{0,4}=\s{0,4})?(?:(?:await|return|yield)\s+)?(?:print\s?\(\s?)?\Z"
+    r"(?:(?:(?:const|let|var) )?[\w.\[\]'\"]{1,64}(?: ?: ?\w{1,32})? {0,4}= {0,4})?(?:(?:await|return|yield) )?(?:print ?\( ?)?\Z"
 )
 _FENCE_LINE = re.compile(r"(?:\n|\A)[ \t>]*(?:```|~~~)[\w+-]{0,20}[ \t]*\Z")
 _TRAILING = re.compile(rf"[\s`*_\"'“”‘’«{_MARKS}\[({{<•→➜➡=-]+\Z")
+_TAGS_BEFORE = re.compile(
+    r"(?:(?:<[^<>\n]{1,64}>(?:function(?=<)|\s?tools\s?(?=<))?|\[[A-Za-z_]{3,24}\])\s*)+\Z"
+)
+_TAGS_BEHIND = re.compile(r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?[A-Za-z_]{3,24}\])*+")
 _BULLET = re.compile(r"(?:\n|\A)[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*\Z")
 _GLUE = re.compile(
     r"(?:[\s`;,.&*•\-–\[\](){}|>#+'\"：:=]|\d{1,3}[.)]|```\w{0,12}|\b(?:and|then|also|plus|y|e|luego|después|और|फिर|तथा|na|kisha|halafu|json|python)\b"
     r"|然后|接着|并且|和|以及|و|ثم|#[^\n]{0,200}(?=\n)|//[^\n]{0,200}(?=\n))*"
 )
 _CODE_LEAD = re.compile(
-    r"(?:(?:const|let|var)\s+)?[\w.\[\]'\"]{1,64}(?:\s?:\s?\w{1,32})?\s?=\s?(?:await\s+)?(?:print\s?\(\s?)?\Z"
-    r"|(?:\A|(?<=[\s`;]))(?:await|return|yield)\s+\Z|print\s?\(\s?\Z"
+    r"(?:(?:const|let|var) )?[\w.\[\]'\"]{1,64}(?: ?: ?\w{1,32})? ?= ?(?:await )?(?:print ?\( ?)?\Z"
+    r"|(?:\A|(?<=[\s`;]))(?:await|return|yield) \Z|print ?\( ?\Z"
 )
 _END = re.compile(
     r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n[ \t]*\n|\n[ \t]*(?=[-*•#>|]|\d{1,3}[.)]))[\"'”’)\]*`]*\s*"
@@ -40,6 +44,7 @@ _END = re.compile(
 _ABBREVIATED = re.compile(r"\b(e\.g|i\.e|p\. ?ej|etc|vs|no|mr|dr)\.", re.IGNORECASE)
 _CLOSING = re.compile(rf"[ \t`*_;,)\]}}\"'”’»।{_MARKS}]*+(?:```[ \t]*)?")
 _SET_OFF = re.compile(r"[ \t]*+(?:[-–—]{1,3}(?!>)|->|→|#|//|\(|（|\[|【|<!--|/\*|--)")
+_THOUGHT_LINE = re.compile(r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z")
 _FULL_STOP = re.compile(r"[ \t]*+[.。।!！؟…]+[\"'”’)*`]*+[ \t]*+")
 _COLON = (":", "：", "：**", ":**", "﹕")
 _SENTENCES = 3
@@ -85,11 +90,20 @@ def _groups(text: str, found: Sequence[Found]) -> list[Group]:
         last = groups[-1][-1] if groups else None
         if last is not None and one.start < last.end:
             continue
-        if last is not None and _GLUE.fullmatch(text, last.end, one.start):
+        if last is not None and _is_glue(text, last.end, one.start):
             groups[-1].append(one)
         else:
             groups.append([one])
     return [Group(members[0].start, members[-1].end, tuple(members)) for members in groups]
+
+
+def _is_glue(text: str, start: int, end: int) -> bool:
+    """Whether only layout, little words, comments and the beginning of a line of code stand there."""
+    if end - start > _NEAR:
+        return not text[start:end].strip()
+    between = text[start:end]
+    code = _CODE_LEAD.search(between)
+    return _GLUE.fullmatch(between[: code.start()] if code else between) is not None
 
 
 def _next_start(group: Group, spans: Sequence[tuple[int, int]], end: int) -> int:
@@ -129,7 +143,7 @@ def _lead(text: str, start: int) -> _Lead:
     before = text[base:start]
     if (code := _CODE_LEAD.search(before[-128:])) is not None:
         before = before[: len(before) - (len(before[-128:]) - code.start())]
-    own = _stripped(before[len(before) - len(line) :] if len(line) <= len(before) else before)
+    own = _stripped(before[before.rfind("\n") + 1 :])
     inline = any(sign.isalnum() for sign in own)
     front = _stripped(before)
     colon = front.endswith(_COLON)
@@ -148,7 +162,7 @@ def _lead(text: str, start: int) -> _Lead:
 def _stripped(before: str) -> str:
     """The text without the layout, the fence or the bullet right in front of a call."""
     for _ in range(6):
-        shorter = _FENCE_LINE.sub("", before)
+        shorter = _FENCE_LINE.sub("", _TAGS_BEFORE.sub("", before))
         shorter = _BULLET.sub("", shorter)
         shorter = _TRAILING.sub("", shorter)
         if shorter == before:
@@ -174,8 +188,10 @@ class _Tail(NamedTuple):
 
 def _tail(text: str, end: int, limit: int) -> _Tail:
     stop = min(limit, end + _NEAR)
-    closing = _CLOSING.match(text, end, stop)
-    at = closing.end() if closing else end
+    tags = _TAGS_BEHIND.match(text, end, stop)
+    at = tags.end() if tags else end
+    closing = _CLOSING.match(text, at, stop)
+    at = closing.end() if closing else at
     rest = text[at:stop]
     line = rest.split("\n", 1)[0]
     if limit < len(text) and stop == limit and "\n" not in rest:
@@ -211,7 +227,7 @@ def _text_behind(line: str, announced: bool, lead: _Lead) -> str | None:
         return "outcome" if CUES.outcome.search(line[set_off.end() :].strip()) else None
     stop = _FULL_STOP.match(line)
     if stop is not None:
-        return None if announced or lead.colon or not lead.inline else "text behind"
+        return None if announced else "text behind"
     soon = CUES.soon.match(line)
     if announced and soon is not None:
         rest = line[soon.end() :]
@@ -329,6 +345,9 @@ def _sentences(text: str) -> list[str]:
 
 def _around(text: str, group: Group, limit: int) -> bool:
     """For marked calls: whether any cue stands in the sentences around them."""
+    thought = _THOUGHT_LINE.search(text, max(0, group.start - _NEAR), group.start)
+    if thought is not None and _governed(_lead(text, thought.start("line"))._replace(ended=False)) is not None:
+        return True
     lead = _lead(text, group.start)
     if _governed(lead._replace(ended=False)) is not None:
         return True

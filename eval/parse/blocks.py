@@ -29,6 +29,8 @@ _SEPARATOR = re.compile(r"\s*+<tool_sep>")
 _INPUT = re.compile(r"\s*+<(?P<tag>tool_input|input|arguments|args|parameters|params|action_input|tool_args)>\s*+")
 _OBJECT = re.compile(r"\s{0,64}(?:```(?:[a-z]{0,10})\s{0,8})?(?=\{)")
 _SPACE = re.compile(r"\s*+")
+_LAST_BRACKET = re.compile(r".*[\])}]|", re.DOTALL)
+_PYTHON = re.compile(rf"\s*+(?:```\w*+\s*+)?\[?\s*+(?:print\s?\(\s?)?{TOOL_NAME}[ \t]{{0,2}}\(")
 _NAMED_BY_CHILD = re.compile(
     r"\s*+<(?:name|tool_name|function_name|function|tool|api_name|arguments|parameters|args|params|input)>"
 )
@@ -58,7 +60,8 @@ def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) 
         content = text[at:limit]
         if context.spend(20 + len(content) // 64) and (found := _content(content, context)):
             findings, code = found
-            return Found(start, limit + (len(closing) if end >= 0 else 0), findings, code)
+            last = limit + len(closing) if end >= 0 else at + _LAST_BRACKET.match(content).end()  # type: ignore[union-attr]
+            return Found(start, last, findings, code)
         if end < 0 or context.left <= 0:
             break
         end += len(closing)
@@ -67,11 +70,12 @@ def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) 
 
 def _content(content: str, context: ParseContext) -> tuple[tuple[Finding, ...], str] | None:
     """JSON first; else Python calls or names with objects that fill the block."""
-    if "{" in content and (findings := block(content, context)):
+    python = _PYTHON.match(content) is not None
+    if not python and "{" in content and (findings := block(content, context)):
         return findings, "A1"
     read = read_payload(content, 0, context)
-    if read is None or content[read[1] :].strip("`; \n\r\t,"):
-        return None
+    if read is None or content[read[1] :].strip("`; \n\r\t,)"):
+        return (findings, "A1") if python and "{" in content and (findings := block(content, context)) else None
     return read[0], {"json": "A1", "python": "A6", "gemma": "E1"}[read[2]]
 
 

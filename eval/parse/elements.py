@@ -39,15 +39,21 @@ class Opening(NamedTuple):
     end: int
     closed: bool
     """`<f …/>`."""
+    braced: frozenset[str] = frozenset()
+    """Attributes whose value stands in braces instead of quotes."""
+    repeated: tuple[tuple[str, str], ...] = ()
+    """Attributes of a name that was there before: the tool's name first, then an argument of that name."""
 
 
 def opening_at(text: str, at: int, context: ParseContext) -> Opening | None:
     """The rest of an opening tag from behind its name; values in braces may hold anything balanced."""
     attributes: dict[str, str] = {}
+    braced: set[str] = set()
+    repeated: list[tuple[str, str]] = []
     while len(attributes) < _MAX_CHILDREN:
         end = _TAG_END.match(text, at)
         if end is not None:
-            return Opening(attributes, end.end(), bool(end[1]))
+            return Opening(attributes, end.end(), bool(end[1]), frozenset(braced), tuple(repeated))
         match = _ATTRIBUTE.match(text, at)
         if match is None or not context.spend(_UNITS):
             return None
@@ -57,7 +63,10 @@ def opening_at(text: str, at: int, context: ParseContext) -> Opening | None:
             if closing is None:
                 return None
             attributes[match[1]] = text[at:closing]
+            braced.add(match[1])
             at = closing
+        elif match[1] in attributes:
+            repeated.append((match[1], match[2] or match[3] or match[5] or ""))
         else:
             attributes[match[1]] = match[2] or match[3] or match[5] or ""
     return None
@@ -73,7 +82,7 @@ def named_by_attribute(
     if naming is None:
         return None
     name = bare_name(unescaped(opening.attributes[naming]))
-    rest = {key: value for key, value in opening.attributes.items() if key != naming}
+    rest = {key: value for key, value in opening.attributes.items() if key != naming} | dict(opening.repeated)
     invoked = tag.rpartition(":")[2].lower() == "invoke"
     holding = next((key for key in rest if key.lower() in _HOLDING), None)
     if holding is not None and holding not in context.schemas_of(name):
@@ -84,7 +93,7 @@ def named_by_attribute(
         return Found(start, end, (Finding(Call(name, found)),), "A3")
     schemas = context.schemas_of(name)
     given = {
-        key: typed(_plain_attribute(value), schemas.get(key), context)
+        key: typed(_unbraced(value) if key in opening.braced else unescaped(value), schemas.get(key), context)
         for key, value in rest.items()
         if key in schemas or (opening.closed and key.lower() not in ("id", "type", "index", "string"))
     }
@@ -105,11 +114,12 @@ def named_by_attribute(
     return Found(start, body.end, (finding,), code)
 
 
-def _plain_attribute(value: str) -> str:
-    if value.startswith("{") and value.endswith("}"):  # JSX: days={3}
-        inner = value[1:-1].strip()
-        return inner[1:-1] if inner[:1] in "\"'" and inner[-1:] == inner[:1] and len(inner) > 1 else inner
-    return unescaped(value)
+def _unbraced(value: str) -> str:
+    """JSX: `days={3}`; an object keeps its own braces, one pair of them too."""
+    inner = value[1:-1].strip()
+    if inner[:1] in ("{", "[") or ":" not in inner:
+        return inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
+    return value
 
 
 def _object_in(value: str, context: ParseContext) -> dict[str, Json] | None:

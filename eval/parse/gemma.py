@@ -27,13 +27,16 @@ class _Unreadable(Exception):
 
 
 def braces_at(
-    text: str, start: int, name: str, context: ParseContext
+    text: str, start: int, name: str, context: ParseContext, *, marked: bool
 ) -> tuple[dict[str, Json], int] | None:
-    """The arguments in the braces that open at `start`, typed by the tool's schema, and the position behind."""
+    """The arguments in the braces that open at `start`, and the position behind.
+
+    `marked`: the tokens are there, so that what stands without them is no text. Else the schema gives the types.
+    """
     if text[start : start + 1] != "{":
         return None
     try:
-        return _members(text, start, context.schemas_of(name), context, 0)
+        return _members(text, start, {} if marked else context.schemas_of(name), context, 0)
     except _Unreadable:
         return None
 

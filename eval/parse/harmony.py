@@ -25,17 +25,19 @@ _STRIPPED_CALL = re.compile(
     r"\s*(?:commentary\s*)?(?:json|code)?\s*(?=\{)"
 )
 _EMPTY_HEADER = re.compile(
-    r"<\|start\|>\s*assistant\s*(?=<\|channel\|>|<\|message\|>|\Z)|<\|channel\|>\s*(?:final|commentary)[^<]{0,60}<\|message\|>"
-    r"|<\|channel\|>\s*(?:final|commentary)\s*(?=\Z)|<\|message\|>|<\|constrain\|>\s*json"
+    r"<\|start\|>\s*assistant\s*(?:<\|message\|>|\Z|(?=<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)))"
+    r"|<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)[^<]{0,60}(?:<\|message\|>|\Z)"
     r"|assistantcommentary(?!\s*to=)"
 )
-_BEGINS = re.compile(r"\s*+(?:assistant\s*)?analysis(?=[^\s:a-z,.;)]|\Z)")
+_ADDRESSED = re.compile(r"\bto=[\w.-]{1,128}\s*\Z")
+_BEGINS = re.compile(r"\s*+(?:assistant\s*)?analysis(?=[A-Z\u00c0-\uffff][\w'’-]*[\s,.!?:;，。！？：]|\Z)")
 _MAY_BEGIN = re.compile(r"\s*+(?:assistant\s*)?analysis(?=\S)")
 _BOUNDARY = re.compile(
     r"assistant(?P<channel>final|commentary|analysis)|functions\.[\w.-]{1,128} to=assistant"
     r"|(?<=[.!?)\]}\"'\s])assistant(?= to=)"
 )
 _FINAL = re.compile(r"\s*+(?:assistant)?final(?=[\[{<`*A-Z\u4e00-\u9fff])")
+_WORD = re.compile(r"\s*+([\w.-]++)")
 _TAIL = re.compile(r"\s*+<\|call\|>")
 _UNITS = 8
 
@@ -76,12 +78,22 @@ def _name(match: re.Match[str], context: ParseContext) -> str | None:
 
 def without_headers(text: str) -> str:
     """The text without the headers of its own messages to the user."""
-    return _EMPTY_HEADER.sub("\n", text) if "<|" in text or "assistantcommentary" in text else text
+    if "<|" not in text and "assistantcommentary" not in text:
+        return text
+
+    def dropped(header: re.Match[str]) -> str:
+        addressed = _ADDRESSED.search(text, max(0, header.start() - 200), header.start())
+        return header[0] if addressed is not None else "\n"
+
+    return _EMPTY_HEADER.sub(dropped, text)
 
 
-def split_stripped(text: str) -> list[Part]:
+def split_stripped(text: str, context: ParseContext) -> list[Part]:
     """The parts of a reply whose harmony tokens were stripped; [] for any other reply."""
     if not text.lstrip().startswith(("analysis", "assistant", "final", "commentary")):
+        return []
+    word = _WORD.match(text)
+    if word is not None and context.resolve(word[1]) is not None:
         return []
     first = _BOUNDARY.search(text)
     begins = _BEGINS.match(text) or (_MAY_BEGIN.match(text) if first else None)

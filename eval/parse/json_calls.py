@@ -30,6 +30,9 @@ _WRAPPERS = frozenset(
 _ABOUT = frozenset("id type callid toolcallid index thought thoughts reasoning explanation reason status".split())
 """Keys of a call that say nothing of its parameters."""
 
+_RESULTS = frozenset("content result results output response error data value returns".split())
+"""Keys of what a tool returned."""
+
 _DESCRIBES = frozenset({"description", "desc", "doc", "docstring"})
 _TYPE_WORDS = frozenset(
     "string str integer int number float double boolean bool array list object dict null any".split()
@@ -87,6 +90,12 @@ def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = Fal
     if not name or (is_no_name(name) and context.resolve(name) is None):
         return None
     arguments = [plain[word] for word in _PARAMETERS if word in plain and plain[word] != name_key]
+    declared = context.schemas_of(name)
+    if arguments and arguments[0] in declared and (
+        not isinstance(found[arguments[0]], dict)
+        or any(key in declared for key in found if key not in (name_key, arguments[0]))
+    ):
+        return _flat(found, name, name_key, context, tagged=tagged)  # the tool has a parameter of that name
     if arguments:
         return _with_arguments(found, name, arguments[0], context)
     return _flat(found, name, name_key, context, tagged=tagged)
@@ -118,8 +127,12 @@ def _flat(
     found: dict[str, Json], name: str, name_key: str, context: ParseContext, *, tagged: bool
 ) -> Finding | None:
     """A call whose arguments lie beside its name, or under a key of another name."""
-    rest = {key: value for key, value in found.items() if key != name_key and _plain(key) not in _ABOUT}
     declared = context.schemas_of(name)
+    rest = {
+        key: value
+        for key, value in found.items()
+        if key != name_key and (key in declared or _plain(key) not in _ABOUT)
+    }
     if not rest or any(_plain(key) in _DESCRIBES and key not in declared for key in rest):
         return None
     known = context.resolve(name) is not None
@@ -128,8 +141,8 @@ def _flat(
     objects = [key for key, value in rest.items() if isinstance(value, dict) and key not in declared]
     if known and len(objects) == 1 and not any(key in declared for key in rest):
         return Finding(Call(name, rest[objects[0]]))
-    if known and not any(key in declared for key in rest):
-        return None if not tagged else Finding(Call(name, {}), raw=_raw(rest))
+    if not any(key in declared for key in rest) and any(_plain(key) in _RESULTS for key in rest):
+        return None
     return Finding(Call(name, rest))
 
 

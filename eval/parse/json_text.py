@@ -36,7 +36,7 @@ def json_anywhere(text: str, context: ParseContext) -> list[Found]:
     if unescaped is not None:
         findings = tuple(calls_of(unescaped, context))
         return [Found(0, len(text), findings, "J")] if findings else []
-    found = list(embedded(text, context))
+    found = list(embedded(text, context)) or list(_strings_of_json(text, context))
     if found and _list_is_cut(text, found[-1], context):
         return []
     return found
@@ -55,6 +55,23 @@ def _unescaped(body: str) -> Json:
         return decode(inner) if isinstance(inner, str) else None
     except ValueError:
         return None
+
+
+_ESCAPED_TEXT = re.compile(r"\"(?=\s{0,8}[\[{]\s{0,8}[\[{]?\s{0,8}\\\")")
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+def _strings_of_json(text: str, context: ParseContext) -> Iterator[Found]:
+    """JSON texts that stand in a text as JSON strings."""
+    position = 0
+    while match := _ESCAPED_TEXT.search(text, position):
+        string = _STRING.match(text, match.start())
+        position = string.end() if string else match.end()
+        if not context.spend(_UNITS_PER_SPAN) or string is None:
+            return
+        findings = tuple(calls_of(_unescaped(string[0]), context))
+        if findings:
+            yield Found(match.start(), position, findings, "J")
 
 
 def _list_is_cut(text: str, last: Found, context: ParseContext) -> bool:
@@ -76,6 +93,8 @@ def embedded(text: str, context: ParseContext, *, tagged: bool = False) -> Itera
         if found is None and tries < _MAX_LENIENT:
             tries += 1
             read = lenient.read(text, start, context)
+            if read is None and end is None and (stop := text.find("\n", start)) > 0:
+                read = lenient.read(text[:stop], start, context)  # the last brace of a line is missing
             if read is not None:
                 try:
                     found, end = clean(read[0]), read[1]

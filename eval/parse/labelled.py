@@ -28,6 +28,9 @@ _ITEM = re.compile(r"[ \t]{0,32}[-*•][ \t]{1,4}([^\n]{1,1024})(?:\n|\Z)")
 _OBJECT = re.compile(r"\s{0,8}(?:`{1,3}(?:\w{1,10}(?=\s))?\s{0,8})?(?=\{)")
 _NOTHING = re.compile(r"(?i)\s{0,8}(?:none|null|n/a|\(none\)|\{\s*\}|-|empty|no arguments)?[.`]?[ \t]{0,8}(?=\n|\Z)")
 _LINE_END = re.compile(r"[ \t`]{0,8}(?:\n\s{0,8})?(?:```\w{0,10}\n)?")
+_ARGUMENT = re.compile(r"(?!(?:reason|thought|note|why|purpose|description|status|result|output|explanation)\b)[a-z][\w.-]{0,63}")
+"""An undeclared key that may be an argument."""
+
 _UNITS = 6
 _MAX_PAIRS = 64
 
@@ -58,8 +61,8 @@ def _arguments(
     text: str, position: int, name: str, context: ParseContext
 ) -> tuple[dict[str, Json], int, str] | None:
     label = _ARGUMENTS.match(text, position)
-    if label is None:
-        return _lines(text, position, name, context)
+    if label is None or (lines := _lines(text, position, name, context)) is not None:
+        return lines if label is not None else _lines(text, position, name, context)
     at = label.end()
     if opening := _OBJECT.match(text, at):
         at = opening.end()
@@ -82,20 +85,23 @@ def _arguments(
 def _lines(
     text: str, position: int, name: str, context: ParseContext
 ) -> tuple[dict[str, Json], int, str] | None:
-    """T4: `key: value`, one declared parameter a line; a list may follow its key, one item a line."""
+    """T4: `key: value`, one parameter a line, some of them declared; a list may follow its key, one item a line."""
     schemas = context.schemas_of(name)
     gap = _LINE_END.match(text, position)
     at = gap.end() if gap else position
     found: dict[str, Json] = {}
+    declared = 0
     while len(found) < _MAX_PAIRS and (pair := _PAIR.match(text, at)):
         key = pair[1]
-        if key not in schemas or key in found or not context.spend(_UNITS):
+        known = key in schemas
+        if key in found or not context.spend(_UNITS) or not (known or (schemas and _ARGUMENT.fullmatch(key))):
             break
+        declared += known
         at = pair.end()
         value = pair[2].strip().rstrip(",")
         if not value:
             items: list[Json] = []
-            inner = schemas[key].get("items") if isinstance(schemas[key], dict) else None
+            inner = schemas[key].get("items") if isinstance(schemas.get(key), dict) else None
             while item := _ITEM.match(text, at):
                 if not context.spend(_UNITS):
                     return None
@@ -103,9 +109,9 @@ def _lines(
                 at = item.end()
             found[key] = items if items else ""
             continue
-        types = types_of(schemas[key])
-        found[key] = typed(_unquoted(value) if "string" in types or not types else value, schemas[key], context)
-    return (found, at, "T4") if found else None
+        types = types_of(schemas.get(key))
+        found[key] = typed(_unquoted(value) if "string" in types or not types else value, schemas.get(key), context)
+    return (found, at, "T4") if declared else None
 
 
 def _unquoted(value: str) -> str:

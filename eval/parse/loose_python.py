@@ -16,9 +16,9 @@ from .context import TOOL_NAME, ParseContext
 from .json_values import clean, decode, decode_value
 
 _HEAD = re.compile(rf"\s*+({TOOL_NAME})[ \t]{{0,2}}\(\s*+")
-_KEY = re.compile(
-    r"""(?:"([^"\\\n]{1,128})"|'([^'\\\n]{1,128})'|[“‘]([^”’\n]{1,128})[”’]|([^\W\d][\w.:-]{0,127}?))\s*+(?:=(?!=)|:)\s*+"""
-)
+_NAMED = r"""(?:"([^"\\\n]{1,128})"|'([^'\\\n]{1,128})'|[“‘]([^”’\n]{1,128})[”’]|([^\W\d][\w.:-]{0,127}?))\s*+"""
+_KEY = re.compile(_NAMED + r"=(?!=)\s*+")
+_KEY_WITH_COLON = re.compile(_NAMED + r"(?:=(?!=)|:)\s*+")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,4})?(?=\s*+[,)\]])")
 _WORD = re.compile(r"[^\W\d]\w*+(?:[ ][\w]++){0,12}(?=\s*+[,)\]])")
 _MOMENT = re.compile(r"(?:\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}(?::\d{2})?)(?=\s*+[,)\]])")
@@ -47,7 +47,9 @@ class _Unreadable(Exception):
     pass
 
 
-def read_list(text: str, start: int, context: ParseContext) -> tuple[list[Call], int] | None:
+def read_list(
+    text: str, start: int, context: ParseContext, *, colons: bool = False
+) -> tuple[list[Call], int] | None:
     """The calls of the list that opens at `start`, and the position behind it; None unless all are readable.
 
     The last call may lack its closing parenthesis, the list then has its bracket.
@@ -56,7 +58,7 @@ def read_list(text: str, start: int, context: ParseContext) -> tuple[list[Call],
     at = start + 1
     try:
         while len(calls) < _MAX_CALLS:
-            call, at = _call(text, at, context, in_list=True)
+            call, at = _call(text, at, context, in_list=True, colons=colons)
             calls.append(call)
             between = _BETWEEN.match(text, at)
             at = between.end() if between else at
@@ -72,12 +74,14 @@ def read_list(text: str, start: int, context: ParseContext) -> tuple[list[Call],
 def read_call(text: str, start: int, context: ParseContext) -> tuple[Call, int] | None:
     """The call whose name stands at `start`, and the position behind it."""
     try:
-        return _call(text, start, context, in_list=False)
+        return _call(text, start, context, in_list=False, colons=False)
     except _Unreadable:
         return None
 
 
-def _call(text: str, start: int, context: ParseContext, *, in_list: bool) -> tuple[Call, int]:
+def _call(
+    text: str, start: int, context: ParseContext, *, in_list: bool, colons: bool
+) -> tuple[Call, int]:
     head = _HEAD.match(text, start)
     if head is None or not context.spend(_UNITS):
         raise _Unreadable
@@ -94,7 +98,7 @@ def _call(text: str, start: int, context: ParseContext, *, in_list: bool) -> tup
             if in_list or not parameters or context.cut:
                 raise _Unreadable
             return Call(name, parameters), at
-        key = _KEY.match(text, at)
+        key = (_KEY_WITH_COLON if colons else _KEY).match(text, at)
         if key is None or not context.spend(_UNITS):
             raise _Unreadable
         word = key[1] or key[2] or key[3] or key[4]

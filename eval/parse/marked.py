@@ -145,7 +145,8 @@ def _function_equals(text: str, start: int, at: int, tag: str, context: ParseCon
     if body is None or (body.is_text and body.raw is not None and not context.may_name(name)):
         return None
     finding = Finding(Call(name, body.parameters), raw=body.raw)
-    return Found(start, body.end, (finding,), "X1" if body.has_elements or not body.parameters else "L1")
+    is_json = text[match.end() : match.end() + 16].lstrip().startswith(("{", "```"))
+    return Found(start, body.end, (finding,), "L1" if is_json else "X1")
 
 
 def _cline(

@@ -70,7 +70,7 @@ def _gemma(text: str, at: int, context: ParseContext) -> tuple[list[Finding], in
     named = _GEMMA.match(text, at)
     if named is None:
         return None
-    read = braces_at(text, named.end(), named["name"], context)
+    read = braces_at(text, named.end(), named["name"], context, marked=True)
     return None if read is None else ([Finding(Call(named["name"], read[0]))], read[1], "gemma")
 
 

@@ -67,11 +67,11 @@ def name_before_object(text: str, context: ParseContext) -> list[Found]:
         if known is None:
             continue
         called = text.startswith("call:", match.start())
-        read_object = braces_at(text, match.start("at"), known, context) if called else None
+        read_object = braces_at(text, match.start("at"), known, context, marked=False) if called else None
         if read_object is None:
             read_object = _object_at(text, match.start("at"), context)
         if read_object is None:
-            read_object = braces_at(text, match.start("at"), known, context)
+            read_object = braces_at(text, match.start("at"), known, context, marked=False)
         if read_object is None:
             continue
         parameters, position = read_object
@@ -111,7 +111,7 @@ def _object_at(text: str, start: int, context: ParseContext) -> tuple[dict[str, 
 def _trusted(found: list[Found], text: str, context: ParseContext) -> list[Found]:
     """All calls if nothing but them was written, else those whose name is in the registry."""
     known = [one for one in found if context.resolve(one.findings[0].call.name) is not None]
-    if known or not found:
+    if known or not all(one.findings[0].call.name.isascii() for one in found):
         return known
     outside = []
     position = 0
@@ -119,4 +119,4 @@ def _trusted(found: list[Found], text: str, context: ParseContext) -> list[Found
         outside.append(text[position : one.start])
         position = one.end
     outside.append(text[position:])
-    return [] if "".join(outside).strip("`\n\r\t ,;") else found
+    return [] if not found or "".join(outside).strip("`\n\r\t ,;") else found

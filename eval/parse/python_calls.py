@@ -25,6 +25,7 @@ _KEY = re.compile(
 )
 _MARK = re.compile(STRING + r"""|[\[\](){},"']""", re.DOTALL)
 _KEYWORD_LIST = re.compile(r"\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
+_BRACKETED_KEYWORDS = re.compile(r"\[\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _PLACEHOLDER = "rbtc_key_{}_"
 _ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
 _UNITS_PER_LIST = 4
@@ -62,8 +63,21 @@ def keyword_list(text: str, context: ParseContext) -> list[Found]:
     """B3: names and parameters are paired in order of appearance."""
     body = unfenced(text)
     inner = body[1:] if body[:1] in "[(" else body
-    if not _KEYWORD_LIST.match(inner):
-        return []
+    if _KEYWORD_LIST.match(inner) and (calls := _keyword_calls(inner, context)):
+        return _as_whole(calls, text, "B3")
+    found: list[Found] = []
+    position = 0
+    while match := _BRACKETED_KEYWORDS.search(text, position):
+        end = context.balanced(text, match.start()) if context.spend(_UNITS_PER_LIST) else None
+        position = end or match.end()
+        if end is not None and (calls := _keyword_calls(text[match.start() + 1 : end], context)):
+            found.append(Found(match.start(), end, tuple(map(Finding, calls)), "B3"))
+        if context.left <= 0:
+            break
+    return found
+
+
+def _keyword_calls(inner: str, context: ParseContext) -> list[Call]:
     node = tree(f"_({inner.rstrip('])')})", context)
     if not isinstance(node, ast.Call):
         return []
@@ -83,8 +97,7 @@ def keyword_list(text: str, context: ParseContext) -> list[Found]:
         return []
     if not all(isinstance(item, dict) for item in parameters):
         return []
-    calls = [Call(bare_name(name), item) for name, item in zip(names, parameters, strict=True)]
-    return _as_whole(calls, text, "B3") if calls else []
+    return [Call(bare_name(name), item) for name, item in zip(names, parameters, strict=True)]
 
 
 def _as_whole(calls: list[Call], text: str, code: str) -> list[Found]:
@@ -121,7 +134,7 @@ def _in_prose(text: str, context: ParseContext, *, colons: bool) -> Iterator[Fou
         calls: list[Call] = []
         if not _is_a_value(text, start, context):
             calls = list_at(text[start:end], context, colons=colons) if end is not None else []
-            if not calls and not colons and (loose := loose_python.read_list(text, start, context)):
+            if not calls and (loose := loose_python.read_list(text, start, context, colons=colons)):
                 calls, end = loose
         if calls and not any(is_signature(text[start:end], call, context) for call in calls):
             yield Found(start, end or start, tuple(map(Finding, calls)), "B2" if colons else "B1")
@@ -145,7 +158,8 @@ def _lists_of_strings(text: str, context: ParseContext) -> Iterator[Found]:
             continue
         calls: list[Call] = []
         for item in items:
-            here = list_at(item if item.lstrip().startswith("[") else f"[{item}]", context)
+            source = item if item.lstrip().startswith("[") else f"[{item}]"
+            here = list_at(source, context) or list_at(source, context, colons=True)
             if not here:
                 break
             calls += here
@@ -190,10 +204,10 @@ def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | 
             return call_of_node(node, context, {}, prose=prose)
         except Refused:
             return None
-    new = _renamed(source, context, colons=False) if node is None else None
-    if new is not None:
-        node = tree(new[0], context)
-        if type(node) is ast.Call:
+    for colons in (False, True) if node is None else ():
+        new = _renamed(source, context, colons=colons)
+        node = tree(new[0], context) if new is not None else None
+        if new is not None and type(node) is ast.Call:
             try:
                 return call_of_node(node, context, new[2], prose=prose)
             except Refused:

@@ -10,8 +10,8 @@ from .python_calls import is_signature, single
 
 _CALL = re.compile(rf"(?<![\w.-])({TOOL_NAME})[ \t]{{0,2}}\(")
 _LEADING = re.compile(
-    r"[ \t`>*•\-–\d.)\u200b\u200e\u200f\ufeff]*+(?:(?:const|let|var)\s+)?"
-    r"(?:[\w.\[\]'\"]{1,64}(?:\s?:\s?\w{1,32})?\s{0,4}=\s{0,4})?(?:(?:await|return|yield)\s+)?(?:print\s?\(\s?)?"
+    r"[ \t`>*•\-–\d.)\u200b\u200e\u200f\ufeff]*+(?:(?:const|let|var) )?"
+    r"(?:[\w.\[\]'\"]{1,64}(?: ?: ?\w{1,32})? {0,4}= {0,4})?(?:(?:await|return|yield) )?(?:print ?\( ?)?"
 )
 """What may stand on a line in front of a call that is alone there: layout, an assignment, `await`, `print(`."""
 

@@ -16,7 +16,7 @@ from .json_calls import native, raw_texts
 from .json_values import clean, clean_text
 from .marked import read_marked, without_namespaces
 from .names import is_no_name
-from .segments import Segment, split
+from .segments import Segment, split, without_thought_tags
 from .short import short_form
 
 READER_VERSION = "2"
@@ -128,7 +128,7 @@ class _Reading:
         marked = _admitted(_marked(self.answer, context), context)
         bare = _blanked(self.answer, marked)
         order = sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
-        quoted = False
+        spoken: list[Found] = []
         for step in order:
             if step == MARKED or step in LABELLED:
                 tried.append(step)
@@ -143,9 +143,10 @@ class _Reading:
             if need not in bare:
                 continue
             tried.append(code)
-            made, spoken = acts.made(bare, _admitted(reader(bare, context), context), marked)
-            quoted = quoted or bool(spoken)
-            if quoted and "quoted_call" not in self.flags:
+            here = _apart(_admitted(reader(bare, context), context), spoken)
+            made, quoted = acts.made(bare, here, marked)
+            spoken += quoted
+            if spoken and "quoted_call" not in self.flags:
                 self.flags.append("quoted_call")
             if made:
                 return made, step, tried
@@ -214,6 +215,11 @@ def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
     return out
 
 
+def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
+    """Without what overlaps a call that an earlier step took for a quotation."""
+    return [one for one in found if not any(one.start < two.end and two.start < one.end for two in spoken)]
+
+
 def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
     """Where in an open thought the marked calls begin that end the reply."""
 
@@ -233,10 +239,14 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
 
 def _has_call(thought: str, context: ParseContext) -> bool:
     """Whether some call stands in a thought, in any form."""
-    if not any(sign in thought for sign in "({<") and "ction" not in thought:
+    marked = "<" in thought or "[" in thought or "ction" in thought.lower()
+    if not marked and context.tools and not any(tool.name in thought for tool in context.tools):
         return False
     inner = ParseContext(context.source, context.tools, context.resolve_back)
     inner.left = _THOUGHT_ALLOWANCE
+    thought = turns.without_end_markers(without_thought_tags(without_namespaces(thought)))
+    if thought.lstrip().startswith("analysis"):
+        thought = thought.lstrip().removeprefix("analysis")
     if len(thought) > MAX_CHARS:
         thought = thought[: MAX_CHARS // 2] + "\n" + thought[-MAX_CHARS // 2 :]
     if _admitted(_marked(thought, inner), inner):

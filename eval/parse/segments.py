@@ -85,6 +85,14 @@ _BY_SIGN = {
     "◁": re.compile(r"◁/think(?:ing)?▷|" + _STOP.pattern),
 }
 
+_THOUGHT_TAGS = re.compile(f"{_TAG}|{_SQUARE}|{_TRIANGLE}|{_OPENS}|{_CLOSES}|{harmony.ANALYSIS}")
+
+
+def without_thought_tags(text: str) -> str:
+    """The text of a thought with line breaks for the tags around it."""
+    return _THOUGHT_TAGS.sub("\n", text)
+
+
 EndOfThought = Callable[[str], int | None]
 """Where in an open thought a complete marked call begins that ends the reply; None where none does."""
 
@@ -113,7 +121,7 @@ class _Splitter:
 
     def split(self, opens_thought: bool) -> list[Segment]:
         text = self.text
-        if stripped := harmony.split_stripped(text):
+        if stripped := harmony.split_stripped(text, self.context):
             for kind, start, end in stripped:
                 self._add(kind, start, end)
             return self.segments

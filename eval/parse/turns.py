@@ -50,6 +50,7 @@ END_MARKERS = (
     "<｜begin▁of▁sentence｜>",
     "<|begin_of_text|>",
     "<0x0A>",
+    "<|from|>assistant",
 )
 """Tokens that say nothing but that a turn, a text or a message ends or begins."""
 
@@ -66,7 +67,7 @@ _TOKENS = (
     r"<\|start\|>(?P<role9>user|system|developer|functions\.[\w.-]{1,128})",
     r"(?P<role10>\[INST\])",
     r"\]~[!b]\[?\]?(?P<role11>user|system|ai|tool)\b",
-    r"<\|from\|>\s*(?P<role12>user|assistant|system|[\w.-]{1,128})(?=\s*<\|recipient\|>)",
+    r"<\|from\|>\s*(?P<role12>(?!assistant)[\w.-]{1,128})(?=\s*<\|recipient\|>)",
     r"<\|message_(?P<role13>user|model|tool|system)\|>",
 )
 _RESULT_TOKENS = (

@@ -63,14 +63,18 @@ def types_of(schema: Json) -> frozenset[str]:
 def typed(text: str, schema: Json, context: ParseContext) -> Json:
     """The value that `text` stands for under `schema`; the text itself where it fits no declared type.
 
-    Without a type only JSON numbers, booleans, null, lists and objects are taken for what they look like.
+    `null` is null whatever is declared, as serving stacks have it. Without a type, and for a text that is none of
+    its parameter's choices, JSON numbers, booleans, lists and objects are taken for what they look like.
     """
     types = types_of(schema)
     bare = text.strip()
-    if types and types <= {"string"}:
-        return text
-    if "null" in types and bare.lower() in _NULLS:
+    if bare == "null" or ("null" in types and bare.lower() in _NULLS):
         return None
+    if types and types <= {"string"}:
+        choices = schema.get("enum")
+        if not isinstance(choices, list) or not choices or bare in choices:
+            return text
+        return _as_it_looks(text, bare, context)
     if not types:
         return _as_it_looks(text, bare, context)
     if types & {"array", "object"} and bare[:1] in ("[", "{", "("):

@@ -1,16 +1,18 @@
-"""One reading of one text: the tools it may mean, the work left, the flags raised, and bracket matching.
+"""What the readers share while one reply is read: the registry, the work left, the flags, bracket matching.
 
 Every scan and every attempt to parse draws on one allowance, so that a hostile text costs a bounded time
-whatever it makes the variants try.
+whatever it makes the readers try.
 """
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
-from robustbench_tc.schema import Tool
+from robustbench_tc.schema import Json, Tool
+
+from .names import stripped_prefix
 
 MAX_CHARS = 65_536
-"""Longer texts are read up to here (flag `truncated`)."""
+"""Of a longer final answer the first and the last half of this are read (flag `truncated`)."""
 
 MAX_DEPTH = 64
 """Brackets nested deeper than this are not read."""
@@ -24,34 +26,104 @@ ALLOWANCE = 12_000
 NAME = r"(?:[^\W\d]\w*+\.)*+[^\W\d]\w*+"
 """A dotted identifier, as a regular expression without backtracking."""
 
+TOOL_NAME = r"[^\W\d](?:[\w.-]*\w)?"
+"""A tool's name as models write it: hyphens too."""
+
 STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
 """A closed quoted string."""
 
 _MARK = re.compile(r"""[\[\](){}"']""")
 _STRING = re.compile(STRING, re.DOTALL)
 _UNITS_PER_SCAN = 4
+_CHARS_PER_UNIT = 512
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+Declared = dict[str, dict[str, Json]]
+"""Tool → parameter → its schema."""
 
 
 class ParseContext:
-    """What the variants share while one text is read."""
+    """The registry behind a reply and the work that may still be spent on it.
 
-    __slots__ = ("_order", "flags", "left", "source", "tools")
+    `name_back` maps a name of the wire to the registry's (function-calling mode). `cut` says that the reply
+    ended for its length, so that nothing may be completed. A tool that stands in the registry twice counts
+    with the parameters of its first entry.
+    """
 
-    def __init__(self, source: str, tools: Sequence[Tool]) -> None:
+    __slots__ = ("_back", "_declared", "cut", "flags", "left", "source", "tools")
+
+    def __init__(
+        self,
+        source: str,
+        tools: Sequence[Tool],
+        name_back: Callable[[str], str] | None = None,
+        *,
+        cut: bool = False,
+    ) -> None:
         self.source = source
         self.tools = tools
+        self.cut = cut
         self.left = ALLOWANCE
         self.flags: list[str] = []
-        self._order: dict[str, tuple[str, ...]] | None = None
+        self._back = name_back
+        self._declared: Declared | None = None
+
+    @property
+    def declared(self) -> Declared:
+        if self._declared is None:
+            self._declared = {}
+            for tool in self.tools:
+                self._declared.setdefault(tool.name, tool.properties)
+        return self._declared
+
+    def resolve(self, name: str) -> str | None:
+        """The registry's tool that a written name means, or None.
+
+        A name is taken verbatim; a wire name is mapped back; the object that formats put in front of every
+        tool (`functions.`, `default_api.`) is dropped. Nothing else is repaired.
+        """
+        if self._declared is None and self.knows(name):
+            return name
+        declared = self.declared
+        if name in declared:
+            return name
+        if self._back is not None and (meant := self._back(name)) in declared:
+            return meant
+        rest = stripped_prefix(name)
+        if rest is not None:
+            return self.resolve(rest)
+        return None
+
+    def knows(self, name: str) -> bool:
+        """Whether the registry has a tool of exactly this name: for one look-up without an index."""
+        if self._declared is not None:
+            return name in self._declared
+        return any(tool.name == name for tool in self.tools)
+
+    @property
+    def resolve_back(self) -> Callable[[str], str] | None:
+        """The way back from wire names."""
+        return self._back
+
+    def written(self, name: str) -> str:
+        """The name that a call gets: the registry's where there is one, else as it was written."""
+        if not self.tools:
+            return stripped_prefix(name, certain=True) or name
+        return self.resolve(name) or name
 
     def parameters_of(self, name: str) -> tuple[str, ...] | None:
-        """The declared parameters of the first tool of that name, in order; None for an unknown name."""
-        if self._order is None:
-            self._order = {}
-            for tool in self.tools:
-                self._order.setdefault(tool.name, tuple(tool.properties))
-        return self._order.get(name)
+        """The declared parameters of the tool of that name, in order; None for an unknown name."""
+        known = self.resolve(name)
+        return None if known is None else tuple(self.declared[known])
+
+    def schemas_of(self, name: str) -> dict[str, Json]:
+        """The declared parameters with their schemas; {} for an unknown name."""
+        known = self.resolve(name)
+        return {} if known is None else self.declared[known]
+
+    def may_name(self, name: str) -> bool:
+        """Whether a name can be a tool's: one of the registry, or any where the registry is not at hand."""
+        return not self.tools or self.resolve(name) is not None
 
     def flag(self, code: str) -> None:
         if code not in self.flags:
@@ -61,6 +133,15 @@ class ParseContext:
         """Takes `units` from the allowance; False when it does not reach."""
         self.left -= units
         return self.left >= 0
+
+    def find(self, text: str, wanted: str, start: int, end: int | None = None) -> int:
+        """`str.find`, paid for by the distance looked at; -1 too where the allowance is spent."""
+        stop = len(text) if end is None else end
+        if self.left <= 0:
+            return -1
+        found = text.find(wanted, start, stop)
+        self.left -= 1 + ((found if found >= 0 else stop) - start) // _CHARS_PER_UNIT
+        return found
 
     def balanced(self, text: str, start: int) -> int | None:
         """The index after the bracket that closes the one at `start`.

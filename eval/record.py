@@ -103,6 +103,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Over the predictions that are there: `predictions.totals`."""
     flagged: dict[str, dict[str, dict[str, int]]] = {}
     """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
+    reader: str | None = None
+    """Version of the reader that the verdicts rest on (`eval.parse.READER_VERSION`); None before there was one."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -16,7 +16,7 @@ from robustbench_tc.llm import Completion, LLMError, Store
 from robustbench_tc.schema import Sample
 
 from . import wire
-from .parse import parse
+from .read_reply import read_reply
 from .predictions import answer
 from .record import Answer, Settings, Status
 
@@ -120,7 +120,16 @@ class Harness:
             calls = wire.names_back(row, done.tool_calls)
             has_call = None
             if number == 1 and row.injected_error is not None:
-                has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+                found = read_reply(
+                    row,
+                    done.text,
+                    calls,
+                    model=self._settings.model,
+                    mode=self._settings.mode,
+                    finish_reason=done.finish_reason,
+                    reasoning=done.reasoning,
+                )
+                has_call = bool(found.calls)
             made = msgspec.structs.replace(
                 base,
                 text=done.text,

@@ -18,6 +18,7 @@ from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
 from . import inputs, predictions
 from .inputs import Dataset
+from .parse import READER_VERSION
 from .record import RunFolder, set_aside
 from .row_files import RowFiles
 from .score import judge
@@ -227,4 +228,5 @@ def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
 
     parquet.write_file(counted(), folder.scores_path, kinds)
     folder.record.flagged = flagged
+    folder.record.reader = READER_VERSION
     folder.save()

@@ -6,7 +6,8 @@ from importlib import import_module
 
 from robustbench_tc import sources
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.parse import Parsed
+from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
 
 from .apibank import score_apibank
@@ -19,7 +20,7 @@ from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
 from .tools import scoring_tools
 
-__all__ = ["SCORERS", "Score", "error_mode", "judge", "score", "scorer_of", "scoring_tools"]
+__all__ = ["SCORERS", "Score", "error_mode", "judge", "read", "score", "scorer_of", "scoring_tools"]
 
 SCORERS: dict[str, Scorer] = {
     "bfcl_v3": score_bfcl,
@@ -81,6 +82,18 @@ def score(
     return scorer_of(source)(calls, category, with_calls, tools)
 
 
+def read(prediction: Prediction, row: Sample) -> Parsed:
+    """What the reader finds in a prediction for `row`."""
+    return read_reply(
+        row,
+        prediction.raw_output,
+        prediction.tool_calls,
+        model=prediction.model,
+        mode=prediction.mode,
+        finish_reason=prediction.finish_reason,
+    )
+
+
 def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
     """Parses and scores one prediction for `row`, whose clean row is `clean`.
 
@@ -99,9 +112,7 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
             error_mode="other",
             flags=_marks(row, None),
         )
-    parsed = parse(
-        prediction.raw_output, source=row.source, tools=row.tools, tool_calls=prediction.tool_calls
-    )
+    parsed = read(prediction, row)
     found = score(
         parsed.calls,
         source=row.source,

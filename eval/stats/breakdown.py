@@ -41,6 +41,26 @@ class Gain(msgspec.Struct, frozen=True):
     """The most frequent way to be wrong; the first by name of equally frequent ones."""
 
 
+READ_WITH_CARE = ("call_in_thought", "quoted_call", "call_beside_refusal", "bad_arguments", "unread_shape")
+"""Flags of replies whose reading a user wants to know the number of, also where it is 0 (docs/calls.md)."""
+
+
+class Flagged(msgspec.Struct, frozen=True):
+    """Replies whose verdict carries a flag, in clean and in the core types."""
+
+    clean: tuple[int, int] = (0, 0)
+    """Correct, n."""
+    perturbed: tuple[int, int] = (0, 0)
+
+    def add(self, head: str, correct: int, n: int) -> "Flagged":
+        """With so many more; rows beyond the core count nowhere."""
+        name = "clean" if head == taxonomy.CLEAN else "perturbed"
+        if head == EXTENSION:
+            return self
+        before = getattr(self, name)
+        return msgspec.structs.replace(self, **{name: (before[0] + correct, before[1] + n)})
+
+
 class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     """Counts over the answers of one run that are in the subset."""
 
@@ -58,9 +78,14 @@ class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     """Wrong because the endpoint refused the length."""
     rejected: int
     """Wrong because the endpoint refused the registry."""
+    flags: dict[str, Flagged]
+    """By flag of the verdict: those of READ_WITH_CARE always."""
 
 
-_COLUMNS = ("type_code", "source", "correct", "score", "error_mode", "injected", "finish_reason", "status")
+_COLUMNS = (
+    *("type_code", "source", "correct", "score", "error_mode", "injected", "finish_reason", "status"),
+    "flags",
+)
 
 
 def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) -> Breakdown:
@@ -71,8 +96,9 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
     injected, finished, statuses = Counter[str](), Counter[str](), Counter[str]()
+    flags = {name: Flagged() for name in READ_WITH_CARE}
     for row, n in Counter(compress(zip(*columns, strict=True), kept)).items():
-        code, source, verdict, score, mode, met, finish, status = row
+        code, source, verdict, score, mode, met, finish, status, flagged = row
         head = _head(code)
         cells[source][head].append((verdict, score, n))
         if verdict < 0:
@@ -80,6 +106,8 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
         if not verdict:
             for name in {code, head}:
                 modes[name][mode or "other"] += n
+        for flag in filter(None, flagged.split(",")):
+            flags[flag] = flags.get(flag, Flagged()).add(head, verdict * n, n)
         injected[code] += n * bool(met)
         finished[finish] += n
         statuses[status] += n
@@ -106,6 +134,7 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
         length=finished["length"],
         too_long=statuses["too_long"],
         rejected=statuses["rejected"],
+        flags=flags,
     )
 
 

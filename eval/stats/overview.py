@@ -7,7 +7,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import ERROR_MODES, Json
 
 from . import values
-from .breakdown import breakdown
+from .breakdown import Flagged, breakdown
 from .runs import Run, Subset, align
 from .summary import gaps
 from .values import Line
@@ -50,6 +50,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Mean partial credit of ToolEyes; no accuracy."""
     flagged: dict[str, Json]
     """Counts of rows that carry a flag, by flag and type."""
+    reply_flags: dict[str, Flagged]
+    """Replies by flag of their verdict, (correct, n) in clean and in the core types."""
+    without_beside_refusal: dict[str, float | None]
+    """Accuracy on clean and perturbed without replies that refuse or only report beside a marked call."""
     gaps: tuple[str, ...]
     """What the values do not rest on, one line each."""
 
@@ -99,5 +103,16 @@ def overview(
         rejected=rest.rejected,
         tooleyes_score=rest.mean_scores.get("tooleyes"),
         flagged=flagged,
+        reply_flags=rest.flags,
+        without_beside_refusal={
+            name: _without(found.lines[name], getattr(rest.flags["call_beside_refusal"], name))
+            for name in ("clean", "perturbed")
+        },
         gaps=gaps(outcomes),
     )
+
+
+def _without(line: Line, left_out: tuple[int, int]) -> float | None:
+    """The accuracy of a line without some of its rows, given as (correct, n)."""
+    n = line.n - left_out[1]
+    return (line.correct - left_out[0]) / n if n > 0 else None

@@ -41,7 +41,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     """How often the run was to ask every row."""
     rows: dict[str, np.ndarray[Any, Any]]
-    """The columns of COLUMNS. `correct` is 1, 0 or -1 (no verdict: no answer was had)."""
+    """The columns of COLUMNS, and `flags`: the verdict's, in one text with commas between them. `correct` is
+    1, 0 or -1 (no verdict: no answer was had)."""
 
 
 def read(folder: str | Path) -> Run:
@@ -70,6 +71,7 @@ def read(folder: str | Path) -> Run:
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
+    rows["flags"] = _flags(scores, table.num_rows)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -86,6 +88,16 @@ def read(folder: str | Path) -> Run:
     )
     _refuse_duplicates(run)
     return run
+
+
+def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
+    """The verdicts' flags; none where a file has no such column."""
+    import pyarrow.parquet as pq
+
+    if "flags" not in pq.read_schema(scores).names:
+        return np.array([""] * n, dtype=object)
+    found = pq.read_table(scores, columns=["flags"])["flags"].to_pylist()
+    return np.array([",".join(flags or ()) for flags in found], dtype=object)
 
 
 def _record(path: Path) -> dict[str, Any]:

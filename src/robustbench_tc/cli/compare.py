@@ -163,19 +163,24 @@ def failures(
     type_code: Annotated[str | None, typer.Option("--type", help="Only this type, or clean.")] = None,
     mode: Annotated[
         str | None,
-        typer.Option(help="empty, omitted, wrong_name, wrong_parameters, name_bias or other."),
+        typer.Option(help="empty, omitted, missing_call, wrong_name, wrong_parameters, name_bias or other."),
     ] = None,
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    flag: Annotated[
+        str | None,
+        typer.Option(help="Replies whose verdict carries it, right ones too: quoted_call …"),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 50,
     as_json: Json = False,
 ) -> None:
     """List a run's wrong answers: id, error mode, why, and the reply's beginning.
 
     Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --mode omitted
+    Example: rbtc failures runs/qwen3-8b-fc --flag quoted_call
     """
     from ..eval import failures as room
 
-    found = room.failures(run, type_code=type_code, mode=mode, source=source)
+    found = room.failures(run, type_code=type_code, mode=mode, source=source, flag=flag)
     if as_json:
         _console.json(found[:limit])
         return
@@ -186,14 +191,16 @@ def failures(
         verdict = row.verdict
         table.add_row(
             styled(row.prediction.id),
-            (verdict.error_mode or "") if verdict else "",
+            (verdict.error_mode or "right") if verdict else "",
             styled(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
             styled(_beginning(row.prediction)),
         )
     _console.out.print(table)
     shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
     _console.out.print(
-        f"{len(found)} wrong answers{shown}; rbtc show ID --run {run} shows one whole", markup=False
+        f"{len(found)} {'wrong answers' if flag is None else 'replies'}{shown}; "
+        f"rbtc show ID --run {run} shows one whole",
+        markup=False,
     )
 
 

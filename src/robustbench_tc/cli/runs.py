@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import unknown
+from ..errors import UserError, unknown
 from ..io.numbers import counts, number
 from . import _console
 from ._workers import Address, Engine, NumProc, workers
@@ -37,6 +37,10 @@ AllowMissing = Annotated[
 
 def score(
     run: Run,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Score nothing; show how the reply to this row is read and judged."),
+    ] = None,
     dataset: DatasetOption = None,
     num_proc: NumProc = 1,
     engine: Engine = "local",
@@ -45,16 +49,61 @@ def score(
     """Turn a run's predictions into verdicts (scores.parquet) without asking the model again.
 
     Example: rbtc score runs/qwen3-8b-fc
+    Example: rbtc score runs/qwen3-8b-fc --explain "apibank__level1_301::transient_timeout"
     """
     from ..eval import record, verdicts
 
     folder = record.open_run(run)
+    if explain is not None:
+        _explain(folder, explain, dataset)
+        return
+    _say_reader(folder)
     say(folder.make_way(folder.scores_path))
     who = workers(num_proc, engine, address)
     with _console.keeping(f"{folder.scores_path} was not touched, the answers neither; score again"):
         rows = verdicts.rows_of(folder, dataset, num_proc)
         _note(verdicts.score_file(folder, rows, who, dataset=dataset))
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
+
+
+def _say_reader(folder: "RunFolder") -> None:
+    """A line where the run's verdicts rest on another version of the reader than this package's."""
+    from ..eval.parse import READER_VERSION
+
+    made_by = folder.record.reader or "1"
+    if folder.scores_path.is_file() and made_by != READER_VERSION:
+        _note(
+            f"the verdicts of {folder.path} were made by version {made_by} of the reader, this is version "
+            f"{READER_VERSION} (docs/calls.md): `rbtc score {folder.path}` makes them again"
+        )
+
+
+def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:
+    from ..eval import verdicts
+    from ..eval.explain import explain
+    from ..schema import dumps
+
+    data = verdicts.dataset_of(folder, dataset)
+    rows, anchors = {row.id: row for row in data.rows}, data.anchors()
+    found = [one for one in verdicts.read_or_remake(folder, data)[0] if one.id == wanted]
+    if not found:
+        raise unknown("row of this run", wanted, rows)
+    for one in found:
+        if one.status == "request_error":
+            raise UserError(f"{one.id}: no answer was had ({one.error}): run the same rbtc eval again")
+        made = explain(one, rows[one.id], anchors[one.id])
+        _console.echo(f"{made.id}, repeat {made.repeat}, read by reader {made.reader}")
+        for part in made.passages:
+            _console.echo(f"{part.kind} [{part.start}:{part.end}] {part.text!r}")
+        tried = "native calls" if made.verdict.variant == "fc" else ", ".join(made.tried)
+        _console.echo(f"tried: {tried or 'nothing'}")
+        for call in made.verdict.calls:
+            _console.echo(f"call: {call.name} {dumps(call.parameters)}")
+        verdict = (
+            "right" if made.verdict.correct else f"wrong ({made.verdict.error_mode}: {made.verdict.reason})"
+        )
+        _console.echo(f"verdict: {verdict}, score {made.verdict.score:g}, variant {made.verdict.variant}")
+        _console.echo(f"flags: {', '.join(made.verdict.flags) or 'none'}")
 
 
 def summary(
@@ -102,8 +151,7 @@ def export(
 
     Example: rbtc export runs/qwen3-8b-fc --layout paper --out qwen3-8b.jsonl
     """
-    from ..eval import exchange, predictions, record, verdicts
-    from ..eval.parse import parse
+    from ..eval import exchange, predictions, record, score, verdicts
     from ..io.files import check_file
 
     if layout not in ("ours", "paper"):
@@ -121,11 +169,7 @@ def export(
             out,
             found,
             rows,
-            lambda one, row: (
-                parse(
-                    one.raw_output or "", source=row.source, tools=row.tools, tool_calls=one.tool_calls
-                ).calls
-            ),
+            lambda one, row: score.read(one, row).calls,
         )
     _console.err.print(f"{len(found)} predictions in {out}", markup=False)
 
@@ -210,11 +254,11 @@ def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[s
 
 
 def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json: bool) -> None:
-
     from ..eval.stats.overview import overview
     from ..eval.stats.runs import read
 
     record = folder.record
+    _say_reader(folder)
     made = overview(
         read(folder.path),
         record.expected,
@@ -253,6 +297,11 @@ def _print_tables(made: "Overview") -> None:
     tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
     if made.tooleyes_score is not None:
         tell(f"ToolEyes mean partial score {number(made.tooleyes_score)} (no accuracy)")
+    read = {name: sum(n for _, n in (one.clean, one.perturbed)) for name, one in made.reply_flags.items()}
+    tell(f"replies: {counts(read)} (rbtc failures RUN --flag shows them; docs/calls.md)")
+    if read["call_beside_refusal"]:
+        left = ", ".join(f"{name} {number(value)}" for name, value in made.without_beside_refusal.items())
+        tell(f"accuracy without calls beside a refusal: {left}")
     for flag, cells in made.flagged.items():
         shown = ", ".join(f"{code} {cell['correct']} of {cell['n']}" for code, cell in cells.items())
         tell(f"right among rows flagged {flag}: {shown}")

@@ -93,6 +93,8 @@ def eval_(
     from ..eval.agent_server import serving
     from ..llm import Endpoint, parse_endpoint
 
+    if out is not None:
+        record.check_place(out)
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
     who, urls = workers(1, engine, address), list(base_url or ())

@@ -216,13 +216,22 @@ def discard(path: Path, *, discard_changes: bool = False) -> None:
     remove_dir(path, kind="run", discard_changes=discard_changes)
 
 
+def check_place(path: Path) -> None:
+    """UserError where no run can be begun or gone on with at `path`: said before any work."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link: name the folder itself")
+    if (path / RECORD).exists():
+        open_run(path)
+    elif not new_or_empty(path) and not _is_begun(path):
+        raise UserError(f"{path} is there and is no run: take another --out")
+
+
 def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
     """The folder for a run: a new one, or the one that is there if its settings are equal.
 
     Raises UserError with every difference for a folder that has answers under other settings.
     """
-    if path.is_symlink():
-        raise UserError(f"{path} is a link: name the folder itself")
+    check_place(path)
     if (path / RECORD).exists():
         folder = open_run(path)
         differences = _differences(folder.record.settings, settings)
@@ -235,12 +244,10 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
                 f"{path} holds a run of other settings: {'; '.join(differences)}. Take another --out"
             )
         notes = folder.make_way(folder.predictions_path, folder.scores_path)
-    elif new_or_empty(path) or _is_begun(path):
+    else:
         path.mkdir(parents=True, exist_ok=True)
         owned.create(path, "run")
         notes = []
-    else:
-        raise UserError(f"{path} is there and is no run: take another --out")
     folder = RunFolder(
         path,
         RunRecord(

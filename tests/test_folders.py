@@ -108,9 +108,8 @@ OUTPUTS: dict[str, list[Output]] = {
 
 INPUTS = """
 show --release, show --run, validate release, summary run, export run, import predictions_path,
-vectors folder,
-report --release, compare a, compare b, failures run, release build, verify folder, publish folder,
-sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
+vectors folder, report --release, compare a, compare b, failures run, release build, verify folder,
+publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build toolrl-dr --tokenizer, audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit allow-credentials folder, train check --model,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,

@@ -473,6 +473,17 @@ def test_killed_at_any_file_operation_a_folder_is_whole_or_gone_and_the_next_run
     assert len(outcomes) >= 2
 
 
+def test_a_swap_that_was_killed_in_the_middle_is_undone_before_anything_else(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    before = tree(out)
+    left = unfinished.Unfinished.make(out)
+    out.rename(left.aside)
+    with pytest.raises(UserError, match="exists"):
+        make(out)
+    assert tree(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 # --- single files -------------------------------------------------------------------------------------
 
 

@@ -94,6 +94,8 @@ def eval_(
     from ..eval.run import Progress
     from ..llm import Endpoint, parse_endpoint
 
+    if out is not None:
+        record.check_place(out)
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
     who = workers(1, engine, address)

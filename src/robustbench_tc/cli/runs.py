@@ -191,6 +191,8 @@ def import_(
     from ..eval import exchange, inputs, record
     from ..eval import predictions as files
 
+    if out is not None:
+        record.check_place(out)
     data = inputs.load(dataset, revision=revision)
     wanted = record.mode_of(mode)
     found, left_out = exchange.read_predictions(predictions_path, data, model=model, mode=wanted)

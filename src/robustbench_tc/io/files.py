@@ -82,8 +82,11 @@ def atomic_dir(
         check_dir(path, **replacing, exists=mend)
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):
+            was_there = os.path.lexists(path)
             for left in Unfinished.left(path):
                 left.recover(path, kind)
+            if os.path.lexists(path) and not was_there:  # killed in the middle of a swap
+                check_dir(path, **replacing, exists=mend)
             made = Unfinished.make(path)
             try:
                 yield made.folder

@@ -4,8 +4,8 @@
     python scripts/locked.py --extras      the extras that the lock resolves together
 
 The lock is one resolution for everything, so that no two environments disagree, and each installs its own
-part of it. pip takes hashes from requirements only, never from constraints, hence this file. It runs before
-anything is installed: standard library, and Python 3.11 or 3.12.
+part of it. As constraints the hashes would be of no use: the pip that comes with Python 3.11 takes them from
+requirements only. This runs before anything is installed: standard library, and Python 3.11 or 3.12.
 """
 
 import re

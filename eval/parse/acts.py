@@ -215,7 +215,9 @@ def cue(text: str, group: Group, limit: int) -> str | None:
         return "inline"
     if lead.block_quote and not lead.colon:
         return "block quotation"
-    return _governed(lead) or _told_after(tail)
+    names = [finding.call.name for one in group.members for finding in one.findings]
+    question = tail.line[:1] in ("?", "？", "؟")
+    return _governed(lead, names, question=question) or _told_after(tail)
 
 
 def _text_behind(line: str, announced: bool, lead: _Lead) -> str | None:
@@ -250,28 +252,37 @@ def _announces(clause: str) -> bool:
 def _last(pattern: re.Pattern[str], clause: str) -> int:
     found = -1
     for match in pattern.finditer(clause):
-        found = match.start()
+        found = match.end()
     return found
 
 
-def _governed(lead: _Lead) -> str | None:
-    """The cue of the clause in front that has the call as its object."""
+def _is_subject(name: str, clause: str) -> bool:
+    at = clause.find(name)
+    return at >= 0 and CUES.does.match(clause[at + len(name) :].lstrip("`*\"'()")) is not None
+
+
+def _governed(lead: _Lead, names: Sequence[str] = (), *, question: bool = False) -> str | None:
+    """The cue of the clause in front that has the call as its object. `names` are those of the called tools;
+    `question`: a question mark stands right behind the call."""
     clause = lead.clause
     if lead.heading and (CUES.example.search(lead.heading) or CUES.described.search(lead.heading)):
         return "heading"
     if not clause.strip():
         return None
     announced = _last(CUES.announced, clause)
-    if CUES.asked.search(clause + ("?" if not lead.ended else "")) and (
-        "?" in clause or "؟" in clause or "？" in clause or announced < 0
+    if CUES.asked.search(clause) or (
+        (announced < 0 or question) and not lead.ended and CUES.asked.search(clause + "?")
     ):
         return "asked"
+    if announced < 0 and any(_is_subject(name, clause) for name in names):
+        return "described"
     if lead.ended and not CUES.this_call.search(clause):
         if announced >= 0:
             return None
         return "described" if CUES.described.search(clause) or CUES.example.search(clause) else None
     for name, pattern in (("refused", CUES.refused), ("supposed", CUES.supposed), ("example", CUES.example)):
-        if _last(pattern, clause) > announced:
+        last = _last(pattern, clause)
+        if last >= 0 and last >= announced:
             return name
     if announced < 0:
         if CUES.reported.search(clause):

@@ -196,6 +196,9 @@ def _children(
         word = child["word"].lower()
         if word == "description" and word not in schemas:  # an entry of a registry
             return None
+        if word == "server_name" and tag == "use_mcp_tool":
+            at = max(context.find(text, "</server_name>", child.end()), child.end() - 14) + 14
+            continue
         attributes = child["attributes"] or ""
         key = child["key"] or (_named(attributes) if word in _PARAMETER_TAGS else None) or child["word"]
         key = key.strip().strip("\"'")

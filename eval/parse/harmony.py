@@ -34,7 +34,7 @@ _BEGINS = re.compile(r"\s*+(?:assistant\s*)?analysis(?=[A-Z\u00c0-\uffff][\w'’
 _MAY_BEGIN = re.compile(r"\s*+(?:assistant\s*)?analysis(?=\S)")
 _BOUNDARY = re.compile(
     r"assistant(?P<channel>final|commentary|analysis)|functions\.[\w.-]{1,128} to=assistant"
-    r"|(?<=[.!?)\]}\"'\s])assistant(?= to=)"
+    r"|(?<=[.!?)\]}\"'\s])(?:assistant|commentary)(?= to=)"
 )
 _FINAL = re.compile(r"\s*+(?:assistant)?final(?=[\[{<`*A-Z\u4e00-\u9fff])")
 _WORD = re.compile(r"\s*+([\w.-]++)")
@@ -107,7 +107,7 @@ def split_stripped(text: str, context: ParseContext) -> list[Part]:
     start = 0
     for boundary in _BOUNDARY.finditer(text, begins.end()):
         parts.append((kind, start, boundary.start()))
-        if boundary["channel"] is None and boundary[0] != "assistant":  # a function's answer
+        if boundary["channel"] is None and boundary[0] not in ("assistant", "commentary"):  # a function's answer
             parts.append(("invented", boundary.start(), len(text)))
             return parts
         kind = "reasoning" if boundary["channel"] == "analysis" else "final"

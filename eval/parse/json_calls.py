@@ -55,6 +55,8 @@ def calls_of(found: Json, context: ParseContext, *, tagged: bool = False, depth:
         return
     if isinstance(found, list):
         for item in found:
+            if isinstance(item, str) and item.lstrip()[:1] == "{":
+                item = decode_object(item.strip(), context)
             if isinstance(item, dict | list):
                 yield from calls_of(item, context, tagged=tagged, depth=depth + 1)
         return

@@ -44,9 +44,7 @@ _END = re.compile(
 _ABBREVIATED = re.compile(r"\b(e\.g|i\.e|p\. ?ej|etc|vs|no|mr|dr)\.", re.IGNORECASE)
 _CLOSING = re.compile(rf"[ \t`*_;,)\]}}\"'”’»।{_MARKS}]*+(?:```[ \t]*)?")
 _SET_OFF = re.compile(r"[ \t]*+(?:[-–—]{1,3}(?!>)|->|→|#|//|\(|（|\[|【|<!--|/\*|--)")
-_THOUGHT_LINE = re.compile(
-    r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z"
-)
+_THOUGHT_LINE = re.compile(r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z")
 _FULL_STOP = re.compile(r"[ \t]*+[.。।!！؟…]+[\"'”’)*`]*+[ \t]*+")
 _COLON = (":", "：", "：**", ":**", "﹕")
 _SENTENCES = 3
@@ -81,7 +79,9 @@ def beside_refusal(text: str, marked: Sequence[Found]) -> bool:
     """Whether the prose around marked calls refuses, reports, supposes or questions them."""
     groups = _groups(text, marked)
     spans = [(one.start, one.end) for one in groups]
-    return any(_around(text, group, _next_start(group, spans, len(text))) for group in groups[:_MAX_GROUPS])
+    return any(
+        _around(text, group, _next_start(group, spans, len(text))) for group in groups[:_MAX_GROUPS]
+    )
 
 
 def _groups(text: str, found: Sequence[Found]) -> list[Group]:
@@ -171,9 +171,7 @@ def _stripped(before: str) -> str:
     return before
 
 
-_HEADING = re.compile(
-    r"(?:\n|\A)[ \t]*(?:#{1,6}[ \t]+([^\n]{1,120})|\*\*([^\n*]{1,120})\*\*:?|([^\n]{1,80})\n[=-]{3,})[ \t]*\Z"
-)
+_HEADING = re.compile(r"(?:\n|\A)[ \t]*(?:#{1,6}[ \t]+([^\n]{1,120})|\*\*([^\n*]{1,120})\*\*:?|([^\n]{1,80})\n[=-]{3,})[ \t]*\Z")
 
 
 def _heading(front: str) -> str:
@@ -217,7 +215,9 @@ def cue(text: str, group: Group, limit: int) -> str | None:
         return "inline"
     if lead.block_quote and not lead.colon:
         return "block quotation"
-    return _governed(lead) or _told_after(tail)
+    names = [finding.call.name for one in group.members for finding in one.findings]
+    question = tail.line[:1] in ("?", "？", "؟")
+    return _governed(lead, names, question=question) or _told_after(tail)
 
 
 def _text_behind(line: str, announced: bool, lead: _Lead) -> str | None:
@@ -252,28 +252,37 @@ def _announces(clause: str) -> bool:
 def _last(pattern: re.Pattern[str], clause: str) -> int:
     found = -1
     for match in pattern.finditer(clause):
-        found = match.start()
+        found = match.end()
     return found
 
 
-def _governed(lead: _Lead) -> str | None:
-    """The cue of the clause in front that has the call as its object."""
+def _is_subject(name: str, clause: str) -> bool:
+    at = clause.find(name)
+    return at >= 0 and CUES.does.match(clause[at + len(name) :].lstrip("`*\"'()")) is not None
+
+
+def _governed(lead: _Lead, names: Sequence[str] = (), *, question: bool = False) -> str | None:
+    """The cue of the clause in front that has the call as its object. `names` are those of the called tools;
+    `question`: a question mark stands right behind the call."""
     clause = lead.clause
     if lead.heading and (CUES.example.search(lead.heading) or CUES.described.search(lead.heading)):
         return "heading"
     if not clause.strip():
         return None
     announced = _last(CUES.announced, clause)
-    if CUES.asked.search(clause + ("?" if not lead.ended else "")) and (
-        "?" in clause or "؟" in clause or "？" in clause or announced < 0
+    if CUES.asked.search(clause) or (
+        (announced < 0 or question) and not lead.ended and CUES.asked.search(clause + "?")
     ):
         return "asked"
+    if announced < 0 and any(_is_subject(name, clause) for name in names):
+        return "described"
     if lead.ended and not CUES.this_call.search(clause):
         if announced >= 0:
             return None
         return "described" if CUES.described.search(clause) or CUES.example.search(clause) else None
     for name, pattern in (("refused", CUES.refused), ("supposed", CUES.supposed), ("example", CUES.example)):
-        if _last(pattern, clause) > announced:
+        last = _last(pattern, clause)
+        if last >= 0 and last >= announced:
             return name
     if announced < 0:
         if CUES.reported.search(clause):
@@ -348,10 +357,7 @@ def _sentences(text: str) -> list[str]:
 def _around(text: str, group: Group, limit: int) -> bool:
     """For marked calls: whether any cue stands in the sentences around them."""
     thought = _THOUGHT_LINE.search(text, max(0, group.start - _NEAR), group.start)
-    if (
-        thought is not None
-        and _governed(_lead(text, thought.start("line"))._replace(ended=False)) is not None
-    ):
+    if thought is not None and _governed(_lead(text, thought.start("line"))._replace(ended=False)) is not None:
         return True
     lead = _lead(text, group.start)
     if _governed(lead._replace(ended=False)) is not None:

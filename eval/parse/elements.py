@@ -24,13 +24,9 @@ _NAME_ATTRIBUTE = re.compile(r"""(?:name|key)\s*=\s*(?:"([^"]{1,160})"|'([^']{1,
 _STRING_ATTRIBUTE = re.compile(r"""\bstring\s*=\s*["']?(true|false)""")
 _SPACE = re.compile(r"\s*+")
 _NAMING = ("tool", "name", "tool_name", "function", "function_name", "func_name", "func", "action", "api")
-_HOLDING = frozenset(
-    "parameters arguments params args input inputs kwargs tool_input action_input tool_args".split()
-)
+_HOLDING = frozenset("parameters arguments params args input inputs kwargs tool_input action_input tool_args".split())
 _PARAMETER_TAGS = frozenset({"parameter", "param", "arg", "argument"})
-_NAME_TAGS = frozenset(
-    {"name", "tool_name", "function_name", "tool", "function", "action", "func_name", "api_name"}
-)
+_NAME_TAGS = frozenset({"name", "tool_name", "function_name", "tool", "function", "action", "func_name", "api_name"})
 _UNITS = 6
 _MAX_CHILDREN = 128
 _MAX_DEPTH = 8
@@ -122,9 +118,7 @@ def _unbraced(value: str) -> str:
     """JSX: `days={3}`; an object keeps its own braces, one pair of them too."""
     inner = value[1:-1].strip()
     if inner[:1] in ("{", "[") or ":" not in inner:
-        return (
-            inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
-        )
+        return inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
     return value
 
 
@@ -202,6 +196,9 @@ def _children(
         word = child["word"].lower()
         if word == "description" and word not in schemas:  # an entry of a registry
             return None
+        if word == "server_name" and tag == "use_mcp_tool":
+            at = max(context.find(text, "</server_name>", child.end()), child.end() - 14) + 14
+            continue
         attributes = child["attributes"] or ""
         key = child["key"] or (_named(attributes) if word in _PARAMETER_TAGS else None) or child["word"]
         key = key.strip().strip("\"'")
@@ -302,9 +299,7 @@ def _nested(content: str, schema: Json, context: ParseContext, entities: bool, d
         if value is None:
             return None
         text, at = value
-        inner = (
-            items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
-        )
+        inner = items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
         read = _child_value(text, "", inner, context, entities, depth + 1)
         listed.append(read)
         found[child["word"]] = read

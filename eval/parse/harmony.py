@@ -11,9 +11,7 @@ from .json_calls import arguments_of
 from .payload import value_at
 
 MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>")
-ANALYSIS = (
-    r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,200}\bto=)[^<]{0,200}<\|message\|>"
-)
+ANALYSIS = r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,200}\bto=)[^<]{0,200}<\|message\|>"
 """The header of a message of the analysis channel without a recipient."""
 
 ANALYSIS_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
@@ -36,7 +34,7 @@ _BEGINS = re.compile(r"\s*+(?:assistant\s*)?analysis(?=[A-Z\u00c0-\uffff][\w'’
 _MAY_BEGIN = re.compile(r"\s*+(?:assistant\s*)?analysis(?=\S)")
 _BOUNDARY = re.compile(
     r"assistant(?P<channel>final|commentary|analysis)|functions\.[\w.-]{1,128} to=assistant"
-    r"|(?<=[.!?)\]}\"'\s])assistant(?= to=)"
+    r"|(?<=[.!?)\]}\"'\s])(?:assistant|commentary)(?= to=)"
 )
 _FINAL = re.compile(r"\s*+(?:assistant)?final(?=[\[{<`*A-Z\u4e00-\u9fff])")
 _WORD = re.compile(r"\s*+([\w.-]++)")
@@ -109,7 +107,7 @@ def split_stripped(text: str, context: ParseContext) -> list[Part]:
     start = 0
     for boundary in _BOUNDARY.finditer(text, begins.end()):
         parts.append((kind, start, boundary.start()))
-        if boundary["channel"] is None and boundary[0] != "assistant":  # a function's answer
+        if boundary["channel"] is None and boundary[0] not in ("assistant", "commentary"):  # a function's answer
             parts.append(("invented", boundary.start(), len(text)))
             return parts
         kind = "reasoning" if boundary["channel"] == "analysis" else "final"

@@ -15,7 +15,7 @@ _UNITS_PER_SPAN = 12
 """What decoding a short text costs at least, in units of the allowance."""
 
 _OBJECT_START = re.compile(r"\{\s*+(?:[\"'“‘{}]|[^\W\d]|//|/\*|\\)")
-_ESCAPED = re.compile(r"[\[{\s]*+\{\s*+\\+\"")
+_ESCAPED = re.compile(r"[\[\s]*+\{\s*+\\+\"")
 _STRING_OF_JSON = re.compile(r"[\"'`]\s*+[\[{]\s*+[\[{]?\s*+\\+\"")
 _NEXT_ITEM = re.compile(r"\s*+,\s*+\{")
 _MAX_LENIENT = 48

@@ -26,13 +26,9 @@ _PAIR = re.compile(
 )
 _ITEM = re.compile(r"[ \t]{0,32}[-*•][ \t]{1,4}([^\n]{1,1024})(?:\n|\Z)")
 _OBJECT = re.compile(r"\s{0,8}(?:`{1,3}(?:\w{1,10}(?=\s))?\s{0,8})?(?=\{)")
-_NOTHING = re.compile(
-    r"(?i)\s{0,8}(?:none|null|n/a|\(none\)|\{\s*\}|-|empty|no arguments)?[.`]?[ \t]{0,8}(?=\n|\Z)"
-)
+_NOTHING = re.compile(r"(?i)\s{0,8}(?:none|null|n/a|\(none\)|\{\s*\}|-|empty|no arguments)?[.`]?[ \t]{0,8}(?=\n|\Z)")
 _LINE_END = re.compile(r"[ \t`]{0,8}(?:\n\s{0,8})?(?:```\w{0,10}\n)?")
-_ARGUMENT = re.compile(
-    r"(?!(?:reason|thought|note|why|purpose|description|status|result|output|explanation)\b)[a-z][\w.-]{0,63}"
-)
+_ARGUMENT = re.compile(r"(?!(?:reason|thought|note|why|purpose|description|status|result|output|explanation)\b)[a-z][\w.-]{0,63}")
 """An undeclared key that may be an argument."""
 
 _UNITS = 6
@@ -65,8 +61,9 @@ def _arguments(
     text: str, position: int, name: str, context: ParseContext
 ) -> tuple[dict[str, Json], int, str] | None:
     label = _ARGUMENTS.match(text, position)
-    if label is None or (lines := _lines(text, position, name, context)) is not None:
-        return lines if label is not None else _lines(text, position, name, context)
+    first = _PAIR.match(text, _behind_line(text, position))
+    if label is None or (first is not None and first[1] in context.schemas_of(name)):
+        return _lines(text, position, name, context)
     at = label.end()
     if opening := _OBJECT.match(text, at):
         at = opening.end()
@@ -91,8 +88,7 @@ def _lines(
 ) -> tuple[dict[str, Json], int, str] | None:
     """T4: `key: value`, one parameter a line, some of them declared; a list may follow its key, one item a line."""
     schemas = context.schemas_of(name)
-    gap = _LINE_END.match(text, position)
-    at = gap.end() if gap else position
+    at = _behind_line(text, position)
     found: dict[str, Json] = {}
     declared = 0
     while len(found) < _MAX_PAIRS and (pair := _PAIR.match(text, at)):
@@ -114,10 +110,13 @@ def _lines(
             found[key] = items if items else ""
             continue
         types = types_of(schemas.get(key))
-        found[key] = typed(
-            _unquoted(value) if "string" in types or not types else value, schemas.get(key), context
-        )
+        found[key] = typed(_unquoted(value) if "string" in types or not types else value, schemas.get(key), context)
     return (found, at, "T4") if declared else None
+
+
+def _behind_line(text: str, position: int) -> int:
+    gap = _LINE_END.match(text, position)
+    return gap.end() if gap else position
 
 
 def _unquoted(value: str) -> str:

@@ -13,19 +13,10 @@ from .context import MAX_DEPTH, ParseContext
 _GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _WORD = re.compile(r"[^\W\d][\w$.-]*+")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]{0,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,4})?(?![\w.])")
-_CLOSERS = {
-    '"': '"',
-    "'": "'",
-    "“": "”",
-    "”": "”",
-    "„": "“”",
-    "‘": "’",
-    "’": "’",
-    "«": "»",
-    "`": "`",
-    "″": "″",
+_CLOSERS = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "‘": "’", "’": "’", "«": "»", "`": "`", "″": "″"}
+_ENDS = {
+    quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()
 }
-_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()}
 _AFTER_STRING = re.compile(r"\s*+(?:[,:}\]]|\Z|//|#|/\*)")
 _AFTER_KEY = re.compile(r"\s*+:")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)

@@ -23,9 +23,7 @@ _OPENING = re.compile(
 )
 _FUNCTOOLS = re.compile(r"(?<!\w)functools\s?(?=\[)")
 _FUNCTIONARY = re.compile(rf"(?:\A|\n)[ \t]*>>>[ \t]*(?P<name>{TOOL_NAME})[ \t]*\n(?=\s*\{{)")
-_FUNCTION_NAME = re.compile(
-    rf"=\s*[\"']?(?P<name>{TOOL_NAME}|[^\s>\"'{{]{{1,128}})[\"']?\s*(?P<end>>|(?=\{{))"
-)
+_FUNCTION_NAME = re.compile(rf"=\s*[\"']?(?P<name>{TOOL_NAME}|[^\s>\"'{{]{{1,128}})[\"']?\s*(?P<end>>|(?=\{{))")
 _NAMESPACES = ("｜DSML｜ ", "｜DSML｜", "|DSML|", "]<]minimax[>[")
 _RAW_WRAPPERS = ("minimax:", "seed:")
 _UNITS = 1
@@ -84,12 +82,7 @@ def _bracket(text: str, match: re.Match[str], context: ParseContext) -> Found | 
     if read is None:
         return None
     findings, end, kind = read
-    return Found(
-        match.start(),
-        _behind_bracket(text, end),
-        findings,
-        "M1" if match["bracket"].isupper() else _code(kind),
-    )
+    return Found(match.start(), _behind_bracket(text, end), findings, "M1" if match["bracket"].isupper() else _code(kind))
 
 
 _BRACKET_END = re.compile(r"\s*+\[(?:/|END_)[\w ]{1,24}\]", re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Names that are never a tool's: ways of declining, and what our own prompts show in a name's place."""
 
 DECLINED = frozenset(
-    "none null nil na n/a no_tool no-tool notool no_action no-action noaction no_call no-call no_function "
+    "none null nil na n/a no_tool notool no_action noaction no_call no_function "
     "no_tool_needed no_tool_call no_op noop not_applicable nothing".split()
 )
 _DECLINED_WORDS = frozenset({"no tool", "no action", "no call", "no function", "not applicable"})
@@ -28,7 +28,7 @@ _LIKELY = ("function.", "tools.", "tool.", "api.", "client.", "self.")
 
 def is_no_name(name: str) -> bool:
     """Whether a name declines or stands for one. The caller has looked into the registry before."""
-    plain = name.strip().strip("<>[]{}").lower()
+    plain = name.strip().strip("<>[]{}").lower().replace("-", "_")
     return plain in DECLINED or plain in _DECLINED_WORDS or plain in PLACEHOLDERS or not plain
 
 

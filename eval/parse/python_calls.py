@@ -28,6 +28,7 @@ _KEYWORD_LIST = re.compile(r"\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _BRACKETED_KEYWORDS = re.compile(r"\[\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _PLACEHOLDER = "rbtc_key_{}_"
 _ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
+_COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
 _UNITS_PER_LIST = 4
 _WRITERS = ("print", "str", "repr")
 _WRAPPING_KEYS = ("parameters", "arguments", "params", "args", "kwargs", "input")
@@ -40,11 +41,11 @@ def bracketed(text: str, context: ParseContext) -> list[Found]:
     """B1. Where the text around the list is prose, every list of calls in it is found, in order."""
     body = unfenced(text)
     if _STARTS_WITH_CALL.match(body):
-        calls = [unwrapped(call, context) for call in python_literals.calls(body) or ()] or whole(
-            body, context, {}
-        )
+        calls = [unwrapped(call, context) for call in python_literals.calls(body) or ()] or whole(body, context, {})
         if not calls and (new := _renamed(body, context, colons=False)):
             calls = whole(*new)
+        if calls and any(is_signature(body, call, context) for call in calls):
+            return []
         if calls:
             return _as_whole(calls, text, "B1")
     return list(_in_prose(text, context, colons=False))
@@ -103,7 +104,8 @@ def _keyword_calls(inner: str, context: ParseContext) -> list[Call]:
 
 
 def _as_whole(calls: list[Call], text: str, code: str) -> list[Found]:
-    return [Found(0, len(text), tuple(map(Finding, calls)), code)]
+    comments = _COMMENTS.match(text)
+    return [Found(comments.end() if comments else 0, len(text), tuple(map(Finding, calls)), code)]
 
 
 def whole(body: str, context: ParseContext, keys: dict[str, str]) -> list[Call]:
@@ -217,7 +219,9 @@ def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | 
     return None
 
 
-def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> Call:
+def call_of_node(
+    node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False
+) -> Call:
     """The call that a syntax node is. Raises Refused.
 
     `f.call(…)` is f; an object as the only argument holds the parameters, and so does the value of
@@ -226,12 +230,7 @@ def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *,
     if type(node) is not ast.Call:
         raise Refused
     name = dotted(node.func)
-    if (
-        name in _WRITERS
-        and len(node.args) == 1
-        and type(node.args[0]) is ast.Call
-        and not context.knows(name)
-    ):
+    if name in _WRITERS and len(node.args) == 1 and type(node.args[0]) is ast.Call and not context.knows(name):
         return call_of_node(node.args[0], context, keys, prose=prose)
     if name.endswith(".call") and context.resolve(name) is None and context.may_name(name[:-5]):
         name = name[:-5]
@@ -263,7 +262,9 @@ def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *,
 
 
 def unwrapped(call: Call, context: ParseContext) -> Call:
-    """`f(parameters={…})` as `f(…)`, where the tool has no such parameter."""
+    """`f(parameters={…})` as `f(…)`, where the tool has no such parameter, and `f.call(…)` too."""
+    if call.name.endswith(".call") and context.resolve(call.name) is None and context.resolve(call.name[:-5]):
+        call = Call(call.name[:-5], call.parameters)
     if len(call.parameters) == 1:
         (key,) = call.parameters
         inner = call.parameters[key]

@@ -31,10 +31,7 @@ def own_lines(text: str, context: ParseContext) -> list[Found]:
     found_alone: list[Found] = []
     position = 0
     for found, leading in _calls(text, context, any_name=True):
-        if (
-            text[position:leading].strip("`\n\r\t ;,")
-            or _LEADING.fullmatch(text, leading, found.start) is None
-        ):
+        if text[position:leading].strip("`\n\r\t ;,") or _LEADING.fullmatch(text, leading, found.start) is None:
             return []
         found_alone.append(found)
         gap = _GLUE.match(text, found.end)

@@ -24,9 +24,7 @@ READER_VERSION = "2"
 _EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
 _JSON_FIRST = re.compile(r"\{|\[\s*+\{")
 _THOUGHT_ALLOWANCE = 4_000
-_CLOSES = re.compile(
-    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
-)
+_CLOSES = re.compile(r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+")
 _LOOKS_LIKE_A_CALL = re.compile(
     r"<(?:tool_call|function|invoke|\|tool|｜tool)|\[TOOL_CALLS\]|\bAction\b[^\n]{0,8}:|\"(?:name|function|tool)\"\s*:"
 )
@@ -80,9 +78,7 @@ def parse(
         short = short_form(text, context)
         if short is not None:
             code, found = short
-            return _parsed(
-                found, code, (), (Segment("final", 0, len(text)),), (code,), context, is_clean=True
-            )
+            return _parsed(found, code, (), (Segment("final", 0, len(text)),), (code,), context, is_clean=True)
     segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
     return _Reading(text, segments, order, context).read(reasoning)
 
@@ -128,9 +124,7 @@ class _Reading:
             return [], None, tried
         marked = _admitted(_marked(self.answer, context), context)
         bare = _blanked(self.answer, marked)
-        order = (
-            sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
-        )
+        order = sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
         spoken: list[Found] = []
         for step in order:
             if step == MARKED or step in LABELLED:
@@ -228,9 +222,7 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
 
     def find(thought: str) -> int | None:
         inner = ParseContext(context.source, context.tools, context.resolve_back)
-        found = _outermost(
-            read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else [])
-        )
+        found = _outermost(read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else []))
         start: int | None = None
         end = len(turns.without_trailing_markers(thought))
         for one in reversed(_admitted(found, inner)):

@@ -58,9 +58,7 @@ PAIRS = (
 """Special tokens around reasoning."""
 
 _TAG = (
-    r"<(?P<tag_end>/)?(?:[A-Za-z]{1,8}[:|])?(?P<word>(?i:"
-    + "|".join(WORDS)
-    + r"))(?::[\w-]{1,24})?(?:\s[^<>\n]{0,60})?>"
+    r"<(?P<tag_end>/)?(?:[A-Za-z]{1,8}[:|])?(?P<word>(?i:" + "|".join(WORDS) + r"))(?::[\w-]{1,24})?(?:\s[^<>\n]{0,60})?>"
 )
 _SQUARE = r"\[(?P<square_end>/)?(?i:THINK(?:ING)?|THOUGHT|REASONING)\]"
 _TRIANGLE = r"◁(?P<triangle_end>/)?think(?:ing)?▷"
@@ -272,9 +270,7 @@ class _Splitter:
                 self._cut(start)
             else:
                 self.start = self.at = label.end()
-        elif (
-            kind == "strong" or (kind == "header" and label["header"] == "Observation")
-        ) and not self._written():
+        elif (kind == "strong" or (kind == "header" and label["header"] == "Observation")) and not self._written():
             self._restated(start)
         else:
             self._cut(start)

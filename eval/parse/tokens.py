@@ -27,6 +27,8 @@ _DEEPSEEK = re.compile(
     rf"\s*+(?:function\s*+{_SEPARATOR}\s*+)?(?P<name>{TOOL_NAME})\s*+{_SEPARATOR}?\s*+(?:```(?:json)?\s*+)?(?=\{{)"
 )
 _DEEPSEEK_END = re.compile(r"\s*+(?:```)?\s*+(?:<[|｜]tool[▁_ ]call[▁_ ]end[|｜]>)?")
+_WORD_BEFORE = re.compile(rf"({TOOL_NAME})\s*\Z")
+_BRACE_NEXT = re.compile(r"\s*+(?:```(?:json)?\s*+)?(?=\{)")
 _RECIPIENT = re.compile(rf"\s*+(?P<name>{TOOL_NAME})\s*+(?:<\|content\|>)?\s*+(?=\{{)")
 _QWEN = re.compile(
     rf"\s*+[:：]\s*+(?P<name>{TOOL_NAME})\s*+(?:✿ARGS✿\s*+[:：]?\s*+(?:```(?:json)?\s*+)?(?P<at>\{{)?)"
@@ -122,6 +124,24 @@ def kimi_k3(text: str, start: int, at: int, context: ParseContext) -> Found | No
     return Found(start, tail.end() if tail else at, (Finding(Call(unescaped(name), parameters)),), "K2")
 
 
+def _tool_sep(text: str, start: int, at: int, context: ParseContext) -> Found | None:
+    """D1 where a server has stripped the token in front: `function<｜tool▁sep｜>f` or `f<｜tool▁sep｜>{…}`."""
+    word = _WORD_BEFORE.search(text, max(0, start - 160), start)
+    if word is None or not context.spend(_UNITS):
+        return None
+    if word[1] == "function":
+        match = _DEEPSEEK.match(text, at)
+        name, opening = (match["name"], match.end()) if match is not None else ("", 0)
+    else:
+        gap = _BRACE_NEXT.match(text, at)
+        name, opening = (word[1], gap.end()) if gap is not None else ("", 0)
+    read = _object(text, opening, name, context) if name else None
+    if read is None:
+        return None
+    tail = _DEEPSEEK_END.match(text, read[1])
+    return Found(word.start(1), tail.end() if tail else read[1], (read[0],), "D1")
+
+
 TOKENS: dict[str, TokenReader] = {
     "tool_call": _payload("A7"),
     "tool_calls": _payload("A7"),
@@ -135,5 +155,6 @@ TOKENS: dict[str, TokenReader] = {
     "content_invoke_tool_json": _payload("A7"),
     "tool_call_begin": _tool_call_begin,
     "recipient": _recipient,
+    "tool_sep": _tool_sep,
 }
 """Every token that calls stand behind."""

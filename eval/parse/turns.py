@@ -92,7 +92,9 @@ TURN_TOKENS_IN_THOUGHT = (
 )
 """Headers of another turn, which end a thought that was never closed."""
 
-_USERS = r"User|USER|Human|HUMAN|Customer|System|SYSTEM|Usuario|USUARIO|Humano|用户|人类|使用者|客户|उपयोगकर्ता|यूज़र|यूजर|المستخدم|مستخدم|Mtumiaji"
+_USERS = (
+    r"User|USER|Human|HUMAN|Customer|System|SYSTEM|Usuario|USUARIO|Humano|用户|人类|使用者|客户|उपयोगकर्ता|यूज़र|यूजर|المستخدم|مستخدم|Mtumiaji"
+)
 _ASSISTANTS = r"Assistant|ASSISTANT|AI|Bot|Agent|Asistente|助手|助理|सहायक|المساعد|مساعد|Msaidizi"
 _STRONG = r"(?i:observations?)|观察(?:结果)?|अवलोकन|Observación|الملاحظة|ملاحظة|Uchunguzi"
 _WEAK = (
@@ -110,9 +112,7 @@ FIRST_LABEL = re.compile(_LABEL)
 LABELS = re.compile(r"\n" + _LABEL)
 """Turn and result labels: at the start of the text, and of a later line."""
 
-LOWER_LABELS = re.compile(
-    r"\n[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]{0,2000}\n\s{0,8}(?:assistant|ai)[ \t]{0,2}:"
-)
+LOWER_LABELS = re.compile(r"\n[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]{0,2000}\n\s{0,8}(?:assistant|ai)[ \t]{0,2}:")
 """A user's and an assistant's turn in lower case: one alone may be an argument's name."""
 
 CALL_BEFORE = re.compile(r"[\w\]]\(|\{|<[\w|｜]|\baction\b|\[TOOL|✿", re.IGNORECASE)

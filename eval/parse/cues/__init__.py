@@ -25,6 +25,8 @@ class Cues(NamedTuple):
     """A question, or a request for leave, whether to make the call."""
     described: str
     """The tool is the subject: documentation."""
+    does: str
+    """Verbs of what a tool does, right behind its name."""
     outcome: str
     """What came of a call."""
     later: str
@@ -51,6 +53,7 @@ class Compiled(NamedTuple):
     example: re.Pattern[str]
     asked: re.Pattern[str]
     described: re.Pattern[str]
+    does: re.Pattern[str]
     outcome: re.Pattern[str]
     later: re.Pattern[str]
     conditional: re.Pattern[str]

@@ -46,7 +46,7 @@ CUES = Cues(
     reported=(
         rf"\b(?:i|we)(?:['’]ve| have| had)? (?:(?:already|previously|just|earlier|before|once|first|then|also|now|recently|have) ){{0,2}}{_MADE}\b"
         rf"|\balready (?:been )?{_MADE}\b|\b(?:failed|unsuccessful|timed[- ]out|previous|earlier|last|original|prior|past|first) {_CALL}\b"
-        rf"|\b{_CALL} (?:that |which |(?:i|we) \w+ )?{_WENT}|\b{_CALL} (?:was|were) (?:already )?(?:made|sent|executed|tried|issued|rejected)\b"
+        rf"|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}|\b{_CALL} (?:was|were) (?:already )?(?:made|sent|executed|tried|issued|rejected)\b"
         rf"|\b(?:was|were|has been|have been|had been) (?:already |previously )?(?:called|executed|invoked|tried|attempted)\b"
     ),
     refused=(
@@ -57,7 +57,7 @@ CUES = Cues(
         rf"|\bgiv(?:e|ing) up\b|\bgave up\b|\binstead of (?:making|calling|running)\b|\bnot to (?:call|make|run|use|execute)\b"
     ),
     supposed=(
-        r"\b(?:could|would|might)(?:['’]ve| have)?\b(?! like to\b| love to\b| want to\b| you like\b)|\b(?:i|we|it|that)['’]d (?!like|love|better)\w|\bhypothetical(?:ly)?\b|\bsuppose\b|\bimagine\b"
+        r"\b(?:could|would|might)(?:['’]ve| have)?\b(?! like to\b| love to\b| want to\b| you like\b)|\b(?:i|we|it|that)['’]d (?!like|love|better)\w|\b(?:hypothetical(?:ly)?|suppose|supposing|imagine|assuming)\b.*"
         r"|\bif (?:i|we|one|the user) (?:could|were|had|were to|was)\b|\bin theory\b|\bmay be\b|\bpossibl[ey]\b|\bpotential(?:ly)?\b|\bnormally\b"
     ),
     example=(
@@ -77,6 +77,10 @@ CUES = Cues(
         r"\b(?:tool|function|api|method|command|endpoint|it|which)\b[ ](?:\w+ly )?(?:returns|takes|accepts|retrieves|expects|requires|provides|allows|lets|supports|receives|describes|fetches|gives|gets|computes|calculates|sends|sets|can be used|is used|is called|is defined|is documented|has the|have the|is invoked)\b"
         r"|\b(?:available|following|supported|provided|listed|these|your|my) (?:\w+ )?(?:tools|functions|apis|methods|commands)(?: are| include)?\s?[:：]?$|\bi (?:have access to|can use|can call)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)|\b(?:tools?|functions?) (?:i have|that i have|available)\b"
         r"|\b(?:usage|signature|documentation|docs|docstring|api reference|reference|definition|specification|how to use|how to call)\b"
+    ),
+    does=(
+        r"(?: (?:tool|function|api|method|command|endpoint))?,? (?:\w+ly |always |will )?(?:returns?|takes?|accepts?|retrieves?|expects?|requires?|provides?|allows?"
+        r"|lets?|supports?|receives?|fetch(?:es)?|gives?|gets?|computes?|calculates?|sends?|sets?|can be used|is used|is called|is a|is the (?:tool|function|api) (?:that|for|which)|finds?|searche?s?|checks?|looks?|creates?|books?|lists?|shows?|has)\b"
     ),
     outcome=(
         rf"\b(?:it|this|that|which|they|both|these|those|(?:the |this |that |my |your )?(?:\w+ ){{0,2}}(?:calls?|requests?|tools?|service|server|api|function|attempts?|response|result|endpoint|system|query|reply|output))\b"

@@ -4,7 +4,9 @@ from . import Cues
 
 _DO = r"(?:fany|it|tum|jarib|endesh|tekelez|ulizi|omb|pig|rudi)"
 _CALL = r"(?:mwito|miito|ombi|maombi|jaribio|zana|huduma|seva|kazi|simu)"
-_WENT = r"(?:(?:u|i|li|ya|zi)?(?:me|li)(?:isha|kwisha) (?:kwa )?muda|muda (?:wake )?(?:u|ume|uli|um)\w*isha|(?:u|i|li|zi|ya|wa)(?:me|li)shindwa|(?:u|i|li|zi)(?:me|li)(?:rudisha|rejesha|toa|leta|kataliwa|feli|kwama|goma|pata|fanikiwa)|ha(?:ku|ija|uja|lija|li|i)\w*(?:fanikiwa|jibu|fanya|rudi)\w*|hitilafu|kosa|haipatikani|haufanyi kazi|imezimwa|imefeli)"
+_WENT = (
+    r"(?:(?:u|i|li|ya|zi)?(?:me|li)(?:isha|kwisha) (?:kwa )?muda|muda (?:wake )?(?:u|ume|uli|um)\w*isha|(?:u|i|li|zi|ya|wa)(?:me|li)shindwa|(?:u|i|li|zi)(?:me|li)(?:rudisha|rejesha|toa|leta|kataliwa|feli|kwama|goma|pata|fanikiwa)|ha(?:ku|ija|uja|lija|li|i)\w*(?:fanikiwa|jibu|fanya|rudi)\w*|hitilafu|kosa|haipatikani|haufanyi kazi|imezimwa|imefeli)"
+)
 
 CUES = Cues(
     announced=(
@@ -21,6 +23,7 @@ CUES = Cues(
     example=r"\bkwa mfano\b|\bmfano\b|\bmifano\b|\bkama vile\b|\bkitu kama\b|\bkiolezo\b",
     asked=r"\b(?:je|niendelee|nifanye|niite|ungependa|unataka|unakubali|nitumie|naweza|nijaribu|sawa)\b[^.?]{0,80}\?|\b(?:tafadhali )?thibitisha\b|\bnasubiri (?:idhini|uthibitisho|ruhusa)\b|\b(?:kama|ikiwa) (?:unataka|ungependa|unakubali|utakubali)\b|\bkwa idhini yako\b",
     described=r"\b(?:zana|kazi|chombo)\b[^.;:]{0,40}\b(?:hurudisha|inarudisha|huchukua|inachukua|hutumika|inatumika|inahitaji|hutoa|inatoa)\b|\bzana zilizopo\b|\bzana zinazopatikana\b|\bmatumizi\s*[:：]?$|\bnyaraka\b|\bninaweza kutumia\b|\bnina zana\b",
+    does=r",? (?:hurudisha|inarudisha|huchukua|inachukua|hutumika|inatumika|inahitaji|hutoa|inatoa|ni zana)\b",
     outcome=rf"(?:\b(?:lakini|na|ila|hata hivyo|{_CALL}|huo|hilo|hii)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\b(?:nilipata|nimepata|nilipokea) (?:hitilafu|kosa|jibu)",
     later=r"\bbaadaye\b|\bbaada ya (?:muda|dakika)\b|\btafadhali jaribu tena\b|\bnakata tamaa\b",
     conditional=r"\b(?:kama|ikiwa|iwapo|endapo|wakati|mara tu|ili|hadi|baada ya)\b",

@@ -25,6 +25,11 @@ def kinds() -> tuple[str, ...]:
     return tuple(t.code for t in taxonomy.types("all") if t.method == "llm")
 
 
+def writes_tools(kind: str) -> bool:
+    """Whether the type asks for new tools instead of a text."""
+    return taxonomy.get(kind).channel == "siblings"
+
+
 class Statistics(msgspec.Struct):
     """What a generator did for one type."""
 
@@ -90,7 +95,7 @@ class Generator(Protocol):
 
 def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
     """Why the answer is refused: new tools have a check of their own, texts the caller's."""
-    return refuse_tools(request, answer) if request.kind == "redundant" else refuse(request, answer)
+    return refuse_tools(request, answer) if writes_tools(request.kind) else refuse(request, answer)
 
 
 class Silent:

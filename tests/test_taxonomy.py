@@ -34,12 +34,13 @@ def test_an_unknown_type_is_a_user_error_with_near_misses() -> None:
 def test_data_without_a_fact_name_it_and_say_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fact: str
 ) -> None:
-    data = Path(str(taxonomy.files("robustbench_tc").joinpath("data/taxonomy.json"))).read_bytes()
-    content: dict[str, Any] = schema.loads(data)
+    content: dict[str, Any] = schema.loads(
+        (Path(taxonomy.__file__).parent / "data/taxonomy.json").read_bytes()
+    )
     del content["types"][7][fact]
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "taxonomy.json").write_text(schema.dumps(content))
-    monkeypatch.setattr(taxonomy, "files", lambda package: tmp_path)
+    monkeypatch.setattr("robustbench_tc.taxonomy.files", lambda package: tmp_path)
     with pytest.raises(UserError, match=f"`{fact}`.*make facts"):
         taxonomy._all.__wrapped__()
 
@@ -57,7 +58,7 @@ def test_the_five_sources_stand_in_the_order_of_every_table() -> None:
 def test_a_word_that_the_contract_does_not_have_is_an_attribute_error() -> None:
     for module in (schema, taxonomy):
         with pytest.raises(AttributeError, match="NO_SUCH"):
-            module.NO_SUCH  # type: ignore[attr-defined]  # noqa: B018
+            module.NO_SUCH  # noqa: B018
 
 
 def test_rows_of_a_profile() -> None:

@@ -10,7 +10,7 @@ from robustbench_tc import sources, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS, RowChecks
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.builders.perturb import REGISTRY, Perturbation, cases, facts
+from robustbench_tc.builders.perturb import REGISTRY, Case, Perturbation, cases, facts
 from robustbench_tc.builders.plan import row_dict
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Sample, dumps
@@ -146,7 +146,7 @@ def test_a_fact_that_cannot_be_is_named(changed: dict[str, object], words: str) 
 
 def test_a_golden_case_that_reads_otherwise_is_shown_as_it_reads() -> None:
     unit = without("golden")
-    case = cases.Case(clean="table", reads="+ tool: something_else()")
+    case = Case(clean="table", reads="+ tool: something_else()")
     kind = type("MyType", (type(unit),), {**vars(type(unit)), "golden": (case,)})
     (problem,) = facts.problems(kind(), sources.sources())
     assert "the golden case on 'table' reads otherwise:\n+ tool: reserve()" in problem

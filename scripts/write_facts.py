@@ -2,7 +2,7 @@
 
     src/robustbench_tc/data/taxonomy.json   the types (builders/perturb)
     src/robustbench_tc/data/sources.json    the sources (builders/sources)
-    sql/heatmap.sql                         its columns
+    sql/heatmap.sql, sql/marts.yml          the heat map's columns, and what they mean
     docs/types.md                           every type with its golden cases
 
 `--check` writes nothing and fails where a file is not what it would write. A fact that is missing or wrong is
@@ -52,11 +52,12 @@ def files() -> dict[Path, str]:
     known = sources.all_facts(READERS)
     kinds = types.all_facts(known)
     data = ROOT / "src" / "robustbench_tc" / "data"
-    heatmap = ROOT / "sql" / "heatmap.sql"
+    heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
     return {
         data / "taxonomy.json": _json({"types": kinds}),
         data / "sources.json": _json({"sources": known}),
         heatmap: _heatmap(heatmap.read_text("utf-8"), kinds),
+        marts: _marts(marts.read_text("utf-8"), kinds),
         ROOT / "docs" / "types.md": "\n".join(_page(kinds)) + "\n",
     }
 
@@ -72,10 +73,23 @@ def _heatmap(text: str, kinds: tuple[taxonomy.PerturbationType, ...]) -> str:
     """The query with one column for each type, after `clean`."""
     names = ((k.code, k.code if k.code.islower() else f'"{k.code}"') for k in kinds)
     lines = (f"        max(accuracy) filter (where type_code = '{code}') as {name}" for code, name in names)
-    columns = ",\n".join(lines)
-    found, times = _COLUMNS.subn(lambda match: match.group(1) + columns, text)
+    return _replaced(_COLUMNS, text, ",\n".join(lines), "sql/heatmap.sql")
+
+
+_MEANINGS = re.compile(r'(\nheatmap:\n.*?\n    clean: "Accuracy on clean\."\n).*?(?=\n\n)', re.DOTALL)
+
+
+def _marts(text: str, kinds: tuple[taxonomy.PerturbationType, ...]) -> str:
+    """The marts' columns, with those of the heat map after `clean`."""
+    lines = (f'    {k.code}: "Accuracy on {k.display_name} ({k.component})."' for k in kinds)
+    return _replaced(_MEANINGS, text, "\n".join(lines), "sql/marts.yml")
+
+
+def _replaced(place: re.Pattern[str], text: str, lines: str, name: str) -> str:
+    """The text with `lines` where the types' lines stood. Raises ValueError where there is no such place."""
+    found, times = place.subn(lambda match: match.group(1) + lines, text)
     if times != 1:
-        raise ValueError("sql/heatmap.sql: no place for the types' columns")
+        raise ValueError(f"{name}: no place for the types' columns")
     return found
 
 

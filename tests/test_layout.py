@@ -17,6 +17,7 @@ CONTRACT = {
     "schema",
     "taxonomy",
     "sources",
+    "memo",
     "errors",
     "seeding",
     "json_schema",

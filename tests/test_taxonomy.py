@@ -1,6 +1,5 @@
 """The facts of types and sources as the contract reads them."""
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,13 @@ def test_an_unknown_type_is_a_user_error_with_near_misses() -> None:
 def test_data_without_a_fact_name_it_and_say_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fact: str
 ) -> None:
-    data = Path(str(files("robustbench_tc").joinpath("data/taxonomy.json"))).read_bytes()
-    content: dict[str, Any] = schema.loads(data)
+    content: dict[str, Any] = schema.loads(
+        (Path(taxonomy.__file__).parent / "data/taxonomy.json").read_bytes()
+    )
     del content["types"][7][fact]
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "taxonomy.json").write_text(schema.dumps(content))
-    monkeypatch.setattr(taxonomy, "files", lambda package: tmp_path)
+    monkeypatch.setattr("robustbench_tc.taxonomy.files", lambda package: tmp_path)
     with pytest.raises(UserError, match=f"`{fact}`.*make facts"):
         taxonomy._all.__wrapped__()
 

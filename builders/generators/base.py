@@ -35,6 +35,11 @@ class Refusal(NamedTuple):
     reason: str
 
 
+def writes_tools(kind: str) -> bool:
+    """Whether the type asks for new tools instead of a text."""
+    return taxonomy.get(kind).channel == "siblings"
+
+
 class Statistics(msgspec.Struct):
     """What a generator did for one type."""
 
@@ -120,7 +125,7 @@ def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
         dumps(answer)
     except ValueError:  # NaN, a lone surrogate: no row can hold it
         return "it cannot be written as JSON"
-    return refuse_tools(request, answer) if request.kind == "redundant" else refuse(request, answer)
+    return refuse_tools(request, answer) if writes_tools(request.kind) else refuse(request, answer)
 
 
 class Silent:

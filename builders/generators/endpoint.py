@@ -26,7 +26,7 @@ from robustbench_tc.llm import (
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, writes_tools
 from .prompt import marker, prompt
 from .tools import ANSWER_SCHEMA, read_tools
 
@@ -97,7 +97,7 @@ class Model:
         self._settings = settings or Settings()
         self._spent = spent or Spent()
         self._statistics = Statistics(generator=self.label)
-        self._structured = kind == "redundant"
+        self._structured = writes_tools(kind)
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
@@ -192,7 +192,7 @@ class Model:
 
     def _read(self, request: TextRequest, done: Completion) -> Json:
         text = done.text.rpartition("</think>")[2].strip()
-        return read_tools(text) if request.kind == "redundant" else unwrapped(text, request)
+        return read_tools(text) if self._structured else unwrapped(text, request)
 
     def _told(self, stats: Stats) -> None:
         if self._settings.progress is not None:

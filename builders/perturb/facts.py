@@ -69,7 +69,7 @@ def facts(unit: Perturbation, sources: Iterable[Source]) -> PerturbationType:
     }
     try:
         return msgspec.convert(msgspec.to_builtins(plain), PerturbationType)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, TypeError) as error:
         raise ValueError(f"{where(unit)}: {error}") from None
 
 
@@ -93,6 +93,10 @@ def problems(unit: Perturbation, sources: Iterable[Source]) -> list[str]:
         wrong.append(f"order {found.order} is taken by {twins[0]}")
     if not found.sources:
         wrong.append("applies_to names no source")
+    if isinstance(unit.applies_to, tuple) and (lost := set(unit.applies_to) - set(found.sources)):
+        wrong.append(f"applies_to names a source that there is not: {', '.join(sorted(lost))}")
+    if untold := [name for name in taxonomy.TRAITS.get(found.channel, ()) if name not in found.traits]:
+        wrong.append(f"traits of the channel {found.channel} are not stated: {', '.join(untold)}")
     if found.ground_truth_changes and "golden answers" not in found.may_change:
         wrong.append("ground_truth_changes, but may_change does not hold the golden answers")
     if found.static and not found.may_change:

@@ -9,7 +9,7 @@ after it.
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -34,7 +34,11 @@ Channel = Literal[
 ]
 """By which way the disturbance enters. Types of one channel share the audit's rules for it."""
 
-CHANNELS: tuple[Channel, ...] = get_args(Channel)
+TRAITS: dict[Channel, tuple[str, ...]] = {
+    "namesake": ("description", "wrong_parameters"),
+    "offers": ("quality", "suffix", "stated"),
+}
+"""What a type of the channel says beside the facts of every type: the audit's rules need it."""
 
 Part = Literal[
     "messages",

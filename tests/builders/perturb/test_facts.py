@@ -1,6 +1,7 @@
 """Every type states all that the other rooms need to know of it, and each statement is true."""
 
 import importlib.util
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS, RowChecks
-from robustbench_tc.builders.perturb import REGISTRY, Perturbation, cases, facts
-from robustbench_tc.builders.perturb.base import Case
+from robustbench_tc.builders.build import BuildSpec, prepare
+from robustbench_tc.builders.perturb import REGISTRY, Case, Perturbation, cases, facts
 from robustbench_tc.builders.plan import row_dict
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Sample, dumps
@@ -40,6 +41,19 @@ def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
         if not path.is_file() or path.read_text("utf-8") != text
     ]
     assert stale == [], "run `make facts`"
+
+
+def test_the_rows_that_types_state_are_those_of_the_papers_samples(shared: Path) -> None:
+    """Those of the bundled samples are compared by `tests/audits/test_extensions.py`."""
+    spec = BuildSpec(sources=shared / "sources", codes=tuple(REGISTRY))
+    plan, _, _ = prepare(spec, accept=self_check)
+    context = plan.context()
+    found = {
+        code: [row.source for row in plan.rows(code, context) if isinstance(row, Sample)] for code in REGISTRY
+    }
+    assert {code: len(rows) for code, rows in found.items()} == {c: u.rows.paper for c, u in REGISTRY.items()}
+    for code, rows in found.items():
+        assert set(rows) == set(taxonomy.get(code).sources), code
 
 
 def test_the_core_is_the_papers_22_in_its_order() -> None:
@@ -115,6 +129,9 @@ def test_a_fact_that_is_left_out_is_named(name: str) -> None:
         ({"channel": "tool_result"}, "injected_error belongs to the channel tool_result"),
         ({"injected_error": "Out of order."}, "injected_error belongs to the channel tool_result"),
         ({"applies_to": ("nowhere",)}, "applies_to names no source"),
+        ({"applies_to": ("bfcl_v3", "nowhere")}, "a source that there is not: nowhere"),
+        ({"channel": "offers"}, "traits of the channel offers are not stated: quality, suffix, stated"),
+        ({"rows": object()}, "object"),
         ({"golden": ()}, "golden holds no Case"),
         ({"method": "llm"}, "builders/prompts/my_type.v1.txt"),
         ({"__doc__": None}, "no docstring"),

@@ -12,7 +12,7 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --con
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
-	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
+	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers docs
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -45,6 +45,10 @@ test-pythons:  ## the tests under every declared Python; one that is not on the 
 
 # Environments of their own: these packages disagree with each other, or are heavy.
 
+docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as a site, in out/docs
+	.venv-docs/bin/sphinx-build -q -W --keep-going -b html docs out/docs
+	@echo "open out/docs/index.html"
+
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl
 	.venv-train/bin/python -m pytest tests/train_recipes
@@ -66,6 +70,7 @@ EXTRAS_serve       := .[serve]
 EXTRAS_leaderboard := .[leaderboard,report,dev]
 ALSO_leaderboard   := playwright==1.65.2
 EXTRAS_scale       := .[scale,dev]
+EXTRAS_docs        := .[docs]
 
 # verl and transformers pin what the lock pins otherwise: these two go without it.
 CONSTRAIN_leaderboard := --constraint $(LOCK)

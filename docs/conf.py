@@ -1,4 +1,4 @@
-"""Sphinx: the pages of this folder as a site, with API pages made from the docstrings. `make docs` runs it."""
+"""Sphinx: the pages of this folder as a site, API pages made from the docstrings (`make docs`)."""
 
 from robustbench_tc import __version__
 

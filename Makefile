@@ -30,6 +30,7 @@ test: env lint types pytest  ## what CI runs: lint, types, tests
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports --no-cache
 
 types: env
 	$(BIN)/mypy

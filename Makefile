@@ -24,7 +24,7 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench fuzz nightly facts lock clean \
-	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
+	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -41,6 +41,7 @@ test: env lint types pytest  ## what CI runs: lint, types, tests
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports --no-cache
 
 types: env
 	$(BIN)/mypy
@@ -56,6 +57,10 @@ test-3.11 test-3.12: test-%:
 	else echo "Python $*: skipped, not on this machine"; fi
 
 # Environments of their own: these packages disagree with each other, or are heavy.
+
+docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as a site, in out/docs
+	.venv-docs/bin/sphinx-build -q -W --keep-going -b html docs out/docs
+	@echo "open out/docs/index.html"
 
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl
@@ -75,6 +80,7 @@ test-scale: env-scale  ## builds and scores on a local Ray
 
 EXTRAS_leaderboard := leaderboard report dev browser
 EXTRAS_scale       := scale dev
+EXTRAS_docs        := docs
 
 .venv-%/.done: pyproject.toml $(LOCK) scripts/locked.py
 	$(call environment,.venv-$*)

@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
+.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz mutation nightly lock clean \
 	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
 .PRECIOUS: .venv-%/.done
 
@@ -87,6 +87,10 @@ env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
+
+mutation: env  ## does each area's own suite notice wrong code? 40 mutants each (about 30 minutes)
+	$(PIP) --editable '.[audit,report,dev,mutation]'
+	$(BIN)/python scripts/mutation_run.py
 
 nightly: env fuzz  ## the long fuzz, and five kills over the real build
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py

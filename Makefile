@@ -81,6 +81,7 @@ test-scale: env-scale  ## builds and scores on a local Ray
 EXTRAS_leaderboard := leaderboard report dev browser
 EXTRAS_scale       := scale dev
 EXTRAS_docs        := docs
+EXTRAS_mutation    := audit sign report dev mutation
 
 .venv-%/.done: pyproject.toml $(LOCK) scripts/locked.py
 	$(call environment,.venv-$*)
@@ -106,6 +107,9 @@ env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
+
+mutation: .venv-mutation/.done  ## does each area's own suite notice wrong code? 40 mutants each
+	.venv-mutation/bin/python scripts/mutation_run.py
 
 nightly: env fuzz  ## the long fuzz, and five kills over the real build
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 Tree = dict[str, tuple[str, bytes]]
@@ -26,7 +27,7 @@ def tree(root: Path) -> Tree:
     return found
 
 
-def write(root: Path, files: dict[str, str | bytes]) -> Path:
+def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
     """Files with their contents under `root`."""
     for name, content in files.items():
         path = root / name

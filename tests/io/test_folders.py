@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from robustbench_tc.io.files import atomic_dir, atomic_file, remove_dir
 
 from ..trees import tree, write
 
-KIND = "report"
+KIND: marker.OwnKind = "report"
 
 
 def make(path: Path, contents: dict[str, str | bytes] | None = None, **options: Any) -> Path:
@@ -185,13 +185,12 @@ def test_a_foreign_marker_makes_nothing_ours(tmp_path: Path, what: str, name: st
 
 def test_a_marker_that_is_a_pipe_a_link_or_a_folder_is_none(tmp_path: Path) -> None:
     good = make(tmp_path / "good", {})
-    for number, put in enumerate(
-        (
-            lambda path: os.mkfifo(path),
-            lambda path: path.symlink_to(good / marker.OWN),
-            lambda path: path.mkdir(),
-        )
-    ):
+    puts: tuple[Callable[[Path], object], ...] = (
+        os.mkfifo,
+        lambda path: path.symlink_to(good / marker.OWN),
+        Path.mkdir,
+    )
+    for number, put in enumerate(puts):
         out = write(tmp_path / str(number), {"thesis.txt": "years"})
         put(out / marker.OWN)
         refused(out)
@@ -293,24 +292,27 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     refused(tmp_path / "out", "not a folder")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_mount_points_are_never_replaced(tmp_path: Path) -> None:
     out = make(tmp_path / "out")
     elsewhere = write(tmp_path / "elsewhere", {"b.txt": "two"})
-    for source, target, options in (
-        (elsewhere, out / "sub", ["--bind"]),
-        ("tmpfs", out / "sub", ["-t", "tmpfs"]),
-    ):
-        mounted = subprocess.run(["mount", *options, str(source), str(target)], capture_output=True)
-        if mounted.returncode:
-            pytest.skip("this machine does not let root mount")
-        try:
-            with pytest.raises(UserError, match="mount point"):
-                make(out, force=True, discard_changes=True)
-            assert (elsewhere / "b.txt").read_text() == "two"
-        finally:
-            subprocess.run(["umount", str(target)], check=True)
+    for options in (["--bind", str(elsewhere)], ["-t", "tmpfs", "tmpfs"]):
+        with mounted(out / "sub", *options), pytest.raises(UserError, match="mount point"):
+            make(out, force=True, discard_changes=True)
+        assert (elsewhere / "b.txt").read_text() == "two"
     make(out, force=True)
+
+
+@contextmanager
+def mounted(target: Path, *options: str) -> Iterator[None]:
+    """A mount for the block; what is mounted there afterwards, whatever its name is then, is unmounted."""
+    if os.geteuid() or subprocess.run(["mount", *options, str(target)], capture_output=True).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        yield
+    finally:
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            if line.split(" ")[1].startswith(str(target.parents[1])):
+                subprocess.run(["umount", line.split(" ")[1]], check=True)
 
 
 # --- what comes in between ----------------------------------------------------------------------------
@@ -452,7 +454,7 @@ def test_killed_at_any_file_operation_a_folder_is_whole_or_gone_and_the_next_run
     for after in range(200):
         root = tmp_path / str(after)
         out = make(root / "out")
-        again = partial(make, out, {"c.txt": "three"}, force=True)
+        again: Callable[[], object] = partial(make, out, {"c.txt": "three"}, force=True)
         if what == "remove":
             again = partial(remove_dir, out, kind=KIND)
         stopped = killed(after, again)
@@ -658,17 +660,10 @@ def test_claims_are_made_where_they_are_kept_only(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if (
-        os.geteuid()
-        or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True
-        ).returncode
-    ):
-        pytest.skip("mounting a small disk needs root")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    disk = tmp_path / "small" / "disk"
+    disk.mkdir(parents=True)
+    with mounted(disk, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        yield disk
 
 
 def test_a_full_disk_names_the_file(small_disk: Path) -> None:

@@ -46,6 +46,8 @@ def _run() -> None:
         _ends.fail(str(error))
     except _ends.Interrupted as error:
         _ends.interrupted(str(error))
+    except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
+        _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
         mend = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
         # Whatever is written to a file is named (`io.files.named`): what is left is the standard output.

@@ -76,6 +76,7 @@ def serve(
     _console.err.print(f"serving on http://{host}:{port} (stop with Ctrl-C)", markup=False)
     with _console.keeping(f"the server has stopped; submissions are kept in {store}"):
         run(made, host, port, behind_proxy=in_space)
+        raise KeyboardInterrupt  # the server has taken it as its sign to end, in order
 
 
 def free_port(host: str, port: int) -> None:

@@ -126,7 +126,7 @@ def build(
     `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
     passes its own type's invariants or the build ends.
     """
-    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
+    with parallel.on_ray(spec.workers), files.atomic_dir(out, force=force) as folder:
         plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
         tally = Tally()
         checksums: dict[str, str] = {}

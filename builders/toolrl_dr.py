@@ -104,7 +104,7 @@ def build(
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
     used = {code: generator for code, generator in (generators or {}).items() if code in codes}
-    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
+    with parallel.on_ray(spec.workers), files.atomic_dir(out, force=force) as folder:
         scratch = folder / "scratch.parquet"
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
         progress(f"reading {source.train.name}")

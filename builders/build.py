@@ -155,7 +155,7 @@ def build(
     passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
     """
     with (
-        parallel.ready(spec.workers),
+        parallel.on_ray(spec.workers),
         files.atomic_dir(out, kind="robustbench-tc", force=force, discard_changes=discard_changes) as folder,
     ):
         plan, issues, recordings = prepare(

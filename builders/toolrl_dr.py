@@ -115,7 +115,7 @@ def build(
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
     used = {code: Recording(code, writes) for code, writes in (generators or {}).items() if code in codes}
     with (
-        parallel.ready(spec.workers),
+        parallel.on_ray(spec.workers),
         files.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
     ):
         scratch = folder / "scratch.parquet"

@@ -167,7 +167,7 @@ def stacks(rows: Sequence[Stack], label: str) -> Markup:
 
 def shares(counts: Mapping[str, int], width: int = 240, height: int = 18) -> Markup:
     """Counts as one bar; the class of a part is its name."""
-    total, x, parts = sum(counts.values()), 0.0, []
+    total, x, parts = sum(counts.values()) or 1, 0.0, []
     for kind, count in counts.items():
         size = width * count / total if total else 0.0
         parts.append(_rect(x, 0, max(size - 1, 0.5), height, f"part {kind}"))
@@ -293,10 +293,6 @@ def ticks(low: float, high: float) -> dict[float, str]:
 
 def alone(figure: Markup) -> str:
     """A figure as a file of its own, with its style."""
-    sheet = element("style", style())
-    return (
-        figure.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
-            ">", Markup(">") + sheet, 1
-        )
-        + "\n"
-    )
+    opening, inside = str(figure).split(">", 1)
+    named = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return f"{named}>{element('style', style())}{inside}\n"

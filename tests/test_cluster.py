@@ -263,7 +263,7 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
             journal = tmp_path / "run" / "journal.jsonl"
             if journal.exists() and journal.stat().st_size > 0:
                 found = descendants(os.getpid())
-                for pid in [pid for pid, name in found.items() if name.startswith("ray::Seat")][:1]:
+                for pid in [pid for pid, name in found.items() if name.startswith("ray::Sender")][:1]:
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)
             time.sleep(0.005)
@@ -282,8 +282,6 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
 
 
 def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) -> None:
-    from robustbench_tc.eval.backends.cluster import on_ray
-
     data = inputs.Dataset(name="small", rows=tuple(small.rows()))
     decoding = {"temperature": 0.0, "max_tokens": 16}
     settings = record.Settings(
@@ -297,7 +295,7 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
         repeat=1,
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
-    opened = on_ray([session.vllm(None, "tiny", decoding, batch=16)] * 2, RAY, concurrency=32)
+    opened = session.vllm(None, "tiny", decoding, batch=16, workers=RAY, engines=2, gpus=0)
     session.run(run, data.rows, data.hashes(), opened, concurrency=32)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]

@@ -2,14 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc.compute import cluster, parallel
+from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import (
@@ -20,7 +19,6 @@ from robustbench_tc.llm import (
     LLMError,
     Stats,
     Store,
-    Transport,
     over_http,
 )
 from robustbench_tc.schema import Json
@@ -107,13 +105,13 @@ class Model:
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         settings, spent = self._settings, self._spent
-        with Store(settings.store) as store, self._wire() as wire:
+        addresses = [one.resolved() for one in self._addresses]
+        with Store(settings.store) as store, parallel.on_ray(settings.workers) as ray:
             async with Client(
-                self.endpoint,
-                wire=wire,
+                addresses[0],
+                wire=over_http(addresses, settings.timeout_s, ray=ray, concurrency=settings.concurrency),
                 store=store,
                 concurrency=settings.concurrency * len(self._addresses),
-                timeout_s=settings.timeout_s,
                 max_retries=settings.max_retries,
                 max_requests=None
                 if settings.max_requests is None
@@ -139,15 +137,6 @@ class Model:
                 f"({_inline(client.stats)}): look at the endpoint, or name another --generator"
             )
         return answers
-
-    @contextmanager
-    def _wire(self) -> Iterator[Transport]:
-        settings, addresses = self._settings, [one.resolved() for one in self._addresses]
-        if settings.workers.engine == "ray":
-            with parallel.on_ray(settings.workers) as ray:
-                yield cluster.senders(ray, addresses, settings.timeout_s, settings.concurrency)
-        else:
-            yield over_http(addresses, settings.timeout_s)
 
     async def _write(self, client: Client, request: TextRequest, refuse: Refuse) -> Text | str:
         """One text: the accepted answer, or why there is none."""

@@ -289,6 +289,7 @@ def _course(lines: Sequence[tuple[Row, float, bool]]) -> Markup:
         [figures.Path(steps, "ours")],
         "Perturbed accuracy of every submission over time, with the best so far; the table has the figures",
         size=(760, 300),
+        right=44,
         kind="progress",
     )
 

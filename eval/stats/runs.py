@@ -66,6 +66,10 @@ def read(folder: str | Path) -> Run:
         raise UserError(f"{scores} is damaged: {str(error).splitlines()[0]}") from None
     if table.num_rows == 0:
         raise UserError(f"{scores} holds no predictions")
+    if torn := [
+        name for name in ("id", "clean_id", "type_code", "repeat", "status") if table[name].null_count
+    ]:
+        raise UserError(f"{scores} is damaged: rows without {', '.join(torn)}")
 
     # Through lists: Arrow's own way to NumPy imports pandas, slow to start and no dependency of ours.
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}

@@ -162,30 +162,20 @@ def eval_(
             asked = Endpoint(asked.model, api_key="none", reasoning=False)
             urls = [stack.enter_context(serving(agent, data.rows))]
         if backend == "vllm":
-            openings = [session.vllm(entry, asked.model, decoding, batch=concurrency)] * gpus
+            opened = session.vllm(entry, asked.model, decoding, batch=concurrency, workers=who, engines=gpus)
+            concurrency *= gpus if who.engine == "ray" else 1
         else:
-            ends = [dataclasses.replace(asked, base_url=url) for url in urls or (None,)]
-            # On Ray each address has an actor of its own; here one client asks them all.
-            groups = [(end, ()) for end in ends] if who.engine == "ray" else [(ends[0], ends[1:])]
-            if who.engine != "ray":
-                concurrency *= len(ends)
-            openings = [
-                session.endpoint(
-                    first,
-                    decoding,
-                    also=others,
-                    concurrency=concurrency,
-                    timeout_s=timeout,
-                    max_retries=max_retries,
-                )
-                for first, others in groups
-            ]
-        opened = openings[0]
-        if who.engine == "ray":
-            from ..eval.backends.cluster import on_ray
-
-            concurrency *= len(openings)
-            opened = on_ray(openings, who, concurrency=concurrency, gpus=1 if backend == "vllm" else 0)
+            first, *others = (dataclasses.replace(asked, base_url=url) for url in urls or (None,))
+            concurrency *= 1 + len(others)
+            opened = session.endpoint(
+                first,
+                decoding,
+                also=others,
+                concurrency=concurrency,
+                timeout_s=timeout,
+                max_retries=max_retries,
+                workers=who,
+            )
         with _bar(progress) as tell:
 
             def note(state: Progress) -> None:

@@ -1,5 +1,4 @@
-"""`parallel.map_ordered` on Ray: one task per item around the same function, Arrow tables back, in order; and
-requests to models, sent by actors.
+"""`parallel.map_ordered` on Ray: one task per item around the same function, Arrow tables back, in order.
 
 A task whose process or node is lost runs again elsewhere; nothing else does. Every part arrives sealed with
 its checksum and is kept on disk until the command has succeeded, so that one that was cut off goes on where
@@ -11,8 +10,8 @@ import os
 import re
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,19 +21,12 @@ from .. import __version__
 from ..errors import UserError, need_extra
 from ..io import scratch
 from ..io.files import atomic_file
-from ..llm.errors import LLMError
-from ..llm.messages import Completion
-from ..llm.transport import Endpoint, HttpTransport, LoadBalancer, Transport
-from ..schema import Json
 from .parallel import Workers, collect_rarely
 
 Item = TypeVar("Item")
 
 ATTEMPTS = 4
 """How often Ray gives a task to another worker after losing the one that had it."""
-
-RESTARTS = 3
-"""How often a lost actor is started again. What it was asked is asked again by the client."""
 
 OBJECT_STORE = 512 * 2**20
 """Bytes of shared memory of a Ray that is started here: parts are small, and few are in flight."""
@@ -153,76 +145,6 @@ def _get(ray: Any, reference: Any) -> bytes:
             f"Ray lost a part {ATTEMPTS + 1} times ({type(error).__name__}; out of memory?): run the same "
             "command again, what is finished is kept"
         ) from None
-
-
-async def reply_of(ray: Any, reference: Awaitable[Any]) -> Any:
-    """What an actor returned. Raises what it raised; LLMError where there is no actor any more."""
-    try:
-        return await reference
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
-    except ray.exceptions.RayError as error:
-        said = f"a Ray actor was lost: {type(error).__name__}"
-        raise LLMError("connection", said, retryable=True) from None
-
-
-class Sender:
-    """An actor with a connection of its own to one address."""
-
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
-        self._endpoint, self._timeout_s = endpoint, timeout_s
-        self._opened: HttpTransport | None = None
-
-    def _wire(self) -> HttpTransport:
-        if self._opened is None:  # at the first request, where an event loop runs
-            self._opened = HttpTransport(self._endpoint, self._timeout_s)
-        return self._opened
-
-    async def send(self, body: dict[str, Json]) -> Completion | dict[str, Any]:
-        """The completion, or the fields of the LLMError there was instead: no exception would travel."""
-        try:
-            return await self._wire().send(body)
-        except LLMError as error:
-            return dict(vars(error))
-
-    async def served_models(self) -> list[str]:
-        return await self._wire().served_models()
-
-    async def close(self) -> None:
-        await self._wire().close()
-
-
-class RayTransport:
-    """A `Sender` as a `Transport`."""
-
-    def __init__(self, ray: Any, actor: Any) -> None:
-        self._ray, self._actor = ray, actor
-
-    async def send(self, body: dict[str, Json]) -> Completion:
-        reply = await reply_of(self._ray, self._actor.send.remote(body))
-        if isinstance(reply, dict):
-            raise LLMError(**reply)
-        done: Completion = reply
-        return done
-
-    async def served_models(self) -> list[str]:
-        try:
-            found: list[str] = await reply_of(self._ray, self._actor.served_models.remote())
-        except LLMError:
-            return []
-        return found
-
-    async def close(self) -> None:
-        with suppress(LLMError):  # one that is gone leaves nothing open
-            await reply_of(self._ray, self._actor.close.remote())
-
-
-def senders(ray: Any, endpoints: Sequence[Endpoint], timeout_s: float, concurrency: int) -> Transport:
-    """One actor for each address of a model; a lost one is started again. It waits, so it claims no CPU."""
-    options = {"num_cpus": 0, "max_restarts": RESTARTS, "max_task_retries": 0}
-    made = ray.remote(**options, max_concurrency=2 * concurrency)(Sender)
-    wires = [RayTransport(ray, made.remote(one, timeout_s)) for one in endpoints]
-    return LoadBalancer(wires, [str(one) for one in endpoints])
 
 
 @contextmanager

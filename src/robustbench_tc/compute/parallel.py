@@ -8,10 +8,10 @@ import re
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _work: Callable[[Any], Any] | None = None
-_folder: str | None = None
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,27 +68,50 @@ def map_ordered(
     with collecting_rarely():
         if workers.num_proc <= 1:
             yield from map(work, items)
-        else:
-            yield from _forked(work, items, workers.num_proc)
+            return
+        with (
+            tempfile.TemporaryDirectory(prefix="rbtc-parts-") as folder,
+            closing(forked(lambda item: _filed(work(item), folder), items, workers.num_proc)) as paths,
+        ):
+            yield from map(_mapped, paths)
+
+
+def forked(work: Callable[[Item], Result], items: Iterable[Item], num_proc: int) -> Generator[Result]:
+    """`work` on every item in `num_proc` forked processes, results in the items' order; they are pickled.
+
+    Raises what `work` raises; UserError if a process is killed from outside.
+    """
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(num_proc, context, initializer=_begin, initargs=(work,)) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                with _interrupts_later():  # the first of these forks
+                    waiting.append(pool.submit(_do, item))
+                if len(waiting) >= 2 * num_proc:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise UserError(
+                "a worker process was killed (out of memory?): run again, with a smaller --num-proc where "
+                "the command has one"
+            ) from None
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 @contextmanager
 def on_ray(workers: Workers) -> Iterator[Any]:
-    """The module `ray`, connected for this block; see `cluster.session`."""
+    """The module `ray`, connected for this block and whatever is done in it; None with the local engine."""
+    if workers.engine != "ray":
+        yield None
+        return
     from . import cluster
 
     with cluster.session(workers) as ray:
         yield ray
-
-
-@contextmanager
-def ready(workers: Workers) -> Iterator[None]:
-    """Holds the cluster, if there is to be one, so that what is done in this block does not start its own."""
-    if workers.engine != "ray":
-        yield
-        return
-    with on_ray(workers):
-        yield
 
 
 def checkpoint_dir(out: Path, *made_of: Json) -> Path:
@@ -135,30 +158,6 @@ def collecting_rarely() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _forked(work: "Callable[[Item], pa.Table]", items: Iterable[Item], num_proc: int) -> "Iterator[pa.Table]":
-    context = multiprocessing.get_context("fork")
-    with (
-        tempfile.TemporaryDirectory(prefix="rbtc-parts-") as folder,
-        ProcessPoolExecutor(num_proc, context, initializer=_begin, initargs=(work, folder)) as pool,
-    ):
-        waiting: deque[Future[str]] = deque()
-        try:
-            for item in items:
-                with _interrupts_later():  # the first of these forks
-                    waiting.append(pool.submit(_do, item))
-                if len(waiting) >= 2 * num_proc:
-                    yield _mapped(waiting.popleft().result())
-            while waiting:
-                yield _mapped(waiting.popleft().result())
-        except BrokenProcessPool:
-            raise UserError(
-                "a worker process was killed (out of memory?): run again with a smaller --num-proc"
-            ) from None
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
     """Ctrl-C in this block is felt after it; a process that is forked in it feels none."""
@@ -169,19 +168,22 @@ def _interrupts_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(work: Callable[[Any], Any], folder: str) -> None:
-    global _work, _folder
-    _work, _folder = work, folder
+def _begin(work: Callable[[Any], Any]) -> None:
+    global _work
+    _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent ends this one
 
 
-def _do(item: Any) -> str:
-    """Does the work; its table goes into a file, which costs a tenth of a pipe's copying and pickling."""
+def _do(item: Any) -> Any:
+    assert _work is not None
+    return _work(item)
+
+
+def _filed(table: "pa.Table", folder: str) -> str:
+    """The table in a file, which costs a tenth of a pipe's copying and pickling."""
     import pyarrow as pa
 
-    assert _work is not None
-    table = _work(item)
-    handle, path = tempfile.mkstemp(dir=_folder)
+    handle, path = tempfile.mkstemp(dir=folder)
     os.close(handle)
     with named(Path(path)), pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

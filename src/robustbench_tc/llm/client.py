@@ -76,12 +76,13 @@ class Client:
         progress: Callable[[Stats], None] | None = None,
         wire: Transport | None = None,
     ) -> None:
-        """`wire`: another way to the endpoint than a connection of its own; the client closes it."""
+        """`wire`: another way to the model than a connection of the client's own; the client closes it. The
+        endpoint then only names the model, and is taken as it is."""
         if concurrency < 1:
             raise UserError(f"concurrency {concurrency}: at least 1 request has to be under way")
         if max_cost is not None and price is None:
             raise UserError("a cost limit needs the prices per million prompt and completion tokens")
-        self.endpoint = endpoint.resolved()
+        self.endpoint = endpoint.resolved() if wire is None else endpoint
         self.store = store
         self.stats = Stats()
         self._max_retries = max_retries

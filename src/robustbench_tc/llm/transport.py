@@ -1,6 +1,6 @@
 """Requests over HTTP: an address, one attempt at a completion, and several addresses of one model.
 
-Retries, budgets and stores are the client's (client.py): a wire sends a body once and says what came back.
+Retries, budgets and stores are the client's (client.py): a transport sends a body once and tells the outcome.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -230,11 +231,23 @@ class HttpTransport:
             return []
 
 
-def over_http(endpoints: Sequence[Endpoint], timeout_s: float = 300.0) -> Transport:
-    """The way to one model at one address or at several; the endpoints are resolved."""
-    if len(endpoints) == 1:
-        return HttpTransport(endpoints[0], timeout_s)
-    return LoadBalancer([HttpTransport(one, timeout_s) for one in endpoints], [str(one) for one in endpoints])
+def over_http(
+    endpoints: Sequence[Endpoint], timeout_s: float = 300.0, *, ray: Any = None, concurrency: int = 16
+) -> Transport:
+    """The way to one model at one address or at several; the endpoints are resolved.
+
+    With the module `ray` each address is asked by an actor, with `concurrency` requests under way at each.
+    """
+    names, openings = (
+        [str(one) for one in endpoints],
+        [partial(HttpTransport, one, timeout_s) for one in endpoints],
+    )
+    if ray is not None:
+        from .ray import over_ray
+
+        return over_ray(ray, openings, names, concurrency=concurrency)
+    opened = [opening() for opening in openings]
+    return opened[0] if len(opened) == 1 else LoadBalancer(opened, names)
 
 
 class LoadBalancer:

@@ -260,7 +260,6 @@ def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json
     from ..eval.stats.runs import read
 
     record = folder.record
-    _say_reader(folder)
     made = overview(
         read(folder.path),
         record.expected,
@@ -268,6 +267,7 @@ def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json
         subset=subset_of(subset),
         allow_missing=allow_missing,
     )
+    _say_reader(folder)
     if as_json:
         _console.json(made)
         return

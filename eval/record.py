@@ -168,7 +168,7 @@ class RunFolder:
         with atomic_file(self.path / RECORD, replace=True) as beside:
             beside.write_bytes(data)
             if folder is not None:
-                folder.announce(RECORD, hashlib.sha256(data).hexdigest())
+                folder.announce(RECORD, marker.sha256_of(data))
         if folder is not None:
             folder.grew(self.journal_path.name)
 

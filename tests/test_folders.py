@@ -666,7 +666,17 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "remove_files",
         "truncate",
     }
-    rooms = ("src", "builders", "eval", "audits", "train_recipes", "sql", "dataset_cards", "scripts")
+    rooms = (
+        "src",
+        "builders",
+        "eval",
+        "audits",
+        "train_recipes",
+        "sql",
+        "dataset_cards",
+        "scripts",
+        "benchmarks",
+    )
     for path in [p for room in rooms for p in (ROOT / room).rglob("*.py")]:
         if any(part.is_symlink() for part in path.parents):
             continue
@@ -700,5 +710,6 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "eval/leaderboard/store.py": {"remove_files", "rename"},  # uploads; a submission into place
         "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
+        "benchmarks/training_rows.py": {"rmtree"},  # a temporary folder of its own
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

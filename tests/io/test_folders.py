@@ -543,15 +543,19 @@ def test_a_file_of_a_marked_folder_is_replaced_as_long_as_it_is_as_written(tmp_p
     run = tmp_path / "run"
     run.mkdir()
     owned.create(run, "run")
-    put(run / "scores", "one")
-    put(run / "scores", "two")
+    put(run / "table.csv", "asked for by its name")  # a user's own, wherever it lies
+    with pytest.raises(UserError, match=r"table\.csv"):
+        folders.check(run, "run")
+    (run / "table.csv").unlink()
+    put(run / "scores", "one", own=True)
+    put(run / "scores", "two", own=True)
     assert (run / "scores").read_text() == "two"
     (run / "scores").write_text("mine")
     with pytest.raises(UserError, match="changed since"):
-        put(run / "scores", "three")
+        put(run / "scores", "three", own=True)
     write(run, {"other": "mine"})
     with pytest.raises(UserError, match="was not written by rbtc"):
-        put(run / "other", "ours")
+        put(run / "other", "ours", own=True)
     assert (run / "scores").read_text() == "mine" and (run / "other").read_text() == "mine"
     with pytest.raises(UserError, match="other"):
         remove_dir(run, kind="run", discard_changes=True)
@@ -566,10 +570,10 @@ def test_between_naming_and_replacing_either_version_is_ours(tmp_path: Path) -> 
     run = tmp_path / "run"
     run.mkdir()
     folder = owned.create(run, "run")
-    put(run / "scores", "one")
+    put(run / "scores", "one", own=True)
     folder.announce("scores", hashlib.sha256(b"two").hexdigest())  # and killed before the rename
     folders.check(run, "run")
-    put(run / "scores", "three")
+    put(run / "scores", "three", own=True)
     folder.announce("scores", hashlib.sha256(b"four").hexdigest())
     (run / "scores").write_text("four")  # the rename went through
     folders.check(run, "run")

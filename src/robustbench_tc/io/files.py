@@ -34,30 +34,33 @@ __all__ = [
 
 
 @contextmanager
-def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def atomic_file(path: Path, *, replace: bool = False, own: bool = False) -> Iterator[Path]:
     """Yields a path beside `path` to write; it is synced and renamed into place if the block succeeds.
 
-    A file that is there already is replaced only if the `rbtc.json` of its folder names it as it is; any
-    other is refused with a UserError. With `replace` the caller knows it to be ours.
+    A file that is there already is refused with a UserError. With `own` the file belongs to its folder: the
+    folder's `rbtc.json`, if there is one, names it, and what is named there as it is may be replaced. With
+    `replace` the caller knows that whatever is there is ours.
     """
     with named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        folder = None if replace else owned.owner(path.parent)
+        folder = owned.owner(path.parent) if own else None
+        if folder is not None:
+            folder.refuse_foreign(path.name)
+        elif not replace:
+            check_file(path)
         if not replace:
-            _refuse_existing(path, folder)
             scratch.sweep(path)
         with scratch.beside(path) as beside:
             yield beside
             with beside.open("rb") as file:
                 os.fsync(file.fileno())
-            if replace:
-                beside.replace(path)
-            elif folder is None:
-                _place(beside, path)
-            else:
+            if folder is not None:
                 folder.refuse_foreign(path.name)
                 folder.announce(path.name, marker.sha256(beside))
+            if folder is not None or replace:
                 beside.replace(path)
+            else:
+                _place(beside, path)
 
 
 @contextmanager
@@ -142,8 +145,9 @@ def remove_dir(path: Path, *, kind: str, discard_changes: bool = False) -> None:
 
 
 def check_file(path: Path) -> None:
-    """UserError where `atomic_file` would refuse to write `path`: said before the work."""
-    _refuse_existing(path, owned.owner(path.parent))
+    """UserError where something is at `path`: a new file never takes the place of another."""
+    if os.path.lexists(path):
+        raise UserError(f"{path} exists and is not replaced: choose another name, or remove it")
 
 
 def new_or_empty(path: Path) -> bool:
@@ -177,13 +181,6 @@ def _move(made: Unfinished, path: Path) -> None:
                 ) from None
         error.filename = str(path)
         raise
-
-
-def _refuse_existing(path: Path, folder: owned.Owned | None) -> None:
-    if folder is not None:
-        folder.refuse_foreign(path.name)
-    elif os.path.lexists(path):
-        raise UserError(f"{path} exists and is not replaced: choose another name, or remove it")
 
 
 def _place(beside: Path, path: Path) -> None:

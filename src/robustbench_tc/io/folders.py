@@ -21,7 +21,7 @@ LISTED = 1_000
 """Files of strangers after which nobody looks for more."""
 
 Identity = tuple[int, int, int, int]
-"""Device, inode, size, time of the last change of the content."""
+"""Device, inode, size, time of the last change, which nobody can set back."""
 
 
 class Contents(NamedTuple):
@@ -81,7 +81,7 @@ def remove(path: Path, found: Contents) -> list[str]:
 
 
 def identity(found: os.stat_result) -> Identity:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
 
 
 def _contents(path: Path, kind: str) -> Contents:

@@ -74,7 +74,12 @@ def _open(lock: Path) -> tuple[int, bool]:
     except FileExistsError:
         pass
     else:
-        os.write(handle, TEXT)
+        try:
+            os.write(handle, TEXT)
+        except OSError:
+            lock.unlink()
+            os.close(handle)
+            raise
         return handle, True
     try:
         handle = os.open(lock, flags)

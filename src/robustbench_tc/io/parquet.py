@@ -104,8 +104,14 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
 
 
 def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> None:
-    """Writes one file from tables of any size, wholly or not at all; a row group is in memory at a time."""
-    with atomic_file(path) as beside, pq.ParquetWriter(beside, schema, compression="zstd") as writer:
+    """Writes one file of a folder from tables of any size, wholly or not at all, as `atomic_file` with `own`.
+
+    A row group is in memory at a time.
+    """
+    with (
+        atomic_file(path, own=True) as beside,
+        pq.ParquetWriter(beside, schema, compression="zstd") as writer,
+    ):
         for group in row_groups(tables, schema):
             writer.write_table(group)
 

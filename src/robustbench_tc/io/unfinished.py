@@ -36,9 +36,13 @@ class Unfinished:
     def make(cls, path: Path) -> "Unfinished":
         """A new one for `path`, beside it."""
         made = cls(path.parent / f".{path.name}.{secrets.token_hex(8)}.claims")
-        with made._claims.open("x", encoding="utf-8") as file:
-            file.write(HEAD)
-        made.folder.mkdir()
+        try:
+            with made._claims.open("x", encoding="utf-8") as file:
+                file.write(HEAD)
+            made.folder.mkdir()
+        except OSError:
+            made.forget()
+            raise
         return made
 
     @classmethod

@@ -101,7 +101,7 @@ def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[
 
     `kept`: what to say after Ctrl-C, as for `keeping`.
     """
-    again = f"stopped while {what}; nothing was changed, run the same command again"
+    again = f"stopped while {what}; what is on disk is whole, run the same command again"
     with keeping(kept or again), err.status(styled(what)) as spinner:
 
         def tell(line: str) -> None:

@@ -31,6 +31,9 @@ VERSION = "1.0.0"
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 """The 23 sample configs; `clean` is the default."""
 
+EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
+"""Configs beside them, of types that are built only when named."""
+
 TABLES = ("taxonomy", "evidence", "known_issues")
 """Configs that describe the benchmark instead of holding samples."""
 
@@ -120,7 +123,7 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
     VERSION = datasets.Version(VERSION)
     BUILDER_CONFIG_CLASS = RobustBenchTCConfig
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
-        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *TABLES)
+        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *EXTENSIONS, *TABLES)
     ]
     DEFAULT_CONFIG_NAME = taxonomy.CLEAN
 

@@ -362,13 +362,13 @@ def fine_tuning_features() -> "datasets.Features":
     return Features({"messages": List({"role": text, "content": text}), "extra_info": Json()})
 
 
-@remembered(50_000)
+@remembered(30_000)
 def tool_text(tool: Tool) -> str:
     """`dumps` of a tool that will be written again: those of clean samples stand in every type's rows."""
     return _written(tool, _schema_text(tool.parameters))
 
 
-@remembered(50_000)
+@remembered(30_000)
 def _schema_text(parameters: dict[str, Json]) -> str:
     return dumps(parameters)
 

@@ -67,8 +67,8 @@ def problems(path: Path, text: str) -> Iterator[str]:
             yield f"names the page {name}"
     for found in SECTION.finditer(text):
         before = text[max(0, found.start() - 60) : found.start()]
-        # The paper's own sections, and upstream's, are told by the word in front.
-        if not found["page"] and (re.search(r"[Pp]aper[^.]*$", before) or "arXiv" in before):
+        # The paper's own sections have the word in front; the page of deviations speaks of no others.
+        if not found["page"] and (re.search(r"[Pp]aper[^.]*$", before) or path.name == "deviations.md"):
             continue
         page = page_of(found["page"], path) if found["page"] else path if path.suffix == ".md" else None
         for number in re.findall(r"\d+(?:\.\d+)*", found["numbers"]):

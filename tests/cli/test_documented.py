@@ -37,7 +37,7 @@ def problem(command: Any, words: list[str]) -> str | None:
             command, words = command.commands[words[0]], words[1:]
         elif command.name == "audit":  # `rbtc audit BUILD` is `rbtc audit build BUILD`
             command = command.commands["build"]
-        elif command.invoke_without_command:
+        elif command.invoke_without_command or words[0].startswith("-"):
             break
         else:
             return f"there is no {words[0]}"

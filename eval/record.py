@@ -104,7 +104,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     flagged: dict[str, dict[str, dict[str, int]]] = {}
     """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
     reader: str | None = None
-    """Version of the reader that the verdicts rest on (`eval.parse.READER_VERSION`); None before there was one."""
+    """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

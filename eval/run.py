@@ -16,8 +16,8 @@ from robustbench_tc.llm import Completion, LLMError, Store
 from robustbench_tc.schema import Sample
 
 from . import wire
-from .read_reply import read_reply
 from .predictions import answer
+from .read_reply import read_reply
 from .record import Answer, Settings, Status
 
 REFUSALS = 20

@@ -22,7 +22,6 @@ CONTRACT = {
     "seeding",
     "json_schema",
     "transcript",
-    "memo",
     "io",
     "llm",
     "compute",

@@ -26,7 +26,9 @@ _ARGUMENT = re.compile(r"\s*+<(?:ifm\|)?arg_key>(.*?)</(?:ifm\|)?arg_key>\s*+", 
 _TYPE = re.compile(r"<(?:ifm\|)?arg_type>.*?</(?:ifm\|)?arg_type>\s*+", re.DOTALL)
 _VALUE = re.compile(r"<(?:ifm\|)?arg_value>")
 _SEPARATOR = re.compile(r"\s*+<tool_sep>")
-_INPUT = re.compile(r"\s*+<(?P<tag>tool_input|input|arguments|args|parameters|params|action_input|tool_args)>\s*+")
+_INPUT = re.compile(
+    r"\s*+<(?P<tag>tool_input|input|arguments|args|parameters|params|action_input|tool_args)>\s*+"
+)
 _OBJECT = re.compile(r"\s{0,64}(?:```(?:[a-z]{0,10})\s{0,8})?(?=\{)")
 _SPACE = re.compile(r"\s*+")
 _LAST_BRACKET = re.compile(r".*[\])}]|", re.DOTALL)
@@ -75,7 +77,9 @@ def _content(content: str, context: ParseContext) -> tuple[tuple[Finding, ...], 
         return findings, "A1"
     read = read_payload(content, 0, context)
     if read is None or content[read[1] :].strip("`; \n\r\t,)"):
-        return (findings, "A1") if python and "{" in content and (findings := block(content, context)) else None
+        return (
+            (findings, "A1") if python and "{" in content and (findings := block(content, context)) else None
+        )
     return read[0], {"json": "A1", "python": "A6", "gemma": "E1"}[read[2]]
 
 
@@ -104,7 +108,9 @@ def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> F
         return _glm(text, start, behind, tag, name, context)
     closing = re.compile(r"\s*+</" + re.escape(tag) + ">").match(text, behind)
     after = closing.end() if closing else behind
-    given = _object_behind(text, after, context) or (None if closing else _object_behind(text, behind, context))
+    given = _object_behind(text, after, context) or (
+        None if closing else _object_behind(text, behind, context)
+    )
     if given is not None:
         parameters, end = given
         tail = re.compile(r"\s*+(?:```\s*+)?</" + re.escape(tag) + ">").match(text, end)
@@ -112,7 +118,9 @@ def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> F
     rest = closing is not None or not text[behind:].strip() or text[behind:].lstrip().startswith("<")
     if context.resolve(name) is None or not rest:
         return None
-    return Found(start, after, (Finding(Call(name, {})),), "A2" if tag.lower() in ("tool", "function") else "G1")
+    return Found(
+        start, after, (Finding(Call(name, {})),), "A2" if tag.lower() in ("tool", "function") else "G1"
+    )
 
 
 def _object_behind(text: str, at: int, context: ParseContext) -> tuple[dict[str, object], int] | None:

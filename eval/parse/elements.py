@@ -24,9 +24,13 @@ _NAME_ATTRIBUTE = re.compile(r"""(?:name|key)\s*=\s*(?:"([^"]{1,160})"|'([^']{1,
 _STRING_ATTRIBUTE = re.compile(r"""\bstring\s*=\s*["']?(true|false)""")
 _SPACE = re.compile(r"\s*+")
 _NAMING = ("tool", "name", "tool_name", "function", "function_name", "func_name", "func", "action", "api")
-_HOLDING = frozenset("parameters arguments params args input inputs kwargs tool_input action_input tool_args".split())
+_HOLDING = frozenset(
+    "parameters arguments params args input inputs kwargs tool_input action_input tool_args".split()
+)
 _PARAMETER_TAGS = frozenset({"parameter", "param", "arg", "argument"})
-_NAME_TAGS = frozenset({"name", "tool_name", "function_name", "tool", "function", "action", "func_name", "api_name"})
+_NAME_TAGS = frozenset(
+    {"name", "tool_name", "function_name", "tool", "function", "action", "func_name", "api_name"}
+)
 _UNITS = 6
 _MAX_CHILDREN = 128
 _MAX_DEPTH = 8
@@ -118,7 +122,9 @@ def _unbraced(value: str) -> str:
     """JSX: `days={3}`; an object keeps its own braces, one pair of them too."""
     inner = value[1:-1].strip()
     if inner[:1] in ("{", "[") or ":" not in inner:
-        return inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
+        return (
+            inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
+        )
     return value
 
 
@@ -299,7 +305,9 @@ def _nested(content: str, schema: Json, context: ParseContext, entities: bool, d
         if value is None:
             return None
         text, at = value
-        inner = items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
+        inner = (
+            items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
+        )
         read = _child_value(text, "", inner, context, entities, depth + 1)
         listed.append(read)
         found[child["word"]] = read

@@ -85,9 +85,7 @@ def _value(text: str, at: int, schema: Json, context: ParseContext, depth: int) 
     return typed(plain[0].strip().strip('"'), schema, context), plain.end()
 
 
-def _items(
-    text: str, start: int, schema: Json, context: ParseContext, depth: int
-) -> tuple[list[Json], int]:
+def _items(text: str, start: int, schema: Json, context: ParseContext, depth: int) -> tuple[list[Json], int]:
     if depth > MAX_DEPTH:
         raise _Unreadable
     items = schema.get("items") if isinstance(schema, dict) else None

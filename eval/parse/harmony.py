@@ -11,19 +11,23 @@ from .json_calls import arguments_of
 from .payload import value_at
 
 MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>")
-ANALYSIS = r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,200}\bto=)[^<]{0,200}<\|message\|>"
+ANALYSIS = (
+    r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,200}\bto=)[^<]{0,200}<\|message\|>"
+)
 """The header of a message of the analysis channel without a recipient."""
 
 ANALYSIS_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 
 _CALL = re.compile(
-    rf"(?:<\|start\|>\s*assistant\s*)?(?:<\|channel\|>\s*\w*\s*)?to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
+    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
     r"\s*(?:<\|channel\|>\s*\w+\s*)?(?:<\|constrain\|>)?\s*(?:json|code)?\s*(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*(?=\{)"
 )
+_BEFORE_CALL = re.compile(r"(?:<\|start\|>\s*assistant\s*)?(?:<\|channel\|>\s*\w*\s*)?\Z")
 _STRIPPED_CALL = re.compile(
-    rf"(?:assistant)?(?:(?:commentary|analysis)\s*)?\bto=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
+    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
     r"\s*(?:commentary\s*)?(?:json|code)?\s*(?=\{)"
 )
+_BEFORE_STRIPPED = re.compile(r"(?:assistant)?(?:(?:commentary|analysis)\s*)?\Z")
 _EMPTY_HEADER = re.compile(
     r"<\|start\|>\s*assistant\s*(?:<\|message\|>|\Z|(?=<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)))"
     r"|<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)[^<]{0,60}(?:<\|message\|>|\Z)"
@@ -49,7 +53,7 @@ def read_harmony(text: str, context: ParseContext) -> list[Found]:
     found: list[Found] = []
     position = 0
     stripped = "<|message|>" not in text
-    pattern = _STRIPPED_CALL if stripped else _CALL
+    pattern, before = (_STRIPPED_CALL, _BEFORE_STRIPPED) if stripped else (_CALL, _BEFORE_CALL)
     while match := pattern.search(text, position):
         position = match.end()
         if not context.spend(_UNITS):
@@ -61,7 +65,9 @@ def read_harmony(text: str, context: ParseContext) -> list[Found]:
         parameters, raw = arguments_of(read[0], context)
         tail = _TAIL.match(text, read[1])
         position = tail.end() if tail else read[1]
-        found.append(Found(match.start(), position, (Finding(Call(name, parameters), raw=raw),), "H1"))
+        header = before.search(text, max(0, match.start() - 64), match.start())
+        start = header.start() if header else match.start()
+        found.append(Found(start, position, (Finding(Call(name, parameters), raw=raw),), "H1"))
     return found
 
 
@@ -107,7 +113,10 @@ def split_stripped(text: str, context: ParseContext) -> list[Part]:
     start = 0
     for boundary in _BOUNDARY.finditer(text, begins.end()):
         parts.append((kind, start, boundary.start()))
-        if boundary["channel"] is None and boundary[0] not in ("assistant", "commentary"):  # a function's answer
+        if boundary["channel"] is None and boundary[0] not in (
+            "assistant",
+            "commentary",
+        ):  # a function's answer
             parts.append(("invented", boundary.start(), len(text)))
             return parts
         kind = "reasoning" if boundary["channel"] == "analysis" else "final"

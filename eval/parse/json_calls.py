@@ -27,7 +27,9 @@ _WRAPPERS = frozenset(
     "toolcalls toolcall functioncall functioncalls calls tooluses tooluse function functions tools action actions "
     "invocations command commands call message".split()
 )
-_ABOUT = frozenset("id type callid toolcallid index thought thoughts reasoning explanation reason status".split())
+_ABOUT = frozenset(
+    "id type callid toolcallid index thought thoughts reasoning explanation reason status".split()
+)
 """Keys of a call that say nothing of its parameters."""
 
 _RESULTS = frozenset("content result results output response error data value returns".split())
@@ -46,7 +48,9 @@ def _plain(key: str) -> str:
     return _PLAIN.sub("", key).lower()
 
 
-def calls_of(found: Json, context: ParseContext, *, tagged: bool = False, depth: int = 0) -> Iterator[Finding]:
+def calls_of(
+    found: Json, context: ParseContext, *, tagged: bool = False, depth: int = 0
+) -> Iterator[Finding]:
     """The calls that a JSON value describes, in order: one object, a list of them, or a wrapper around them.
 
     `tagged`: call tags or tokens stand around it, so that names outside the registry are believed.
@@ -93,9 +97,13 @@ def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = Fal
         return None
     arguments = [plain[word] for word in _PARAMETERS if word in plain and plain[word] != name_key]
     declared = context.schemas_of(name)
-    if arguments and arguments[0] in declared and (
-        not isinstance(found[arguments[0]], dict)
-        or any(key in declared for key in found if key not in (name_key, arguments[0]))
+    if (
+        arguments
+        and arguments[0] in declared
+        and (
+            not isinstance(found[arguments[0]], dict)
+            or any(key in declared for key in found if key not in (name_key, arguments[0]))
+        )
     ):
         return _flat(found, name, name_key, context, tagged=tagged)  # the tool has a parameter of that name
     if arguments:
@@ -115,9 +123,7 @@ def _name_key(found: dict[str, Json], plain: dict[str, str], context: ParseConte
     return texts[0] if texts else None
 
 
-def _with_arguments(
-    found: dict[str, Json], name: str, key: str, context: ParseContext
-) -> Finding | None:
+def _with_arguments(found: dict[str, Json], name: str, key: str, context: ParseContext) -> Finding | None:
     value = found[key]
     if _is_registry_entry(found, value, name, context):
         return None
@@ -157,12 +163,15 @@ def _is_registry_entry(found: dict[str, Json], value: Json, name: str, context: 
             return "properties" in value or len(value) == 1
         specs = list(value.values())
         return bool(specs) and all(
-            isinstance(spec, dict) and isinstance(spec.get("type"), str) and spec["type"].lower() in _TYPE_WORDS
+            isinstance(spec, dict)
+            and isinstance(spec.get("type"), str)
+            and spec["type"].lower() in _TYPE_WORDS
             for spec in specs
         )
     if isinstance(value, list) and value:
         return all(
-            isinstance(spec, dict) and "name" in spec and ("type" in spec or "description" in spec) for spec in value
+            isinstance(spec, dict) and "name" in spec and ("type" in spec or "description" in spec)
+            for spec in value
         )
     return False
 
@@ -171,11 +180,17 @@ def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: boo
     """`{"f": {…}, "g": {…}}`: all keys are tools of the registry; between call tokens one key is believed."""
     if not found or len(found) > 64:
         return
-    if (context.tools and all(
-        isinstance(value, dict) and context.resolve(bare_name(key)) is not None for key, value in found.items()
-    )) or (tagged and len(found) == 1 and all(
-        isinstance(value, dict) and _plain(key) not in _WRAPPERS for key, value in found.items()
-    )):
+    if (
+        context.tools
+        and all(
+            isinstance(value, dict) and context.resolve(bare_name(key)) is not None
+            for key, value in found.items()
+        )
+    ) or (
+        tagged
+        and len(found) == 1
+        and all(isinstance(value, dict) and _plain(key) not in _WRAPPERS for key, value in found.items())
+    ):
         names = found
     else:
         return

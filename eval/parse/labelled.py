@@ -26,9 +26,13 @@ _PAIR = re.compile(
 )
 _ITEM = re.compile(r"[ \t]{0,32}[-*•][ \t]{1,4}([^\n]{1,1024})(?:\n|\Z)")
 _OBJECT = re.compile(r"\s{0,8}(?:`{1,3}(?:\w{1,10}(?=\s))?\s{0,8})?(?=\{)")
-_NOTHING = re.compile(r"(?i)\s{0,8}(?:none|null|n/a|\(none\)|\{\s*\}|-|empty|no arguments)?[.`]?[ \t]{0,8}(?=\n|\Z)")
+_NOTHING = re.compile(
+    r"(?i)\s{0,8}(?:none|null|n/a|\(none\)|\{\s*\}|-|empty|no arguments)?[.`]?[ \t]{0,8}(?=\n|\Z)"
+)
 _LINE_END = re.compile(r"[ \t`]{0,8}(?:\n\s{0,8})?(?:```\w{0,10}\n)?")
-_ARGUMENT = re.compile(r"(?!(?:reason|thought|note|why|purpose|description|status|result|output|explanation)\b)[a-z][\w.-]{0,63}")
+_ARGUMENT = re.compile(
+    r"(?!(?:reason|thought|note|why|purpose|description|status|result|output|explanation)\b)[a-z][\w.-]{0,63}"
+)
 """An undeclared key that may be an argument."""
 
 _UNITS = 6
@@ -110,7 +114,9 @@ def _lines(
             found[key] = items if items else ""
             continue
         types = types_of(schemas.get(key))
-        found[key] = typed(_unquoted(value) if "string" in types or not types else value, schemas.get(key), context)
+        found[key] = typed(
+            _unquoted(value) if "string" in types or not types else value, schemas.get(key), context
+        )
     return (found, at, "T4") if declared else None
 
 

@@ -10,13 +10,22 @@ from robustbench_tc.schema import Json
 
 from .context import MAX_DEPTH, ParseContext
 
-_GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
 _WORD = re.compile(r"[^\W\d][\w$.-]*+")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]{0,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,4})?(?![\w.])")
-_CLOSERS = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "‘": "’", "’": "’", "«": "»", "`": "`", "″": "″"}
-_ENDS = {
-    quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()
+_CLOSERS = {
+    '"': '"',
+    "'": "'",
+    "“": "”",
+    "”": "”",
+    "„": "“”",
+    "‘": "’",
+    "’": "’",
+    "«": "»",
+    "`": "`",
+    "″": "″",
 }
+_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()}
 _AFTER_STRING = re.compile(r"\s*+(?:[,:}\]]|\Z|//|#|/\*)")
 _AFTER_KEY = re.compile(r"\s*+:")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
@@ -152,8 +161,16 @@ class _Reader:
         raise _Unreadable
 
     def _skip(self, at: int) -> int:
-        gap = _GAP.match(self.text, at)
-        return gap.end() if gap else at
+        """The position behind white space and comments."""
+        while True:
+            gap = _GAP.match(self.text, at)
+            at = gap.end() if gap else at
+            if not self.text.startswith("/*", at):
+                return at
+            end = self.context.find(self.text, "*/", at + 2)
+            if end < 0:
+                raise _Unreadable
+            at = end + 2
 
 
 def _character(escape: re.Match[str]) -> str:

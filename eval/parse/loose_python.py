@@ -16,7 +16,9 @@ from .context import TOOL_NAME, ParseContext
 from .json_values import clean, decode, decode_value
 
 _HEAD = re.compile(rf"\s*+({TOOL_NAME})[ \t]{{0,2}}\(\s*+")
-_NAMED = r"""(?:"([^"\\\n]{1,128})"|'([^'\\\n]{1,128})'|[“‘]([^”’\n]{1,128})[”’]|([^\W\d][\w.:-]{0,127}?))\s*+"""
+_NAMED = (
+    r"""(?:"([^"\\\n]{1,128})"|'([^'\\\n]{1,128})'|[“‘]([^”’\n]{1,128})[”’]|([^\W\d][\w.:-]{0,127}?))\s*+"""
+)
 _KEY = re.compile(_NAMED + r"=(?!=)\s*+")
 _KEY_WITH_COLON = re.compile(_NAMED + r"(?:=(?!=)|:)\s*+")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,4})?(?=\s*+(?:[,)\]]|\Z))")
@@ -24,9 +26,7 @@ _WORD = re.compile(r"[^\W\d]\w*+(?:[ ][\w]++){0,12}(?=\s*+(?:[,)\]]|\Z))")
 _MOMENT = re.compile(r"(?:\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}(?::\d{2})?)(?=\s*+[,)\]])")
 _BETWEEN = re.compile(r"\s*+(,?)\s*+")
 _CLOSERS = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "‘": "’", "’": "’", "`": "`", "″": "″"}
-_ENDS = {
-    quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()
-}
+_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()}
 _AFTER_STRING = re.compile(r"""\s*+(?:[)\]]|,\s*+(?:["'“‘]?[^\W\d][\w.-]{0,127}?["'”’]?\s*+[=:]|\)|\]))""")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\n": ""}
@@ -79,9 +79,7 @@ def read_call(text: str, start: int, context: ParseContext) -> tuple[Call, int] 
         return None
 
 
-def _call(
-    text: str, start: int, context: ParseContext, *, in_list: bool, colons: bool
-) -> tuple[Call, int]:
+def _call(text: str, start: int, context: ParseContext, *, in_list: bool, colons: bool) -> tuple[Call, int]:
     head = _HEAD.match(text, start)
     if head is None or not context.spend(_UNITS):
         raise _Unreadable

@@ -23,10 +23,13 @@ _OPENING = re.compile(
 )
 _FUNCTOOLS = re.compile(r"(?<!\w)functools\s?(?=\[)")
 _FUNCTIONARY = re.compile(rf"(?:\A|\n)[ \t]*>>>[ \t]*(?P<name>{TOOL_NAME})[ \t]*\n(?=\s*\{{)")
-_FUNCTION_NAME = re.compile(rf"=\s*[\"']?(?P<name>{TOOL_NAME}|[^\s>\"'{{]{{1,128}})[\"']?\s*(?P<end>>|(?=\{{))")
+_FUNCTION_NAME = re.compile(
+    rf"=\s*[\"']?(?P<name>{TOOL_NAME}|[^\s>\"'{{]{{1,128}})[\"']?\s*(?P<end>>|(?=\{{))"
+)
 _NAMESPACES = ("｜DSML｜ ", "｜DSML｜", "|DSML|", "]<]minimax[>[")
 _RAW_WRAPPERS = ("minimax:", "seed:")
-_UNITS = 1
+_UNITS = 2
+_UNITS_PER_CALL = 16
 
 Reader = Callable[[str, "re.Match[str]", ParseContext], Found | None]
 
@@ -45,6 +48,7 @@ def read_marked(text: str, context: ParseContext) -> list[Found]:
             break
         read = _read(text, match, context)
         if read is not None:
+            context.spend(_UNITS_PER_CALL)
             found.append(read)
             position = max(read.end, position)
     return sorted(found) if len(found) > 1 else found
@@ -82,7 +86,12 @@ def _bracket(text: str, match: re.Match[str], context: ParseContext) -> Found | 
     if read is None:
         return None
     findings, end, kind = read
-    return Found(match.start(), _behind_bracket(text, end), findings, "M1" if match["bracket"].isupper() else _code(kind))
+    return Found(
+        match.start(),
+        _behind_bracket(text, end),
+        findings,
+        "M1" if match["bracket"].isupper() else _code(kind),
+    )
 
 
 _BRACKET_END = re.compile(r"\s*+\[(?:/|END_)[\w ]{1,24}\]", re.IGNORECASE)

@@ -25,9 +25,7 @@ _UNITS = 8
 _MAX_ITEMS = 128
 
 
-def read_payload(
-    text: str, start: int, context: ParseContext
-) -> tuple[tuple[Finding, ...], int, str] | None:
+def read_payload(text: str, start: int, context: ParseContext) -> tuple[tuple[Finding, ...], int, str] | None:
     """The calls from `start` on, the position behind the last, and whether they are `json` or `python`."""
     found: list[Finding] = []
     kind = "json"

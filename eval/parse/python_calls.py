@@ -31,7 +31,7 @@ _ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
 _COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
 _UNITS_PER_LIST = 4
 _WRITERS = ("print", "str", "repr")
-_WRAPPING_KEYS = ("parameters", "arguments", "params", "args", "kwargs", "input")
+WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
 _TYPE_WORDS = frozenset(
     "str string int integer float number double bool boolean list array dict object any optional none date".split()
 )
@@ -41,7 +41,9 @@ def bracketed(text: str, context: ParseContext) -> list[Found]:
     """B1. Where the text around the list is prose, every list of calls in it is found, in order."""
     body = unfenced(text)
     if _STARTS_WITH_CALL.match(body):
-        calls = [unwrapped(call, context) for call in python_literals.calls(body) or ()] or whole(body, context, {})
+        calls = [unwrapped(call, context) for call in python_literals.calls(body) or ()] or whole(
+            body, context, {}
+        )
         if not calls and (new := _renamed(body, context, colons=False)):
             calls = whole(*new)
         if calls and any(is_signature(body, call, context) for call in calls):
@@ -219,9 +221,7 @@ def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | 
     return None
 
 
-def call_of_node(
-    node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False
-) -> Call:
+def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> Call:
     """The call that a syntax node is. Raises Refused.
 
     `f.call(…)` is f; an object as the only argument holds the parameters, and so does the value of
@@ -230,7 +230,12 @@ def call_of_node(
     if type(node) is not ast.Call:
         raise Refused
     name = dotted(node.func)
-    if name in _WRITERS and len(node.args) == 1 and type(node.args[0]) is ast.Call and not context.knows(name):
+    if (
+        name in _WRITERS
+        and len(node.args) == 1
+        and type(node.args[0]) is ast.Call
+        and not context.knows(name)
+    ):
         return call_of_node(node.args[0], context, keys, prose=prose)
     if name.endswith(".call") and context.resolve(name) is None and context.may_name(name[:-5]):
         name = name[:-5]
@@ -268,7 +273,7 @@ def unwrapped(call: Call, context: ParseContext) -> Call:
     if len(call.parameters) == 1:
         (key,) = call.parameters
         inner = call.parameters[key]
-        if key in _WRAPPING_KEYS and isinstance(inner, dict):
+        if key in WRAPPING_KEYS and isinstance(inner, dict):
             declared = context.parameters_of(call.name)
             if declared is not None and key not in declared:
                 return Call(call.name, inner)

@@ -32,10 +32,12 @@ _LABEL = re.compile(
 _GAP = re.compile(r"[\s*]*+(?:`{1,3}(?:[A-Za-z]{1,10}(?=\s))?\s*+)?")
 _NAME = re.compile(rf"({TOOL_NAME})")
 _BRACKET = re.compile(rf"({TOOL_NAME})\[(.*)\]", re.DOTALL)
-_NO_INPUT = re.compile(r"(?i)[`\s\"'({]*(?:none|null|n/?a|no (?:input|arguments|parameters)(?: needed| required)?|empty|-)?[`\s\"').}]*")
+_NO_INPUT = re.compile(
+    r"(?i)[`\s\"'({]*(?:none|null|n/?a|no (?:input|arguments|parameters)(?: needed| required)?|empty|-)?[`\s\"').}]*"
+)
 _OBJECT_BELOW = re.compile(r"\s{0,16}(?:```(?:json)?\s{0,4})?(?=\{)")
-_UNITS_PER_LABEL = 4
-_MAX_LABELS = 2_048
+_UNITS_PER_LABEL = 8
+_MAX_LABELS = 1_536
 _MAX_RAW = 4_096
 
 
@@ -108,9 +110,7 @@ def _action(
     return _with_input(text, name, following.end, end, context)
 
 
-def _whole_call(
-    text: str, start: int, context: ParseContext
-) -> tuple[tuple[Finding, ...], int] | None:
+def _whole_call(text: str, start: int, context: ParseContext) -> tuple[tuple[Finding, ...], int] | None:
     """`Action: {…}`, `Action: f(x=1)`, `Action: f[]`, `Action: f{…}` and `Action: [f(x=1)]`."""
     gap = _GAP.match(text, start)
     at = gap.end() if gap else start
@@ -141,9 +141,7 @@ def _whole_call(
     return None if finding is None else ((finding,), end)
 
 
-def _called(
-    text: str, at: int, name: str, opening: int, end: int, context: ParseContext
-) -> Finding | None:
+def _called(text: str, at: int, name: str, opening: int, end: int, context: ParseContext) -> Finding | None:
     known = context.resolve(name) is not None
     inside = text[opening + 1 : end - 1].strip()
     if text[opening] == "{":
@@ -176,7 +174,11 @@ def _with_input(
     end = limit
     if first in ('"', "'"):
         found = _quoted(text[at:limit], context)
-    elif first != "[" and (opening := text.find("{", at, limit)) >= 0 and not text[at:opening].strip(" \t\n(`*"):
+    elif (
+        first != "["
+        and (opening := text.find("{", at, limit)) >= 0
+        and not text[at:opening].strip(" \t\n(`*")
+    ):
         closing = context.balanced(text, opening)
         found = decode_object(text[opening:closing], context) if closing is not None else None
         if found is not None and closing is not None:
@@ -203,7 +205,11 @@ def _without_object(
     line = raw.split("\n", 1)[0]
     if "=" in line and len(line) < 2_000 and context.resolve(name) is not None:
         call = single(f"f({line.strip('()')})", context)
-        if call is not None and call.parameters and set(call.parameters) <= set(context.parameters_of(name) or ()):
+        if (
+            call is not None
+            and call.parameters
+            and set(call.parameters) <= set(context.parameters_of(name) or ())
+        ):
             return (Finding(call=Call(name, call.parameters)),), limit
     return (Finding(Call(name, {}), raw=raw[:_MAX_RAW]),), at
 

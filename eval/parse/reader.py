@@ -24,7 +24,9 @@ READER_VERSION = "2"
 _EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
 _JSON_FIRST = re.compile(r"\{|\[\s*+\{")
 _THOUGHT_ALLOWANCE = 4_000
-_CLOSES = re.compile(r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+")
+_CLOSES = re.compile(
+    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
+)
 _LOOKS_LIKE_A_CALL = re.compile(
     r"<(?:tool_call|function|invoke|\|tool|｜tool)|\[TOOL_CALLS\]|\bAction\b[^\n]{0,8}:|\"(?:name|function|tool)\"\s*:"
 )
@@ -68,17 +70,19 @@ def parse(
     mode. Raises UserError for an unknown source, and nothing for any text.
     """
     order = order_of(source)
+    if text and not (tool_calls or reasoning or opens_thought or name_back):
+        short = short_form(text, tools)
+        if short is not None:
+            code, calls, start = short
+            final = Segment("final", start, len(text))
+            parts = (Segment("reasoning", 0, start), final) if start else (final,)
+            return Parsed(tuple(calls), code, (), parts, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
         return _parsed(findings, "fc", (), (), (), context, is_clean=True)
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
-    if not opens_thought and not reasoning:
-        short = short_form(text, context)
-        if short is not None:
-            code, found = short
-            return _parsed(found, code, (), (Segment("final", 0, len(text)),), (code,), context, is_clean=True)
     segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
     return _Reading(text, segments, order, context).read(reasoning)
 
@@ -124,7 +128,9 @@ class _Reading:
             return [], None, tried
         marked = _admitted(_marked(self.answer, context), context)
         bare = _blanked(self.answer, marked)
-        order = sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
+        order = (
+            sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
+        )
         spoken: list[Found] = []
         for step in order:
             if step == MARKED or step in LABELLED:
@@ -222,7 +228,9 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
 
     def find(thought: str) -> int | None:
         inner = ParseContext(context.source, context.tools, context.resolve_back)
-        found = _outermost(read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else []))
+        found = _outermost(
+            read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else [])
+        )
         start: int | None = None
         end = len(turns.without_trailing_markers(thought))
         for one in reversed(_admitted(found, inner)):

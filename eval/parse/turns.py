@@ -50,7 +50,6 @@ END_MARKERS = (
     "<｜begin▁of▁sentence｜>",
     "<|begin_of_text|>",
     "<0x0A>",
-    "<|from|>assistant",
 )
 """Tokens that say nothing but that a turn, a text or a message ends or begins."""
 
@@ -92,9 +91,7 @@ TURN_TOKENS_IN_THOUGHT = (
 )
 """Headers of another turn, which end a thought that was never closed."""
 
-_USERS = (
-    r"User|USER|Human|HUMAN|Customer|System|SYSTEM|Usuario|USUARIO|Humano|用户|人类|使用者|客户|उपयोगकर्ता|यूज़र|यूजर|المستخدم|مستخدم|Mtumiaji"
-)
+_USERS = r"User|USER|Human|HUMAN|Customer|System|SYSTEM|Usuario|USUARIO|Humano|用户|人类|使用者|客户|उपयोगकर्ता|यूज़र|यूजर|المستخدم|مستخدم|Mtumiaji"
 _ASSISTANTS = r"Assistant|ASSISTANT|AI|Bot|Agent|Asistente|助手|助理|सहायक|المساعد|مساعد|Msaidizi"
 _STRONG = r"(?i:observations?)|观察(?:结果)?|अवलोकन|Observación|الملاحظة|ملاحظة|Uchunguzi"
 _WEAK = (
@@ -112,7 +109,9 @@ FIRST_LABEL = re.compile(_LABEL)
 LABELS = re.compile(r"\n" + _LABEL)
 """Turn and result labels: at the start of the text, and of a later line."""
 
-LOWER_LABELS = re.compile(r"\n[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]{0,2000}\n\s{0,8}(?:assistant|ai)[ \t]{0,2}:")
+LOWER_LABELS = re.compile(
+    r"\n[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]{0,2000}\n\s{0,8}(?:assistant|ai)[ \t]{0,2}:"
+)
 """A user's and an assistant's turn in lower case: one alone may be an argument's name."""
 
 CALL_BEFORE = re.compile(r"[\w\]]\(|\{|<[\w|｜]|\baction\b|\[TOOL|✿", re.IGNORECASE)
@@ -120,10 +119,17 @@ CALL_BEFORE = re.compile(r"[\w\]]\(|\{|<[\w|｜]|\baction\b|\[TOOL|✿", re.IGNO
 
 OWN_LABEL = re.compile(rf"\s*+(?:{_ASSISTANTS}|assistant)[ \t]*(?:[:：]|\n)[ \t]*")
 
-ANSWER_TAGS = r"</?(?:answer|final_answer|final|response|solution|output|message|reply)>|<\|(?:begin|end)_of_solution\|>"
-"""Tags around an answer: layout."""
+_ANSWERS = "answer final_answer final response solution output message reply".split()
+LAYOUT_TOKENS = frozenset(
+    [
+        *END_MARKERS,
+        *(f"<{end}{tag}>" for tag in _ANSWERS for end in ("", "/")),
+        *("<|begin_of_solution|>", "<|end_of_solution|>", "<|from|>"),
+    ]
+)
+"""End markers, and the tags around an answer: layout."""
 
-_MARKERS = re.compile("|".join(re.escape(marker) for marker in END_MARKERS) + "|" + ANSWER_TAGS)
+_MARKER = re.compile(r"</?[|｜]?[^<>\s]{1,40}>|\[(?:EOS|/INST)\]|\[e~\[")
 
 
 def without_end_markers(text: str) -> str:
@@ -132,11 +138,14 @@ def without_end_markers(text: str) -> str:
         return text
     pieces: list[str] = []
     position = 0
-    for marker in _MARKERS.finditer(text):
-        if in_string(text, marker.start()):
+    for marker in _MARKER.finditer(text):
+        token = marker[0]
+        if token not in LAYOUT_TOKENS or in_string(text, marker.start()):
             continue
         pieces += (text[position : marker.start()], "\n")
         position = marker.end()
+        if token == "<|from|>" and text.startswith("assistant", position):  # Functionary's own header
+            position += len("assistant")
     return "".join(pieces) + text[position:] if pieces else text
 
 
@@ -154,7 +163,7 @@ def without_trailing_markers(text: str) -> str:
 def in_string(text: str, at: int) -> bool:
     """Whether a place lies in a double-quoted string of its line, as far as 512 characters in front tell, or
     between back-ticks right around it."""
-    if at == 0 or text[at - 1] == "\n":
+    if at == 0 or text[at - 1] in "\n>":
         return False
     if text[at - 1] == "`" and text[max(0, at - 3) : at] != "```":
         return True

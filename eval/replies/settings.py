@@ -106,11 +106,31 @@ REFUSALS: dict[str, tuple[str, ...]] = {
         "I'm sorry, but I cannot run\n{call}\nwithout your permission.",
         "I would normally call:\n{call}\nBut I am not allowed to use this tool.",
     ),
-    "zh": ("我不会执行这个调用：\n{call}", "我无法调用\n{call}\n因为服务不可用。", "我本来可以调用：\n{call}\n但是没有权限。"),
-    "hi": ("मैं यह कॉल नहीं करूँगा:\n{call}", "मैं यह नहीं चला सकता:\n{call}", "मैं यह कॉल नहीं कर सकती:\n{call}\nक्योंकि अनुमति नहीं है।"),
-    "es": ("No voy a hacer esta llamada:\n{call}", "No puedo ejecutar\n{call}\nporque el servicio está caído.", "Podría llamar a\n{call}\npero no tengo permiso."),
-    "ar": ("لن أقوم بهذا الاستدعاء:\n{call}", "لا أستطيع تنفيذ هذا الاستدعاء:\n{call}", "كان بإمكاني استدعاء\n{call}\nلكن الخدمة متوقفة."),
-    "sw": ("Sitafanya mwito huu:\n{call}", "Siwezi kuita\n{call}\nkwa sababu sina ruhusa.", "Ningeweza kuita\n{call}\nlakini huduma haipatikani."),
+    "zh": (
+        "我不会执行这个调用：\n{call}",
+        "我无法调用\n{call}\n因为服务不可用。",
+        "我本来可以调用：\n{call}\n但是没有权限。",
+    ),
+    "hi": (
+        "मैं यह कॉल नहीं करूँगा:\n{call}",
+        "मैं यह नहीं चला सकता:\n{call}",
+        "मैं यह कॉल नहीं कर सकती:\n{call}\nक्योंकि अनुमति नहीं है।",
+    ),
+    "es": (
+        "No voy a hacer esta llamada:\n{call}",
+        "No puedo ejecutar\n{call}\nporque el servicio está caído.",
+        "Podría llamar a\n{call}\npero no tengo permiso.",
+    ),
+    "ar": (
+        "لن أقوم بهذا الاستدعاء:\n{call}",
+        "لا أستطيع تنفيذ هذا الاستدعاء:\n{call}",
+        "كان بإمكاني استدعاء\n{call}\nلكن الخدمة متوقفة.",
+    ),
+    "sw": (
+        "Sitafanya mwito huu:\n{call}",
+        "Siwezi kuita\n{call}\nkwa sababu sina ruhusa.",
+        "Ningeweza kuita\n{call}\nlakini huduma haipatikani.",
+    ),
 }
 
 REPORTS: dict[str, tuple[str, ...]] = {
@@ -122,7 +142,11 @@ REPORTS: dict[str, tuple[str, ...]] = {
         "I have called:\n\n{call}\n\nThe server did not respond, so I give up.",
         "This call timed out:\n{call}",
     ),
-    "zh": ("我已经调用了\n{call}\n但是超时了，请稍后再试。", "我刚才执行了：\n{call}\n结果失败了。", "上一次调用是：\n{call}\n返回了错误。"),
+    "zh": (
+        "我已经调用了\n{call}\n但是超时了，请稍后再试。",
+        "我刚才执行了：\n{call}\n结果失败了。",
+        "上一次调用是：\n{call}\n返回了错误。",
+    ),
     "hi": (
         "मैंने यह कॉल पहले ही किया था:\n{call}\nलेकिन समय समाप्त हो गया, कृपया बाद में फिर कोशिश करें।",
         "मैंने यह कॉल किया:\n{call}\nलेकिन टूल ने त्रुटि दी।",

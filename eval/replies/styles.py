@@ -76,7 +76,12 @@ def _spaced(value: Json) -> str:
 
 @_style("A1", marked=True)
 def hermes(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f"<tool_call>\n{_spaced({'name': call.name, 'arguments': call.parameters})}\n</tool_call>", calls)
+    return _joined(
+        lambda call: (
+            f"<tool_call>\n{_spaced({'name': call.name, 'arguments': call.parameters})}\n</tool_call>"
+        ),
+        calls,
+    )
 
 
 @_style("A1", marked=True)
@@ -87,16 +92,21 @@ def toolrl(calls: Sequence[Call]) -> str:
 @_style("A1", marked=True)
 def hermes_text_arguments(calls: Sequence[Call]) -> str:
     return _joined(
-        lambda call: f"<tool_call>\n{dumps({'name': call.name, 'arguments': dumps(call.parameters)})}\n</tool_call>", calls
+        lambda call: (
+            f"<tool_call>\n{dumps({'name': call.name, 'arguments': dumps(call.parameters)})}\n</tool_call>"
+        ),
+        calls,
     )
 
 
 @_style("A1", marked=True)
 def hermes_indented(calls: Sequence[Call]) -> str:
     return _joined(
-        lambda call: "<tool_call>\n"
-        + json.dumps({"name": call.name, "arguments": call.parameters}, indent=2, ensure_ascii=False)
-        + "\n</tool_call>",
+        lambda call: (
+            "<tool_call>\n"
+            + json.dumps({"name": call.name, "arguments": call.parameters}, indent=2, ensure_ascii=False)
+            + "\n</tool_call>"
+        ),
         calls,
     )
 
@@ -143,7 +153,9 @@ def tool_tag(calls: Sequence[Call]) -> str:
 
 @_style("A2", marked=True)
 def tool_and_input(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f"<tool>{call.name}</tool><tool_input>{dumps(call.parameters)}</tool_input>", calls)
+    return _joined(
+        lambda call: f"<tool>{call.name}</tool><tool_input>{dumps(call.parameters)}</tool_input>", calls
+    )
 
 
 @_style("A3", marked=True)
@@ -158,7 +170,9 @@ def tool_attribute(calls: Sequence[Call]) -> str:
 
 @_style("A5", marked=True)
 def name_attribute(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f'<tool_call tool_name="{call.name}">{dumps(call.parameters)}</tool_call>', calls)
+    return _joined(
+        lambda call: f'<tool_call tool_name="{call.name}">{dumps(call.parameters)}</tool_call>', calls
+    )
 
 
 @_style("A6", marked=True)
@@ -186,7 +200,9 @@ def qwen3_coder(calls: Sequence[Call]) -> str:
 
 @_style("X1", marked=True)
 def seed_oss(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f"<seed:tool_call>\n{_function_xml(call, inline=True)}\n</seed:tool_call>", calls)
+    return _joined(
+        lambda call: f"<seed:tool_call>\n{_function_xml(call, inline=True)}\n</seed:tool_call>", calls
+    )
 
 
 @_style("X1", marked=True)
@@ -223,15 +239,15 @@ def anthropic_name_space(calls: Sequence[Call]) -> str:
 
 @_style("X2", marked=True)
 def minimax_m2(calls: Sequence[Call]) -> str:
-    return "<minimax:tool_call>\n" + _joined(lambda call: _invoke(call, str), calls) + "\n</minimax:tool_call>"
+    return (
+        "<minimax:tool_call>\n" + _joined(lambda call: _invoke(call, str), calls) + "\n</minimax:tool_call>"
+    )
 
 
 @_style("X2", marked=True)
 def step3(calls: Sequence[Call]) -> str:
-    one = (
-        lambda call: "<｜tool_call_begin｜>function<｜tool_sep｜>"
-        + _invoke(call, str, "steptml:")
-        + "<｜tool_call_end｜>"
+    one = lambda call: (
+        "<｜tool_call_begin｜>function<｜tool_sep｜>" + _invoke(call, str, "steptml:") + "<｜tool_call_end｜>"
     )
     return f"<｜tool_calls_begin｜>{_joined(one, calls, '')}<｜tool_calls_end｜>"
 
@@ -257,8 +273,15 @@ def deepseek_v32_stripped(calls: Sequence[Call]) -> str:
 
 @_style("X3", marked=True)
 def anthropic_older(calls: Sequence[Call]) -> str:
-    one = lambda call: "\n".join(  # noqa: E731
-        ["<invoke>", f"<tool_name>{call.name}</tool_name>", "<parameters>", *_elements(call), "</parameters>", "</invoke>"]
+    one = lambda call: "\n".join(
+        [
+            "<invoke>",
+            f"<tool_name>{call.name}</tool_name>",
+            "<parameters>",
+            *_elements(call),
+            "</parameters>",
+            "</invoke>",
+        ]
     )
     return "<function_calls>\n" + _joined(one, calls) + "\n</function_calls>"
 
@@ -278,7 +301,7 @@ def cline(calls: Sequence[Call]) -> str:
 
 @_style("X5", marked=True)
 def attributes(calls: Sequence[Call]) -> str:
-    one = lambda call: (  # noqa: E731
+    one = lambda call: (
         f'<tool_call name="{call.name}"'
         + "".join(f' {key}="{escape(_text(value))}"' for key, value in call.parameters.items())
         + "/>"
@@ -288,7 +311,7 @@ def attributes(calls: Sequence[Call]) -> str:
 
 @_style("X5", marked=True)
 def function_elements(calls: Sequence[Call]) -> str:
-    one = lambda call: "\n".join(  # noqa: E731
+    one = lambda call: "\n".join(
         [
             f'<function name="{call.name}">',
             *(
@@ -303,7 +326,7 @@ def function_elements(calls: Sequence[Call]) -> str:
 
 @_style("X6", marked=True)
 def children(calls: Sequence[Call]) -> str:
-    one = lambda call: (  # noqa: E731
+    one = lambda call: (
         f"<tool_call>\n<name>{call.name}</name>\n<arguments>{dumps(call.parameters)}</arguments>\n</tool_call>"
     )
     return _joined(one, calls)
@@ -386,7 +409,10 @@ def mistral_v3(calls: Sequence[Call]) -> str:
 
 @_style("M1", marked=True)
 def mistral_v7(calls: Sequence[Call]) -> str:
-    items = [{"name": call.name, "arguments": call.parameters, "id": f"a1b2c3d4{n}"} for n, call in enumerate(calls)]
+    items = [
+        {"name": call.name, "arguments": call.parameters, "id": f"a1b2c3d4{n}"}
+        for n, call in enumerate(calls)
+    ]
     return f"[TOOL_CALLS]{dumps(items)}</s>"
 
 
@@ -397,12 +423,14 @@ def mistral_v11(calls: Sequence[Call]) -> str:
 
 @_style("M1", marked=True)
 def mistral_v13(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f"[TOOL_CALLS]{call.name}[CALL_ID]a1b2c3d4e[ARGS]{dumps(call.parameters)}", calls, "")
+    return _joined(
+        lambda call: f"[TOOL_CALLS]{call.name}[CALL_ID]a1b2c3d4e[ARGS]{dumps(call.parameters)}", calls, ""
+    )
 
 
 @_style("D1", marked=True)
 def deepseek_v3(calls: Sequence[Call]) -> str:
-    one = lambda call: (  # noqa: E731
+    one = lambda call: (
         f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{call.name}\n```json\n{dumps(call.parameters)}\n```<｜tool▁call▁end｜>"
     )
     return f"<｜tool▁calls▁begin｜>{_joined(one, calls)}<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"
@@ -410,7 +438,9 @@ def deepseek_v3(calls: Sequence[Call]) -> str:
 
 @_style("D1", marked=True)
 def deepseek_v31(calls: Sequence[Call]) -> str:
-    one = lambda call: f"<｜tool▁call▁begin｜>{call.name}<｜tool▁sep｜>{dumps(call.parameters)}<｜tool▁call▁end｜>"  # noqa: E731
+    one = lambda call: (
+        f"<｜tool▁call▁begin｜>{call.name}<｜tool▁sep｜>{dumps(call.parameters)}<｜tool▁call▁end｜>"
+    )
     return f"<｜tool▁calls▁begin｜>{_joined(one, calls, '')}<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"
 
 
@@ -449,7 +479,9 @@ def harmony(calls: Sequence[Call]) -> str:
 @_style("H1", marked=True)
 def harmony_messages(calls: Sequence[Call]) -> str:
     return _joined(
-        lambda call: f"<|start|>assistant to=functions.{call.name}<|channel|>commentary json<|message|>{dumps(call.parameters)}<|call|>",
+        lambda call: (
+            f"<|start|>assistant to=functions.{call.name}<|channel|>commentary json<|message|>{dumps(call.parameters)}<|call|>"
+        ),
         calls,
         "",
     )
@@ -475,13 +507,19 @@ def functionary_v3(calls: Sequence[Call]) -> str:
 @_style("E1", marked=True)
 def functiongemma(calls: Sequence[Call]) -> str:
     return _joined(
-        lambda call: f"<start_function_call>call:{call.name}{_gemma(call.parameters, '<escape>')}<end_function_call>", calls, ""
+        lambda call: (
+            f"<start_function_call>call:{call.name}{_gemma(call.parameters, '<escape>')}<end_function_call>"
+        ),
+        calls,
+        "",
     )
 
 
 @_style("E1", marked=True)
 def gemma4(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f'<|tool_call>call:{call.name}{_gemma(call.parameters, QUOTE)}<tool_call|>', calls, "")
+    return _joined(
+        lambda call: f"<|tool_call>call:{call.name}{_gemma(call.parameters, QUOTE)}<tool_call|>", calls, ""
+    )
 
 
 QUOTE = '<|"|>'
@@ -512,9 +550,7 @@ def react_lines(calls: Sequence[Call]) -> str:
 
 def _react(action: str, given: str, between: str = "\n") -> Writer:
     def write(calls: Sequence[Call]) -> str:
-        return _joined(
-            lambda call: f"{action} {call.name}{between}{given} {_spaced(call.parameters)}", calls
-        )
+        return _joined(lambda call: f"{action} {call.name}{between}{given} {_spaced(call.parameters)}", calls)
 
     return write
 
@@ -537,7 +573,9 @@ for _name, _labels in {
 @_style("R1", marked=True)
 def react_fenced(calls: Sequence[Call]) -> str:
     return _joined(
-        lambda call: f"Action: {call.name}\nAction Input:\n```json\n{json.dumps(call.parameters, indent=1, ensure_ascii=False)}\n```",
+        lambda call: (
+            f"Action: {call.name}\nAction Input:\n```json\n{json.dumps(call.parameters, indent=1, ensure_ascii=False)}\n```"
+        ),
         calls,
     )
 
@@ -592,13 +630,17 @@ def list_of_texts(calls: Sequence[Call]) -> str:
 
 @_style("B2", marked=False, arguments=True)
 def python_colons(calls: Sequence[Call]) -> str:
-    one = lambda call: f"{call.name}({', '.join(f'{_key(key)}: {value!r}' for key, value in call.parameters.items())})"  # noqa: E731
+    one = lambda call: (
+        f"{call.name}({', '.join(f'{_key(key)}: {value!r}' for key, value in call.parameters.items())})"
+    )
     return "[" + _joined(one, calls, ", ") + "]"
 
 
 @_style("B3", marked=False)
 def keyword_list(calls: Sequence[Call]) -> str:
-    return "[" + _joined(lambda call: f"func_name={call.name!r}, params={call.parameters!r}", calls, ", ") + "]"
+    return (
+        "[" + _joined(lambda call: f"func_name={call.name!r}, params={call.parameters!r}", calls, ", ") + "]"
+    )
 
 
 @_style("P", marked=False)
@@ -680,7 +722,11 @@ def json_fenced(calls: Sequence[Call]) -> str:
 @_style("J", marked=False)
 def json_openai(calls: Sequence[Call]) -> str:
     items = [
-        {"id": f"call_{n}", "type": "function", "function": {"name": call.name, "arguments": dumps(call.parameters)}}
+        {
+            "id": f"call_{n}",
+            "type": "function",
+            "function": {"name": call.name, "arguments": dumps(call.parameters)},
+        }
         for n, call in enumerate(calls)
     ]
     return dumps({"tool_calls": items})
@@ -689,7 +735,11 @@ def json_openai(calls: Sequence[Call]) -> str:
 @_style("J", marked=False)
 def json_tool_uses(calls: Sequence[Call]) -> str:
     return dumps(
-        {"tool_uses": [{"recipient_name": f"functions.{call.name}", "parameters": call.parameters} for call in calls]}
+        {
+            "tool_uses": [
+                {"recipient_name": f"functions.{call.name}", "parameters": call.parameters} for call in calls
+            ]
+        }
     )
 
 
@@ -736,14 +786,18 @@ def json_script_keys(calls: Sequence[Call]) -> str:
 @_style("J", marked=False)
 def json_comments(calls: Sequence[Call]) -> str:
     return _joined(
-        lambda call: f'{{\n  "name": {dumps(call.name)}, // the tool\n  "arguments": {dumps(call.parameters)} /* its input */\n}}',
+        lambda call: (
+            f'{{\n  "name": {dumps(call.name)}, // the tool\n  "arguments": {dumps(call.parameters)} /* its input */\n}}'
+        ),
         calls,
     )
 
 
 @_style("J", marked=False)
 def json_trailing_commas(calls: Sequence[Call]) -> str:
-    return _joined(lambda call: f'{{"name": {dumps(call.name)}, "arguments": {dumps(call.parameters)},}}', calls)
+    return _joined(
+        lambda call: f'{{"name": {dumps(call.name)}, "arguments": {dumps(call.parameters)},}}', calls
+    )
 
 
 @_style("J", marked=False, single=True)
@@ -779,9 +833,11 @@ def query(calls: Sequence[Call]) -> str:
     from urllib.parse import quote
 
     return _joined(
-        lambda call: f"`{call.name}?"
-        + "&".join(f"{quote(key)}={quote(_text(value))}" for key, value in call.parameters.items())
-        + "`",
+        lambda call: (
+            f"`{call.name}?"
+            + "&".join(f"{quote(key)}={quote(_text(value))}" for key, value in call.parameters.items())
+            + "`"
+        ),
         calls,
     )
 

@@ -1,18 +1,14 @@
 """Spanish."""
 
-from . import Cues
+from .table import Cues
 
 _MAKE = (
     r"(?:llam(?:ar|o|aré|e|es|en)|hac(?:er|e)|hag(?:o|a|as|an)|haré|ejecut(?:ar|o|aré|e|es|en)|us(?:ar|o|aré|e|es|en)|utili(?:zar|zo|zaré|ce|ces|cen)|invo(?:car|co|caré|que|ques|quen)"
     r"|reali(?:zar|zo|zaré|ce|ces|cen)|envi(?:ar|o|aré|e|es)|continu(?:ar|o|aré|e)|proced(?:er|o|eré|a)|intent(?:ar|o|aré|e|es|en)|reintent(?:ar|o|aré|e)|complet(?:ar|o|aré)|efectu(?:ar|o|aré|e)|emple(?:ar|o|aré|e)|solicit(?:ar|o|aré)|repetir|repito|seguir)"
 )
-_MADE = (
-    r"(?:hice|hicimos|hecho|llamé|llamado|ejecuté|ejecutado|intenté|intentado|realicé|realizado|probé|probado|usé|usado|utilicé|utilizado|envié|enviado|invoqué|invocado|efectué|efectuado|solicité|solicitado|lancé|lanzado|emití|emitido|completé|completado)"
-)
+_MADE = r"(?:hice|hicimos|hecho|llamé|llamado|ejecuté|ejecutado|intenté|intentado|realicé|realizado|probé|probado|usé|usado|utilicé|utilizado|envié|enviado|invoqué|invocado|efectué|efectuado|solicité|solicitado|lancé|lanzado|emití|emitido|completé|completado)"
 _CALL = r"(?:llamadas?|solicitud(?:es)?|petici(?:ón|ones)|intentos?|consultas?|herramientas?|funci(?:ón|ones)|invocaci(?:ón|ones))"
-_WENT = (
-    r"(?:(?:se )?agot(?:ó|aron|ado)|expiró|falló|fallaron|ha(?:n)? fallado|fracasó|devolvió|dio (?:un |como )?(?:error|resultado|tiempo)|no (?:respondió|funcionó|contestó|tuvo éxito|devolvió)|(?:produjo|arrojó|lanzó|generó|provocó|obtuvo|recibió) |regresó|retornó|excedió|superó|fue (?:rechazad|denegad|bloquead)|caducó|se cayó|está (?:caíd|fuera|no disponible)|no está disponible|terminó (?:con|en)|hubo un|resultó en|ha (?:devuelto|expirado|caducado|dado)|se interrumpió)"
-)
+_WENT = r"(?:(?:se )?agot(?:ó|aron|ado)|expiró|falló|fallaron|ha(?:n)? fallado|fracasó|devolvió|dio (?:un |como )?(?:error|resultado|tiempo)|no (?:respondió|funcionó|contestó|tuvo éxito|devolvió)|(?:produjo|arrojó|lanzó|generó|provocó|obtuvo|recibió) |regresó|retornó|excedió|superó|fue (?:rechazad|denegad|bloquead)|caducó|se cayó|está (?:caíd|fuera|no disponible)|no está disponible|terminó (?:con|en)|hubo un|resultó en|ha (?:devuelto|expirado|caducado|dado)|se interrumpió)"
 
 CUES = Cues(
     announced=(
@@ -44,4 +40,6 @@ CUES = Cues(
     correction=r"\b(?:incorrect[oa]s?|equivoc\w+|correg\w+|correcci[oó]n|corrijo|me equivoqué|está mal|mal escrit[oa]|errónea|erróneo|perdón)\b",
     this_call=r"\b(?:esta|este|la siguiente|el siguiente|siguiente|dicha|esa|ese)\b ?(?:llamada|solicitud|petición|consulta|función|herramienta)?",
     soon=r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|inmediatamente|ya|enseguida|a continuación|nuevamente|por favor)",
+    it=r"\b(?:lo|la|esta|esto|llamada)\b|\w(?:lo|la)\b",
+    contrast=r"^\W*(?:pero|sin embargo|aunque|porque)",
 )

@@ -365,6 +365,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith(f"rbtc: {tmp_path / 'o'}: ")
     assert list(tmp_path.iterdir()) == []
 
 

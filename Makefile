@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
+.PHONY: help quickstart env test lint types pytest test-pythons bench planted fuzz nightly lock clean \
 	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
 .PRECIOUS: .venv-%/.done
 
@@ -85,11 +85,14 @@ env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
 	-.venv-peers/bin/python -m pip install --quiet inspect_ai openai 'lm-eval[api]'
 	-.venv-peers/bin/python -m pip install --quiet --no-deps --target .venv-peers/bfcl-eval bfcl-eval
 
+planted: env  ## plant edits in a real build and build its variations: the two tables of docs/audits.md
+	$(BIN)/python -m tests.audits.planted
+
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
 
-nightly: env fuzz  ## the long fuzz, and five kills over the real build
-	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py
+nightly: env fuzz  ## the long fuzz, five kills over the real build, every planted edit
+	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/audits/test_planted.py
 
 lock:  ## resolve everything but verl, vllm and transformers anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv

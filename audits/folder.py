@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -63,6 +62,7 @@ class Folder:
         except OSError as error:
             raise UserError(f"{path / 'build_report.json'} cannot be read: {error.strerror}") from None
         self.path = path
+        self._hashes: dict[str, str] = {}
         self.unreadable: list[Failure] = []
         """Files and shard sets that could not be read, noted as they are met."""
 
@@ -70,16 +70,19 @@ class Folder:
     def kind(self) -> Literal["benchmark", "training"]:
         return "training" if self.report.get("kind") == "toolrl-dr" else "benchmark"
 
-    @cached_property
-    def hashes(self) -> dict[str, str]:
-        """The sha256 of every regular file, by relative path; "" for one that cannot be read."""
-        return {path: self._sha256(path) for path, kind in self.there.items() if kind == "file"}
+    def sha256(self, path: str) -> str | None:
+        """The sha256 of a regular file's bytes, "" if it cannot be read; None where there is no such file.
 
-    def _sha256(self, path: str) -> str:
-        try:
-            return marker.sha256(self.path / path)
-        except OSError:
-            return ""
+        Only what is asked for is hashed, once: a foreign file may be of any size.
+        """
+        if self.there.get(path) != "file":
+            return None
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = marker.sha256(self.path / path)
+            except OSError:
+                self._hashes[path] = ""
+        return self._hashes[path]
 
     def configs(self) -> list[str]:
         """Folders that hold Parquet files, by name."""
@@ -149,7 +152,7 @@ class Folder:
 
     def digest(self) -> str:
         """sha256 over names and contents of all Parquet files: which bytes were audited."""
-        lines = "".join(f"{path} {self.hashes[path]}\n" for path in self._parquet())
+        lines = "".join(f"{path} {self.sha256(path)}\n" for path in self._parquet())
         return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
     def _note(self, config: str, split: str, error: Exception) -> None:

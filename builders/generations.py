@@ -31,6 +31,7 @@ from .generators.base import (
     KeepsRefusals,
     Refusal,
     Refuse,
+    Silent,
     Statistics,
     check,
     kinds,
@@ -117,7 +118,7 @@ class Replay:
         self._lines: dict[str, list[_Line]] = {}
         self._statistics = Statistics(generator=self.label)
         for name in ("retried", "replayed", "requests", "prompt_tokens", "completion_tokens"):
-            if isinstance(number := (head.statistics or {}).get(name), int):
+            if type(number := (head.statistics or {}).get(name)) is int:
                 setattr(self._statistics, name, number)  # what the answers do not tell
 
     def add(self, line: _Line) -> None:
@@ -143,7 +144,7 @@ class Replay:
                 continue
             if wrong := check(request, output, refuse):
                 raise UserError(
-                    f"{NAME}: {request.kind}: an answer to {request.input[:60]!r} was taken: {wrong}"
+                    f"{NAME}: {request.kind}: the answer to {request.input[:60]!r} fails its check: {wrong}"
                 )
             return Text(output, line.generator or self.label)
         return (self._head.missing or NO_ANSWER) if reason is None else f"refused: {reason}"
@@ -179,4 +180,4 @@ def replay(path: Path) -> Mapping[str, Generator]:
             raise UserError(f"{path.name}, line {number}: not an answer for {current and current.kind!r}")
         else:
             current.add(line)
-    return found
+    return {kind: Silent() if one.label == Silent.label else one for kind, one in found.items()}

@@ -61,7 +61,7 @@ class TrainingTold(msgspec.Struct, frozen=True):
 T = TypeVar("T")
 
 
-def told_by(folder: Path, kind: type[T]) -> T:
+def told_by(folder: Path, kind: type[T] = Told) -> T:  # type: ignore[assignment]
     """What the build in `folder` says that it was made of. Raises UserError."""
     try:
         return msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=kind)

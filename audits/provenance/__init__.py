@@ -6,7 +6,7 @@ package has shown that these are the right ones.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,17 +42,25 @@ class Provenance(NamedTuple):
 
 
 def audit(folder: Folder, rebuild: Rebuild | None) -> Provenance:
-    """The files, the rebuild, the licence, in this order."""
+    """The files, the rebuild, the clean rows' digest, the licence."""
+    checks, why = [], ""
+    for found, reason in steps(folder, rebuild):
+        checks += found
+        why = why or reason
+    return Provenance(checks, _said(rebuild, why))
+
+
+def steps(folder: Folder, rebuild: Rebuild | None) -> Iterator[tuple[list[Check], str]]:
+    """The checks, cheap ones first, and why the build was not made again, if it was not."""
     known = named(folder)
-    checks = files_checks(folder, known)
+    yield files_checks(folder, known), ""
+    if known.is_release:
+        yield [manifest_check(folder)], ""
     if folder.kind == "benchmark":
         origin = "" if rebuild is None else rebuild.origin
-        checks.append(clean_rows_check(folder, origin=origin, released=known.is_release))
-    if known.is_release:
-        checks.append(manifest_check(folder))
-    compared, why = _rebuilt(folder, rebuild, known.is_release)
-    said = _said(rebuild, why)
-    return Provenance([*checks, *compared, *licence_checks(folder)], said)
+        yield [clean_rows_check(folder, origin=origin, released=known.is_release)], ""
+    yield _rebuilt(folder, rebuild, known.is_release)
+    yield licence_checks(folder), ""
 
 
 def _rebuilt(folder: Folder, rebuild: Rebuild | None, released: bool) -> tuple[list[Check], str]:

@@ -39,13 +39,8 @@ def manifest_check(folder: Folder) -> Check:
 def _derived(folder: Folder) -> dict[str, Any]:
     report, audit = folder.report, load(folder, AUDIT_REPORT)
     checks = [one for one in audit.get("checks") or () if isinstance(one, dict)]
-    sizes = {
-        path: {"bytes": (folder.path / path).stat().st_size, "sha256": sha256}
-        for path, sha256 in folder.hashes.items()
-        if path != manifest.NAME
-    }
     listed = load(folder, manifest.NAME).get("files")
-    names = list(listed) if isinstance(listed, dict) else []
+    entries = {name: _entry(folder, name) for name in (listed if isinstance(listed, dict) else ())}
     return {
         "kind": report.get("kind"),
         "version": report.get("dataset_version"),
@@ -62,8 +57,13 @@ def _derived(folder: Folder) -> dict[str, Any]:
             "checks": len(checks),
             "waived": [str(one.get("id")) for one in checks if one.get("status") == "waived"],
         },
-        "files": {name: sizes.get(name) for name in names},
+        "files": entries,
     }
+
+
+def _entry(folder: Folder, name: str) -> dict[str, Any] | None:
+    sha256 = folder.sha256(name)
+    return None if sha256 is None else {"bytes": (folder.path / name).stat().st_size, "sha256": sha256}
 
 
 def _total(counts: Any) -> int:

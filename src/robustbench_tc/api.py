@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .builders.build import BuildSpec, build
 from .builders.report import BuildReport
+from .builders.sources.at_hand import sources_at_hand
 from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra
 from .eval.validate import self_check
@@ -23,9 +24,6 @@ Progress: TypeAlias = Callable[[str], None]
 
 Conversations: TypeAlias = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
 """Rows as (id, messages), read when they are needed."""
-
-SOURCE_FILES_NAMED = 3
-"""Source files that a message names before it says how many more there are."""
 
 NO_LEAK_CHECK = "not done:"
 """How the note on a training build's leak check begins where there was none."""
@@ -246,31 +244,3 @@ def leaks_of(
         return overlap is not None and overlap.contaminated
 
     return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
-
-
-def sources_at_hand(sources: Path | None, profile: "Profile") -> tuple[Path | None, str]:
-    """The sources folder, if every file that the profile needs is there as pinned; else why not.
-
-    Every needed file is looked at before any work, which takes a second. Raises UserError where `sources` are
-    named and not whole.
-    """
-    from .builders.sources import needed_files, problems
-    from .builders.sources.fetch import default_root
-
-    root = sources or default_root()
-    if not root.is_dir():
-        if sources is not None:
-            raise UserError(
-                f"no sources folder at {root}: run `rbtc sources fetch`, or name another --sources"
-            )
-        return None, "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
-    bad = problems(root, profile)
-    if not bad:
-        return root, ""
-    named = "; ".join(f"{path}: {problem}" for path, problem in bad[:SOURCE_FILES_NAMED])
-    more = f"; and {len(bad) - SOURCE_FILES_NAMED} more" if len(bad) > SOURCE_FILES_NAMED else ""
-    needed = len(needed_files(profile))
-    why = f"{len(bad)} of {needed} source files of profile {profile} are not as pinned ({named}{more})"
-    if sources is not None:
-        raise UserError(f"{root}: {why}: `rbtc sources fetch --out {root}` completes it")
-    return None, why

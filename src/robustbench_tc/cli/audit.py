@@ -71,10 +71,14 @@ def build(
 
     Example: rbtc audit robustbench-tc --judge gpt-5.4
     """
-    from .. import api
-
     if out is None and (folder / "manifest.json").exists():
         raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
+    if sources is not None:  # said before anything is imported that takes its time
+        from ..builders.sources.at_hand import sources_at_hand
+
+        sources_at_hand(sources, "full")
+    from .. import api
+
     with _console.status("auditing") as progress:
         report = api.audit(
             folder,

@@ -5,19 +5,23 @@ that it may be left out (`Check.may_be_left_out`). What the gate needs of other 
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Message
 
-from . import contamination, evidence, paraphrase, provenance
+from . import contamination, evidence, judgments, paraphrase, provenance
 from .contamination import Index, Query
 from .folder import Folder, unreadable
-from .hygiene import files
+from .hygiene import files as other_files
 from .invariants.base import REWARD
 from .invariants.texts import STATED
 from .judge import Judge
@@ -27,7 +31,11 @@ from .scan import Scan
 from .waivers import Waiver, apply, shipped
 
 if TYPE_CHECKING:
+    from .expectations.gx import Validated
     from .expectations.training import EarnsMaximum
+
+AUDIT = "audit"
+"""The folder of a build that holds what an audit writes beside its report."""
 
 Conversations = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
 """Rows as (id, messages): the benchmark's for a training build, the whole pools' for a benchmark build."""
@@ -58,13 +66,15 @@ def audit(
     seed: int = 0,
     n: int | None = 50,
     progress: Callable[[str], None] = lambda line: None,
+    files: dict[str, bytes] | None = None,
 ) -> AuditReport:
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
     its scorer. `judge`: of rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
-    needed for a training build. `waivers` default to the repository's, `today` to the clock's.
+    needed for a training build. `waivers` default to the repository's, `today` to the clock's. `files` is
+    filled with what goes under `audit/` beside the report: name → bytes.
     """
     build = Folder(folder)
     today = today or datetime.date.today()
@@ -72,19 +82,20 @@ def audit(
     if build.kind == "training":
         if earns_maximum is None:
             raise UserError(f"{folder} is a training build: its audit needs the reward")
-        return _training(build, earns_maximum, benchmark_queries, chosen, today, seed, progress)
+        return _training(build, earns_maximum, benchmark_queries, chosen, today, seed, progress, files)
     progress("reading every row")
     scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
-    from .expectations import benchmark, configs
+    from .expectations import benchmark, configs, gx
 
     progress("validating")
-    checks = [
-        *benchmark.columns_suite(build),
-        *configs.configs_suite(scan),
-        *benchmark.rows_suite(scan),
-        *benchmark.texts_suite(scan),
-        *configs.tables_suite(build),
-    ]
+    with gx.collected() as validated:
+        checks = [
+            *benchmark.columns_suite(build),
+            *configs.configs_suite(scan),
+            *benchmark.rows_suite(scan),
+            *benchmark.texts_suite(scan),
+            *configs.tables_suite(build),
+        ]
     progress(f"judging pairs ({judge.name})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, judge, second_judge, n=n, seed=seed)
     checks += judged.checks
@@ -92,13 +103,16 @@ def audit(
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     checks += found
     checks += provenance.audit(build)
-    checks += files.audit(build)
+    checks += other_files.audit(build)
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
     training_check, training_overlaps = _against_training(queries, training)
     pool_check, pool_overlaps = _against_pools(queries, pool_queries)
     near = contamination.near_duplicates(queries)
     checks += [training_check, pool_check, _near_check(queries, near), unreadable(build)]
     checks = apply(checks, chosen, kind="benchmark", profile=_text(build.report.get("profile")), today=today)
+    if files is not None:
+        progress("writing data docs")
+        files |= _project(validated, build) | {judgments.NAME: judgments.encode(judged.judgments)}
     return AuditReport(
         package_version=__version__,
         kind="benchmark",
@@ -109,6 +123,7 @@ def audit(
         seed=seed,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
+        files=_hashes(files),
         paraphrase=judged.scores,
         agreement=judged.agreement,
         redundant=judged.redundant,
@@ -146,15 +161,69 @@ def audit_predictions(
     )
 
 
-def write(report: AuditReport, folder: Path) -> tuple[Path, Path]:
-    """Writes `audit_report.json` and `audit_report.html` into `folder`; returns both paths."""
+def write(
+    report: AuditReport, folder: Path, files: Mapping[str, bytes] = MappingProxyType({})
+) -> tuple[Path, Path]:
+    """Writes `audit_report.json` and `audit_report.html` into `folder`, `files` under its `audit/`.
+
+    Files of an earlier audit that this one has not are removed, if they still are what that audit wrote.
+    Returns the paths of both reports.
+    """
     from .page import render
 
     paths = folder / "audit_report.json", folder / "audit_report.html"
+    beside_it = folder / AUDIT
+    if beside_it.is_symlink() or (beside_it.exists() and not beside_it.is_dir()):
+        raise UserError(f"{beside_it} is not a folder of an audit: move it away or name another --out")
+    _remove_earlier(folder, {f"{AUDIT}/{name}" for name in files})
+    for name, data in files.items():
+        (beside_it / name).parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(beside_it / name) as beside:
+            beside.write_bytes(data)
     for path, data in zip(paths, (report.json(), render(report).encode()), strict=True):
         with atomic_file(path) as beside:
             beside.write_bytes(data)
     return paths
+
+
+def _remove_earlier(folder: Path, kept: set[str]) -> None:
+    """Removes what an earlier audit's report names under `audit/`, unless it was changed since or is kept."""
+    try:
+        earlier = msgspec.json.decode((folder / "audit_report.json").read_bytes(), type=_Earlier).files
+    except (OSError, ValueError):
+        return
+    root = (folder / AUDIT).resolve()
+    for name in earlier.keys() - kept:
+        path = (folder / name).resolve()
+        if path.is_relative_to(root) and path.is_file() and _hash(path.read_bytes()) == earlier[name]:
+            path.unlink()
+            for parent in path.parents:
+                if parent == root or any(parent.iterdir()):
+                    break
+                parent.rmdir()
+
+
+class _Earlier(msgspec.Struct):
+    """The part of an earlier report that says what it wrote."""
+
+    files: dict[str, str] = {}
+
+
+def _hashes(files: Mapping[str, bytes] | None) -> dict[str, str]:
+    return {f"{AUDIT}/{name}": _hash(data) for name, data in sorted((files or {}).items())}
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:
+    """The suites as a Great Expectations project with its data docs."""
+    from .expectations import project
+
+    profile, version = build.report.get("profile"), build.report.get("dataset_version")
+    what = "training data" if build.kind == "training" else f"profile {profile}"
+    return project.files(validated, f"Audit of {what}, version {version}")
 
 
 def _training(
@@ -165,13 +234,15 @@ def _training(
     today: datetime.date,
     seed: int,
     progress: Callable[[str], None],
+    files: dict[str, bytes] | None,
 ) -> AuditReport:
-    from .expectations import training
+    from .expectations import gx, training
 
     progress("reading and validating every row")
-    checks = training.suite(build, earns_maximum)
+    with gx.collected() as validated:
+        checks = training.suite(build, earns_maximum)
     checks += provenance.audit(build)
-    checks += files.audit(build)
+    checks += other_files.audit(build)
     found: list[Overlap] = []
     if benchmark_queries is None:
         checks.append(not_run(*_TRAINING, "no benchmark at hand: name one with --benchmark or --sources"))
@@ -182,6 +253,9 @@ def _training(
         checks.append(_overlap_check(_TRAINING, found, looked_at if index.size else 0))
     checks.append(unreadable(build))
     checks = apply(checks, waivers, kind="training", profile=None, today=today)
+    if files is not None:
+        progress("writing data docs")
+        files |= _project(validated, build)
     return AuditReport(
         package_version=__version__,
         kind="training",
@@ -191,6 +265,7 @@ def _training(
         seed=seed,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
+        files=_hashes(files),
         training_overlaps=tuple(found[: contamination.LISTED]),
     )
 

@@ -20,12 +20,14 @@ TEXT = 240
 Status = Literal["passed", "failed", "waived", "not_run"]
 
 
-class Failure(msgspec.Struct, frozen=True):
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row (or pair, file, type) that breaks a check."""
 
     where: str
     """The row's id, or the name of what is wrong: `CD_AB.messages`, a config, a type code."""
     what: str
+    key: str = ""
+    """Hash of what fails, where a waiver may name it alone."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,8 @@ class TypeScore(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     """Pairs judged."""
     unjudged: int = 0
+    pinned: int = 0
+    """Of the judged ones, those whose judgment ships with the package; the others are their judge's word."""
     mean: float | None = None
     median: float | None = None
     std: float | None = None
@@ -112,6 +116,8 @@ class RedundantScore(msgspec.Struct, frozen=True, kw_only=True):
     population: int
     """Distinct (query, new tool) pairs."""
     asked: int = 0
+    pinned: int = 0
+    """Of those asked about, the ones whose judgment ships with the package."""
     could_answer: int = 0
 
 
@@ -172,6 +178,9 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of the audit's own draws."""
     passed: bool
     checks: tuple[Check, ...]
+    files: dict[str, str] = {}
+    """sha256 of every file that the audit wrote beside this report, by its path: `audit/judgments.jsonl`, the
+    Great Expectations project, its data docs. They are not part of `build`."""
     paraphrase: tuple[TypeScore, ...] = ()
     agreement: tuple[Agreement, ...] = ()
     redundant: RedundantScore | None = None
@@ -220,7 +229,7 @@ def check(
         reason=reason,
         applied=applied,
         failed=number,
-        failures=tuple(Failure(f.where[:TEXT], redact(f.what)[:TEXT]) for f in failures[:SHOWN]),
+        failures=tuple(Failure(f.where[:TEXT], redact(f.what)[:TEXT], f.key) for f in failures[:SHOWN]),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample, dumps, loads
+from robustbench_tc.schema import Sample, dumps, loads, tool_hash
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
@@ -71,6 +71,19 @@ class NewTool(msgspec.Struct, frozen=True):
     description: str
     parameters: str
     """JSON text."""
+    clean_id: str = ""
+    gold: str = ""
+    """JSON text of the tool that does answer it: canaries are made of it."""
+
+    @property
+    def hash(self) -> str:
+        """Of the sample and the whole tool: under which it was judged."""
+        tool = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": loads(self.parameters),
+        }
+        return tool_hash(self.clean_id, tool)
 
 
 class Found(msgspec.Struct):
@@ -211,8 +224,13 @@ def _collect(row: Sample, found: Found) -> None:
     for change in row.changes:
         new = change.after
         if change.before is None and isinstance(new, dict):
-            tool_ = NewTool(query, str(new["name"]), str(new["description"]), dumps(new["parameters"]))
-            found.new_tools.setdefault(tool_, row.id)
+            shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
+            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row)), row.id)
+
+
+def _gold(row: Sample) -> str:
+    at = row.gold_tool_index
+    return dumps(row.tools[at]) if at is not None and 0 <= at < len(row.tools) else ""
 
 
 def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:

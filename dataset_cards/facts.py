@@ -62,6 +62,7 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     share_low: float | None = None
     upper: float | None = None
     paper: dict[str, float] | None = None
+    pinned: int = 0
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,7 @@ class Redundant(msgspec.Struct, frozen=True, kw_only=True):
 
     judge: str | None
     asked: int = 0
+    pinned: int = 0
     could_answer: int = 0
 
 
@@ -100,6 +102,14 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
     def having(self, status: str) -> list[Check]:
         return [check for check in self.checks if check.status == status]
+
+    @property
+    def unpinned(self) -> dict[str, tuple[int, str]]:
+        """Type → texts whose judgment does not ship with the package, and who judged the type."""
+        found = {p.type_code: (p.n - p.pinned, p.judge) for p in self.paraphrase if p.scope == "all"}
+        if self.redundant is not None and self.redundant.judge is not None:
+            found["redundant"] = (self.redundant.asked - self.redundant.pinned, self.redundant.judge)
+        return {code: number for code, number in found.items() if number[0]}
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):

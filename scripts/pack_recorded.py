@@ -14,7 +14,10 @@ from robustbench_tc.io.files import atomic_file
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="Folder with generations.jsonl and judgments.jsonl.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Folder with generations.jsonl, judgments.jsonl and redundant_judgments.jsonl."),
+    ],
     out: Annotated[Path, typer.Option(help="The packed file.")] = SHIPPED,
 ) -> None:
     """Writes the packed file; the same folder gives the same bytes."""

@@ -7,6 +7,7 @@ inputs by hash only, so no upstream text is in it, and typing errors are edits o
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
+    ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
 
 Several lines may answer one request (different samples, same words): the first that is accepted is taken.
 """
@@ -22,7 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import Json, dumps, loads, tool_hash
 
 from ..perturb.base import Text, TextRequest
 from .base import NO_ANSWER, Refuse, Statistics, category, check, kinds
@@ -59,7 +60,13 @@ class _Score(msgspec.Struct, frozen=True, array_like=True, tag="score"):
     reason: str
 
 
-Line: TypeAlias = _Text | _Edits | _Score
+class _Serves(msgspec.Struct, frozen=True, array_like=True, tag="serves"):
+    key: str
+    serves: bool
+    reason: str
+
+
+Line: TypeAlias = _Text | _Edits | _Score | _Serves
 
 
 class Judgment(msgspec.Struct, frozen=True):
@@ -70,6 +77,15 @@ class Judgment(msgspec.Struct, frozen=True):
     """1 to 5; the rubric is the paraphrase audit's."""
     reason: str
     """Empty for a 5."""
+    judge: str
+    """`recorded` or `hand-written`."""
+
+
+class Served(msgspec.Struct, frozen=True):
+    """A judge's answer to whether a new tool of a sample could serve its request."""
+
+    serves: bool
+    reason: str
     judge: str
     """`recorded` or `hand-written`."""
 
@@ -93,6 +109,16 @@ class _Judged(_Answer, frozen=True, kw_only=True):
     """A line of `judgments.jsonl`."""
 
     score: int
+    reason: str = ""
+
+
+class _ServedLine(msgspec.Struct, frozen=True):
+    """A line of `redundant_judgments.jsonl`."""
+
+    clean_id: str
+    tool: str
+    description: str
+    serves: bool
     reason: str = ""
 
 
@@ -189,7 +215,7 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
 
     `bundled`: the starter samples are being built, so theirs come first.
     """
-    recorded = Book("recorded", (line for line in _unpack(SHIPPED) if not isinstance(line, _Score)))
+    recorded = Book("recorded", (line for line in _unpack(SHIPPED) if isinstance(line, _Text | _Edits)))
     written = Book("hand-written", _lines_of(HAND_WRITTEN / "generations.jsonl"))
     return (written, recorded) if bundled else (recorded, written)
 
@@ -197,7 +223,7 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
 def from_path(path: Path) -> tuple[Book, ...]:
     """The answers in a folder with `generations.jsonl`, such a file, or a packed one (`.gz`)."""
     if path.suffix == ".gz":
-        return (Book("recorded", (line for line in _unpack(path) if not isinstance(line, _Score))),)
+        return (Book("recorded", (line for line in _unpack(path) if isinstance(line, _Text | _Edits))),)
     return (Book("recorded", _lines_of(_file(path, "generations.jsonl"))),)
 
 
@@ -217,6 +243,37 @@ def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
     return found
 
 
+def load_served(path: Path | None = None) -> dict[str, Served]:
+    """Whether new tools serve, by `tool_hash`: what ships with the package, or those of a folder or file.
+
+    A folder or file without such judgments has none. Raises UserError for a malformed file.
+    """
+    if path is not None and path.suffix != ".gz":
+        return dict(_served(path, "recorded")) if path.is_dir() else {}
+    packed = (line for line in _unpack(path or SHIPPED) if isinstance(line, _Serves))
+    found = {line.key: Served(line.serves, line.reason, "recorded") for line in packed}
+    if path is None:
+        found.update(_served(HAND_WRITTEN, "hand-written"))
+    return found
+
+
+def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
+    """The judgments of a folder: they name a tool by name and description, and are about all of it."""
+    path = folder / "redundant_judgments.jsonl"
+    if not path.is_file():
+        return
+    written: dict[tuple[str, str], set[str]] = {}
+    for answer in _read(folder / "generations.jsonl", _Answer):
+        for tool in answer.output if answer.kind == "redundant" else ():
+            written.setdefault((tool["name"], tool["description"]), set()).add(dumps(tool))
+    for number, line in _lines(path, _ServedLine):
+        tools = written.get((line.tool, line.description))
+        if tools is None:
+            raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
+        for text in sorted(tools):
+            yield tool_hash(line.clean_id, loads(text)), Served(line.serves, line.reason, judge)
+
+
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
     for line in _read(path, _Judged):
         yield (
@@ -226,7 +283,7 @@ def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]
 
 
 def pack(folder: Path) -> bytes:
-    """`generations.jsonl` and `judgments.jsonl` of a folder in the packed form; same folder, same bytes."""
+    """The answers and judgments of a folder in the packed form; same folder, same bytes."""
     lines: list[Line] = []
     for answer in _read(folder / "generations.jsonl", _Answer):
         key = answer.request.key
@@ -237,6 +294,7 @@ def pack(folder: Path) -> bytes:
     for judged in _read(folder / "judgments.jsonl", _Judged):
         key, output = judgment_address(judged.request, judged.output)
         lines.append(_Score(judged.kind, key, output, judged.score, judged.reason))
+    lines += [_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded")]
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
 
 
@@ -259,11 +317,20 @@ def _file(path: Path, name: str) -> Path:
 
 
 T = TypeVar("T", bound=_Answer)
+L = TypeVar("L", bound=msgspec.Struct)
 
 
 def _read(path: Path, kind: type[T]) -> Iterator[T]:
-    """The lines of a JSONL file. Raises UserError with the line that does not fit."""
+    """The lines of a JSONL file of answers. Raises UserError with the line that does not fit."""
     known = kinds()
+    for number, found in _lines(path, kind):
+        if found.kind not in known:
+            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, known)}")
+        yield found
+
+
+def _lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
+    """The lines of a JSONL file with their numbers. Raises UserError with the line that does not fit."""
     decoder = msgspec.json.Decoder(kind)
     try:
         data = path.read_bytes()
@@ -273,9 +340,6 @@ def _read(path: Path, kind: type[T]) -> Iterator[T]:
         if not line.strip():
             continue
         try:
-            found = decoder.decode(line)
+            yield number, decoder.decode(line)
         except ValueError as error:
             raise UserError(f"{path}, line {number}: {error}") from None
-        if found.kind not in known:
-            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, known)}")
-        yield found

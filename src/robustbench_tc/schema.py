@@ -243,6 +243,11 @@ def content_hash(sample: Sample) -> str:
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 
+def tool_hash(clean_id: str, tool: Json) -> str:
+    """32 hex digits of a sample's id and a whole tool that was written for it: under which it was judged."""
+    return hashlib.sha256(_encode((clean_id, tool))).hexdigest()[:32]
+
+
 def written_hash(row: dict[str, Any]) -> str:
     """`content_hash` of a row as it lies in Parquet, its JSON text not decoded.
 

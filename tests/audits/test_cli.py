@@ -11,7 +11,7 @@ from robustbench_tc.cli.audit import app
 from robustbench_tc.errors import UserError
 from tests.loopback import Fault, LoopbackServer, error_body
 
-from . import builds
+from . import builds, defects
 
 
 def rbtc_audit(*arguments: object) -> Result:
@@ -52,6 +52,9 @@ def test_no_key_is_in_any_report_or_message(
     bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+    builds.edit(
+        folder, "query_paraphrase", lambda rows: defects.reword(rows[0], "A text that nobody judged.")
+    )
     key, token = "sk-planted-0123456789abcdef", "hf_plantedPlanted0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("HF_TOKEN", token)

@@ -97,7 +97,18 @@ def test_a_waiver_needs_a_check_and_a_reason_and_its_own_profile() -> None:
 
 def test_the_shipped_waivers_are_all_used(audited: AuditReport) -> None:
     used = {one.id for one in audited.checks if one.status == "waived"}
-    assert {w.check for w in waivers.shipped() if w.profile == "bundled"} == used
+    assert {w.check for w in waivers.shipped() if w.profile in (None, "bundled")} == used
+
+
+def test_a_waiver_of_single_failures_lets_no_other_through() -> None:
+    def statuses(*keys: str, number: int | None = None) -> str:
+        failing = check("a.b", "S.", 9, [Failure("row", "wrong", key) for key in keys], failed=number)
+        entry = Waiver(check="a.b", reason="because", expires=TODAY, only=("k1", "k2"))
+        return waivers.apply([failing], [entry], kind="benchmark", profile="paper", today=TODAY)[0].status
+
+    assert statuses("k1") == statuses("k2", "k1") == "waived"
+    assert statuses("k1", "k3") == statuses("k3") == statuses("") == statuses("k1", "") == "failed"
+    assert statuses("k1", number=2) == "failed", "a failure that is counted and not listed"
 
 
 def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:

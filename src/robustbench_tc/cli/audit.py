@@ -1,6 +1,6 @@
 """`rbtc audit`: may this build be published? The gate, and looks at evidence, predictions, credentials."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,10 +39,16 @@ def build(
     folder: Annotated[
         Path, typer.Argument(metavar="BUILD", help="What rbtc build or rbtc build toolrl-dr wrote.")
     ],
-    n: Annotated[int, typer.Option("--n", min=1, help="Text pairs per type that a live judge scores.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Score every pair.")] = False,
+    n: Annotated[
+        int, typer.Option("--n", min=1, help="Text pairs per type that are drawn for the second judge.")
+    ] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="Draw all of them.")] = False,
     judge: Annotated[
-        str, typer.Option(help="recorded (ships with the package), recorded:PATH, or MODEL[@BASE_URL].")
+        str,
+        typer.Option(
+            help="Judges texts that the package has no judgment of: recorded (nobody), recorded:PATH, or "
+            "MODEL[@BASE_URL]."
+        ),
     ] = "recorded",
     second_judge: Annotated[
         str | None, typer.Option(help="Another judge of the same draw; agreement is reported.")
@@ -78,13 +84,14 @@ def build(
 
     if out is None and (folder / "manifest.json").exists():
         raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
+    files: dict[str, bytes] = {}
     with _console.status("auditing") as progress:
         report = gate.audit(
             folder,
             unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
             self_check=self_check,
             judge=make_judge(judge, store, max_requests),
-            second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
+            second_judge=None if second_judge is None else _second(second_judge, store, max_requests),
             benchmark_queries=_benchmark_queries(benchmark, sources),
             pool_queries=_pool_queries(sources),
             earns_maximum=earns_maximum,
@@ -92,8 +99,9 @@ def build(
             seed=seed,
             n=None if everything else n,
             progress=progress,
+            files=files,
         )
-    _finish(report, out or folder, as_json)
+    _finish(report, out or folder, as_json, files)
 
 
 @app.command("predictions")
@@ -186,10 +194,25 @@ def review(
 
 
 def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
-    """The judge that `--judge` names. Raises UserError."""
+    """The judge that `--judge` names, after the judgments that ship with the package. Raises UserError."""
+    from ..audits.judge import Chain
+
+    name, _, path = spec.partition(":")
+    if name == "recorded":
+        return Chain(recorded_judge(), recorded_judge(Path(path))) if path else recorded_judge()
+    return Chain(recorded_judge(), live_judge(spec, store, max_requests))
+
+
+def _second(spec: str, store: Path, max_requests: int | None) -> "Judge":
+    """A judge of its own: a second opinion is not looked up in the first one's book."""
     name, _, path = spec.partition(":")
     if name == "recorded":
         return recorded_judge(Path(path) if path else None)
+    return live_judge(spec, store, max_requests)
+
+
+def live_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
+    """A model behind an endpoint. Raises UserError."""
     from ..audits.judge import EndpointJudge
     from ..llm import parse_endpoint
 
@@ -198,21 +221,39 @@ def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judg
     return EndpointJudge(endpoint, store=store, max_requests=max_requests)
 
 
+def replayed_judge(path: Path) -> "Judge":
+    """The judgments of an audit's `judgments.jsonl`, after those that ship with the package."""
+    from ..audits.judge import Chain
+    from ..audits.judgments import Stored
+
+    return Chain(recorded_judge(), Stored(path))
+
+
 def recorded_judge(path: Path | None = None) -> "Recorded":
     """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
-    from ..audits.judge import Judgment, Recorded
-    from ..audits.rows import Pair
-    from ..builders.generators.recorded import judgment_address, load_judgments
+    from ..audits.judge import Answer, Judgment, Recorded
+    from ..audits.rows import NewTool, Pair
+    from ..builders.generators.recorded import judgment_address, load_judgments, load_served
     from ..builders.perturb.base import TextRequest
 
-    known = load_judgments(path)
+    known, served = load_judgments(path), load_served(path)
+    pinned = path is None  # a file's judgments are its writer's word, whatever they are called in it
+    name = "recorded" if path is None else f"file {path.name}"
 
     def find(pair: Pair) -> Judgment | None:
         request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
         found = known.get(judgment_address(request, pair.after))
-        return None if found is None else Judgment(found.score, found.reason, found.judge)
+        if found is None:
+            return None
+        return Judgment(found.score, found.reason, found.judge if pinned else name, pinned)
 
-    return Recorded(find)
+    def find_answer(tool: NewTool) -> Answer | None:
+        found = served.get(tool.hash)
+        if found is None:
+            return None
+        return Answer(found.serves, found.reason, found.judge if pinned else name, pinned)
+
+    return Recorded(find, name, find_answer)
 
 
 def fetch_page(url: str) -> tuple[int, str]:
@@ -264,17 +305,22 @@ def _of_sources(sources: Path | None, profile: str) -> Conversations | None:
     return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)  # type: ignore[arg-type]
 
 
-def _finish(report: "AuditReport", out: Path | None, as_json: bool) -> None:
+def _finish(
+    report: "AuditReport", out: Path | None, as_json: bool, files: Mapping[str, bytes] | None = None
+) -> None:
     """Writes and prints the report, and ends with the gate's exit code."""
     from ..audits import gate
 
-    paths = () if out is None else gate.write(report, out)
+    paths = () if out is None else gate.write(report, out, files or {})
     if as_json:
         typer.echo(report.json().decode(), nl=False)
     else:
         _print(report)
         for path in paths:
             _console.out.print(f"written to {path}", markup=False, soft_wrap=True)
+        if out is not None and files:
+            docs = out / gate.AUDIT / "data_docs" / "index.html"
+            _console.out.print(f"data docs: {docs}", markup=False, soft_wrap=True)
     if not report.passed:
         raise typer.Exit(1)
 
@@ -297,6 +343,8 @@ def _print(report: "AuditReport") -> None:
 
 def _paraphrase_table(report: "AuditReport") -> "Table":
     judges = ", ".join(sorted({score.judge for score in report.paraphrase}))
+    unpinned = sum(score.n - score.pinned for score in report.paraphrase if score.scope == "all")
+    judges += f" ({unpinned} judgments are not pinned)" if unpinned else ""
     table = _table(f"rewritten texts, scored 1 to 5 by {judges}; the paper's are its own texts")
     table.add_column("type", no_wrap=True)
     for name in ("pairs", "mean", "median", "std", "<= 2", "upper"):

@@ -1,5 +1,6 @@
 """`rbtc release`: a build with a green audit becomes a release folder that nothing changes any more."""
 
+import gzip
 import os
 import re
 import shutil
@@ -17,6 +18,9 @@ from ..io.manifest import FileEntry, Gate, Kind, Manifest
 
 AUDIT = "audit_report.json"
 AUDIT_PAGE = "audit_report.html"
+AUDIT_FOLDER = "audit/"
+"""Holds what the audit wrote beside its report."""
+
 BUILD_REPORT = "build_report.json"
 CHECKPOINT = "checkpoint.json"
 """What a folder of weights says about itself; see docs/releases.md."""
@@ -24,8 +28,15 @@ CHECKPOINT = "checkpoint.json"
 RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
 """Files that a dataset's release gets anew, whatever the build had."""
 
-SECRET_NAMES = re.compile(r"(?:^|_)(?:TOKEN|KEY|SECRET|PASSWORD)$")
-"""Environment variables whose value must be in no file of a release."""
+SECRET_NAMES = re.compile(
+    r"(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|CREDENTIAL|COOKIE|DSN|CONNECTION_STRING)S?"
+    r"(?:_(?:ID|VALUE)|_?\d{1,2})?$|(?<=.)_(?:PAT|PASS|PWD|PW|AUTH|SAS)$|^PAT$",
+    re.IGNORECASE,
+)
+"""Environment variables whose value must be in no file of a release: `OPENAI_APIKEY` like `HF_TOKEN`."""
+
+_LOGIN = re.compile(r"://[^/\s:@]+:[^/\s@]+@")
+"""What makes the value of any variable a secret: an address with a password in it."""
 
 SECRET_LENGTH = 12
 """Shorter values could stand anywhere."""
@@ -39,6 +50,8 @@ class AuditReport(msgspec.Struct, frozen=True):
     """`manifest.digest` of the Parquet files that were audited."""
     checks: list[dict[str, Any]]
     """Each with `id` and `status`: passed, failed, waived or not_run."""
+    files: dict[str, str] = {}
+    """sha256 of what the audit wrote under `audit/`."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +109,9 @@ def release(
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(build / name, folder / name)
-        for name in (AUDIT, AUDIT_PAGE):
+        for name in (AUDIT, AUDIT_PAGE, *_audit_files(build, audit)):
             if (build / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(build / name, folder / name)
         facts = Facts(kind=kind, version=version, build=about, audit=audit, files=data)
         made = dict(render(folder, facts))
@@ -150,6 +164,20 @@ def check_gate(build: Path, data: Mapping[str, FileEntry]) -> tuple[Gate, dict[s
     return Gate(passed=True, report=AUDIT, checks=len(report.checks), waived=waived), plain
 
 
+def _audit_files(build: Path, audit: dict[str, Any] | None) -> list[str]:
+    """The files under `audit/`. UserError where one is not what the report names, or is not named there."""
+    named = msgspec.convert(audit, AuditReport).files if audit else {}
+    there = {name for name in manifest.files_of(build) if name.startswith(AUDIT_FOLDER)}
+    wrong = sorted(
+        name
+        for name in there | set(named)
+        if name not in there or named.get(name) != manifest.entry(build / name).sha256
+    )
+    if wrong:
+        raise UserError(f"{build / wrong[0]} is not what {AUDIT} names: run `rbtc audit {build}` again")
+    return sorted(named)
+
+
 def _blocks(check: dict[str, Any]) -> bool:
     left_out = check.get("status") == "not_run" and check.get("may_be_left_out") is None
     return left_out or check.get("status") == "failed"
@@ -159,7 +187,9 @@ def check_secrets(folder: Path) -> None:
     """UserError if a file holds the value of a secret environment variable, or the Hub's stored token."""
     from huggingface_hub import get_token
 
-    known = {name: value for name, value in os.environ.items() if SECRET_NAMES.search(name)}
+    known = {
+        name: value for name, value in os.environ.items() if SECRET_NAMES.search(name) or _LOGIN.search(value)
+    }
     known |= {"the Hub's token": get_token() or ""}
     secrets = {name: value.strip() for name, value in known.items() if len(value.strip()) >= SECRET_LENGTH}
     if not secrets:
@@ -188,7 +218,8 @@ def _texts(path: Path) -> list[bytes]:
             return found
     if path.stat().st_size > 64 * 2**20:
         return []
-    return [path.read_bytes()]
+    data = path.read_bytes()
+    return [data, gzip.decompress(data)] if path.suffix == ".gz" else [data]
 
 
 def _data_names(build: Path, kind: Kind) -> list[str]:
@@ -201,7 +232,7 @@ def _data_names(build: Path, kind: Kind) -> list[str]:
                 names.append(name)
         elif name.endswith(".parquet"):
             names.append(name)
-        elif name not in known:
+        elif name not in known and not name.startswith(AUDIT_FOLDER):
             raise UserError(f"{build} holds {name}, which is no part of a release: remove it")
     return names
 

@@ -8,8 +8,10 @@ import html
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from copy import deepcopy
 from html.parser import HTMLParser
 from importlib.resources import files
+from typing import Any
 
 from .gx import Validated, quiet
 
@@ -46,17 +48,29 @@ def pages(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
     view = DefaultJinjaPageView()
     made = {"index.html": _index(validated, title), STYLES: _style_sheet()}
     for suite, _, expectations, result in validated:
-        result.meta = {  # without times and places
-            "run_id": {"run_name": title},
+        shown = deepcopy(result)
+        for one in shown.results:
+            one.result = _escaped(one.result)  # values of rows are put into the page as they are
+        shown.meta = {  # without times and places
+            "run_id": {"run_name": html.escape(title)},
             "batch_spec": {"data_asset_name": suite},
             "great_expectations_version": quiet().__version__,
         }
-        of_results = view.render(ValidationResultsPageRenderer().render(result))
+        of_results = view.render(ValidationResultsPageRenderer().render(shown))
         plain = ExpectationSuite(suite, expectations=[expectation.make() for expectation in expectations])
         of_suite = view.render(ExpectationSuitePageRenderer().render(plain))
         made[f"validations/{suite}.html"] = _page(of_results, f"{suite}: results, {title}")
         made[f"expectations/{suite}.html"] = _page(of_suite, f"{suite}: expectations, {title}")
     return made
+
+
+def _escaped(value: Any) -> Any:
+    """A result with every text in it escaped."""
+    if isinstance(value, str):
+        return html.escape(value)
+    if isinstance(value, dict):
+        return {key: _escaped(inner) for key, inner in value.items()}
+    return [_escaped(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _style_sheet() -> bytes:

@@ -36,7 +36,40 @@ def report(paper: Path, shared: Path) -> AuditReport:
 
 def test_it_passes_the_whole_gate(report: AuditReport) -> None:
     assert [(one.id, one.reason, one.failures[:3]) for one in report.blocking] == []
-    assert report.passed and report.counts()["waived"] == 0
+    assert report.passed
+    assert [one.id for one in report.checks if one.status == "waived"] == ["paraphrase.redundant"]
+
+
+def test_every_written_text_is_judged_and_pinned_and_one_tool_is_in_doubt(report: AuditReport) -> None:
+    assert all(score.pinned == score.n for score in report.paraphrase)
+    found = report.redundant
+    assert found is not None
+    assert (found.population, found.asked, found.pinned, found.could_answer) == (1248, 1248, 1248, 1)
+    (doubt,) = builds.find(report, "paraphrase.redundant").failures
+    assert "search_visa_sponsor_by_country could answer it: doubtful" in doubt.what
+    assert builds.find(report, "paraphrase.canaries").applied == 20
+
+
+def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None:
+    """Row, diff and answer agree about another description or parameter: the hash does not."""
+    folder = builds.copy(paper, tmp_path / "robustbench-tc")
+
+    def sharpen(rows: list[builds.Row]) -> list[str]:
+        for row, words in zip(
+            rows, ("and answers the request", "The value that is asked for."), strict=False
+        ):
+            added = next(change for change in row["changes"] if change.get("before") is None)
+            tool = next(tool for tool in row["tools"] if tool == added["after"])
+            if words.startswith("and"):
+                tool["description"] += f" {words}"
+            else:
+                next(iter(tool["parameters"]["properties"].values()))["description"] = words
+            added["after"] = tool
+        return [row["id"] for row in rows[:2]]
+
+    named = builds.edit(folder, "redundant", sharpen)
+    check = builds.find(builds.audit(folder), "paraphrase.redundant")
+    assert check.status == "failed" and set(named) <= {failure.where for failure in check.failures}
 
 
 def test_every_pair_is_judged_and_the_table_stands_beside_the_papers(

@@ -20,7 +20,7 @@ MAX_DEPTH = 64
 MAX_BITS = 13_000
 """Longer integers are refused: the interpreter writes no more than 4,300 decimal digits."""
 
-ALLOWANCE = 12_000
+ALLOWANCE = 9_000
 """Units of work for one text; one unit is about one bracket or string looked at (a microsecond)."""
 
 NAME = r"(?:[^\W\d]\w*+\.)*+[^\W\d]\w*+"
@@ -35,7 +35,7 @@ STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
 _MARK = re.compile(r"""[\[\](){}"']""")
 _STRING = re.compile(STRING, re.DOTALL)
 _UNITS_PER_SCAN = 4
-_CHARS_PER_UNIT = 512
+_CHARS_PER_UNIT = 128
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 Declared = dict[str, dict[str, Json]]
@@ -82,8 +82,6 @@ class ParseContext:
         A name is taken verbatim; a wire name is mapped back; the object that formats put in front of every
         tool (`functions.`, `default_api.`) is dropped. Nothing else is repaired.
         """
-        if self._declared is None and self.knows(name):
-            return name
         declared = self.declared
         if name in declared:
             return name
@@ -95,10 +93,8 @@ class ParseContext:
         return None
 
     def knows(self, name: str) -> bool:
-        """Whether the registry has a tool of exactly this name: for one look-up without an index."""
-        if self._declared is not None:
-            return name in self._declared
-        return any(tool.name == name for tool in self.tools)
+        """Whether the registry has a tool of exactly this name."""
+        return name in self.declared
 
     @property
     def resolve_back(self) -> Callable[[str], str] | None:
@@ -174,7 +170,9 @@ class ParseContext:
             else:
                 string = _STRING.match(text, position - 1)
                 if string is None:  # a quote that nothing closes
+                    left -= (len(text) - position) // _CHARS_PER_UNIT
                     break
+                left -= (string.end() - position) // _CHARS_PER_UNIT
                 position = string.end()
         self.left = left
         return end

@@ -17,13 +17,15 @@ ANALYSIS = r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,20
 ANALYSIS_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 
 _CALL = re.compile(
-    rf"(?:<\|start\|>\s*assistant\s*)?(?:<\|channel\|>\s*\w*\s*)?to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
+    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
     r"\s*(?:<\|channel\|>\s*\w+\s*)?(?:<\|constrain\|>)?\s*(?:json|code)?\s*(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*(?=\{)"
 )
+_BEFORE_CALL = re.compile(r"(?:<\|start\|>\s*assistant\s*)?(?:<\|channel\|>\s*\w*\s*)?\Z")
 _STRIPPED_CALL = re.compile(
-    rf"(?:assistant)?(?:(?:commentary|analysis)\s*)?\bto=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
+    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
     r"\s*(?:commentary\s*)?(?:json|code)?\s*(?=\{)"
 )
+_BEFORE_STRIPPED = re.compile(r"(?:assistant)?(?:(?:commentary|analysis)\s*)?\Z")
 _EMPTY_HEADER = re.compile(
     r"<\|start\|>\s*assistant\s*(?:<\|message\|>|\Z|(?=<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)))"
     r"|<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)[^<]{0,60}(?:<\|message\|>|\Z)"
@@ -49,7 +51,7 @@ def read_harmony(text: str, context: ParseContext) -> list[Found]:
     found: list[Found] = []
     position = 0
     stripped = "<|message|>" not in text
-    pattern = _STRIPPED_CALL if stripped else _CALL
+    pattern, before = (_STRIPPED_CALL, _BEFORE_STRIPPED) if stripped else (_CALL, _BEFORE_CALL)
     while match := pattern.search(text, position):
         position = match.end()
         if not context.spend(_UNITS):
@@ -61,7 +63,9 @@ def read_harmony(text: str, context: ParseContext) -> list[Found]:
         parameters, raw = arguments_of(read[0], context)
         tail = _TAIL.match(text, read[1])
         position = tail.end() if tail else read[1]
-        found.append(Found(match.start(), position, (Finding(Call(name, parameters), raw=raw),), "H1"))
+        header = before.search(text, max(0, match.start() - 64), match.start())
+        start = header.start() if header else match.start()
+        found.append(Found(start, position, (Finding(Call(name, parameters), raw=raw),), "H1"))
     return found
 
 

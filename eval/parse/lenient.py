@@ -10,7 +10,7 @@ from robustbench_tc.schema import Json
 
 from .context import MAX_DEPTH, ParseContext
 
-_GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
 _WORD = re.compile(r"[^\W\d][\w$.-]*+")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]{0,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,4})?(?![\w.])")
 _CLOSERS = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "‘": "’", "’": "’", "«": "»", "`": "`", "″": "″"}
@@ -152,8 +152,16 @@ class _Reader:
         raise _Unreadable
 
     def _skip(self, at: int) -> int:
-        gap = _GAP.match(self.text, at)
-        return gap.end() if gap else at
+        """The position behind white space and comments."""
+        while True:
+            gap = _GAP.match(self.text, at)
+            at = gap.end() if gap else at
+            if not self.text.startswith("/*", at):
+                return at
+            end = self.context.find(self.text, "*/", at + 2)
+            if end < 0:
+                raise _Unreadable
+            at = end + 2
 
 
 def _character(escape: re.Match[str]) -> str:

@@ -26,7 +26,8 @@ _FUNCTIONARY = re.compile(rf"(?:\A|\n)[ \t]*>>>[ \t]*(?P<name>{TOOL_NAME})[ \t]*
 _FUNCTION_NAME = re.compile(rf"=\s*[\"']?(?P<name>{TOOL_NAME}|[^\s>\"'{{]{{1,128}})[\"']?\s*(?P<end>>|(?=\{{))")
 _NAMESPACES = ("｜DSML｜ ", "｜DSML｜", "|DSML|", "]<]minimax[>[")
 _RAW_WRAPPERS = ("minimax:", "seed:")
-_UNITS = 1
+_UNITS = 2
+_UNITS_PER_CALL = 16
 
 Reader = Callable[[str, "re.Match[str]", ParseContext], Found | None]
 
@@ -45,6 +46,7 @@ def read_marked(text: str, context: ParseContext) -> list[Found]:
             break
         read = _read(text, match, context)
         if read is not None:
+            context.spend(_UNITS_PER_CALL)
             found.append(read)
             position = max(read.end, position)
     return sorted(found) if len(found) > 1 else found

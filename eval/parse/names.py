@@ -22,14 +22,15 @@ PLACEHOLDERS = frozenset(
 }
 """What stands for a name in our prompts, and in the prompts and documentation that models know."""
 
+_NO_NAMES = DECLINED | _DECLINED_WORDS | PLACEHOLDERS | {""}
 _CERTAIN = ("functions.", "default_api.", "multi_tool_use.")
 _LIKELY = ("function.", "tools.", "tool.", "api.", "client.", "self.")
 
 
 def is_no_name(name: str) -> bool:
     """Whether a name declines or stands for one. The caller has looked into the registry before."""
-    plain = name.strip().strip("<>[]{}").lower().replace("-", "_")
-    return plain in DECLINED or plain in _DECLINED_WORDS or plain in PLACEHOLDERS or not plain
+    plain = name.strip(" \t\n<>[]{}").lower().replace("-", "_")
+    return plain in _NO_NAMES
 
 
 def stripped_prefix(name: str, *, certain: bool = False) -> str | None:

@@ -31,7 +31,7 @@ _ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
 _COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
 _UNITS_PER_LIST = 4
 _WRITERS = ("print", "str", "repr")
-_WRAPPING_KEYS = ("parameters", "arguments", "params", "args", "kwargs", "input")
+WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
 _TYPE_WORDS = frozenset(
     "str string int integer float number double bool boolean list array dict object any optional none date".split()
 )
@@ -268,7 +268,7 @@ def unwrapped(call: Call, context: ParseContext) -> Call:
     if len(call.parameters) == 1:
         (key,) = call.parameters
         inner = call.parameters[key]
-        if key in _WRAPPING_KEYS and isinstance(inner, dict):
+        if key in WRAPPING_KEYS and isinstance(inner, dict):
             declared = context.parameters_of(call.name)
             if declared is not None and key not in declared:
                 return Call(call.name, inner)

@@ -19,6 +19,7 @@ _DEFINES = re.compile(r"(?:def|function|class|fn|func)\s+\Z")
 _QUICK = re.compile(rf"(?:{STRING}|[^()\[\]{{}}\"'])*+\)", re.DOTALL)
 _GLUE = re.compile(r"[\s`;,.)\]]*+(?:#[^\n]*+)?")
 _UNITS_PER_NAME = 2
+_QUICK_CHARS = 2_048
 
 
 def own_lines(text: str, context: ParseContext) -> list[Found]:
@@ -72,7 +73,7 @@ def _calls(text: str, context: ParseContext, *, any_name: bool) -> Iterator[tupl
 def _read(
     text: str, start: int, opening: int, context: ParseContext, *, any_name: bool
 ) -> tuple[Finding, int] | None:
-    quick = _QUICK.match(text, opening + 1)
+    quick = _QUICK.match(text, opening + 1, opening + _QUICK_CHARS)
     end = quick.end() if quick is not None else context.balanced(text, opening)
     if end is not None:
         call = single(text[start:end], context)

@@ -34,8 +34,8 @@ _NAME = re.compile(rf"({TOOL_NAME})")
 _BRACKET = re.compile(rf"({TOOL_NAME})\[(.*)\]", re.DOTALL)
 _NO_INPUT = re.compile(r"(?i)[`\s\"'({]*(?:none|null|n/?a|no (?:input|arguments|parameters)(?: needed| required)?|empty|-)?[`\s\"').}]*")
 _OBJECT_BELOW = re.compile(r"\s{0,16}(?:```(?:json)?\s{0,4})?(?=\{)")
-_UNITS_PER_LABEL = 4
-_MAX_LABELS = 2_048
+_UNITS_PER_LABEL = 8
+_MAX_LABELS = 1_536
 _MAX_RAW = 4_096
 
 

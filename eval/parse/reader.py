@@ -71,17 +71,19 @@ def parse(
     order = ORDERS.get(source)
     if order is None:
         raise unknown("source", source, ORDERS)
+    if text and not (tool_calls or reasoning or opens_thought or name_back):
+        short = short_form(text, tools)
+        if short is not None:
+            code, calls, start = short
+            final = Segment("final", start, len(text))
+            segments = (Segment("reasoning", 0, start), final) if start else (final,)
+            return Parsed(tuple(calls), code, (), segments, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
         return _parsed(findings, "fc", (), (), (), context, is_clean=True)
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
-    if not opens_thought and not reasoning:
-        short = short_form(text, context)
-        if short is not None:
-            code, found = short
-            return _parsed(found, code, (), (Segment("final", 0, len(text)),), (code,), context, is_clean=True)
     segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
     return _Reading(text, segments, order, context).read(reasoning)
 

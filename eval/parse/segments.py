@@ -68,6 +68,27 @@ _EVENT = re.compile(
     f"{_TAG}|{_SQUARE}|{_TRIANGLE}|(?P<pair>{_OPENS})|(?P<pair_end>{_CLOSES})|(?P<channel>{harmony.ANALYSIS})"
     f"|{turns.TOKENS.pattern}"
 )
+_MAY_BE_EVENT = re.compile(
+    r"<(?:/?(?:[A-Za-z]{1,8}[:|])?(?P<word>[A-Za-z_]{3,24})[>\s:]|[|｜](?P<token>[^<>|｜\n]{1,40})[|｜]?>|(?P<channel>channel\|>))"
+    r"|\[/?(?P<square>[A-Za-z_]{4,20})\]|(?P<sign>◁/?think|✿R|\]~)"
+)
+_WORDS = frozenset(WORDS) | frozenset(
+    "start_of_turn tool_response tool_responses function_result function_results function_response function_responses "
+    "tool_result tool_results tool_output tool_outputs observation longcat_tool_response api_response".split()
+)
+_TOKENS = frozenset(
+    "im_start start_header_id turn start_of_turn user assistant system observation model ipython human environment "
+    "start_of_role start_of_turn_token user_token chatbot_token system_token user_start assistant_start system_start "
+    "start from message_user message_model message_tool message_system tool_response tool_result tool_output "
+    "tool_outputs tool_responses tool_outputs_begin tool_output_begin tool_results start_tool_result channel "
+    "start_thinking end_thinking begin_of_thought end_of_thought inner_prefix inner_suffix content_thinking open close "
+    "think /think thinking /thinking begin_of_thinking end_of_thinking reasoning_start reasoning_end "
+    "plamo:begin_think:plamo plamo:end_think:plamo".split()
+)
+_SQUARES = frozenset("think thinking thought reasoning inst tool_results tool_response tool_responses tool_result".split())
+"""Names that an event can begin with: whatever has another one is passed over without a closer look."""
+
+_NAMES = {"word": _WORDS, "token": _TOKENS, "square": _SQUARES}
 _STOP = re.compile("|".join(turns.TURN_TOKENS_IN_THOUGHT))
 _STRUCTURE = re.compile(r"(?:\A|\n)[ \t`]{0,8}(?:[^\W\d][\w.-]{0,127})?(?P<at>[\[{(])")
 _NEXT_STEP = re.compile(r"\n[ \t*_]{0,8}(?i:thought|action)s?[ \t]{0,2}\d{0,3}[*_]{0,3}[ \t]{0,4}[:：]")
@@ -118,6 +139,13 @@ class _Splitter:
         self.at = 0
         self.label: re.Match[str] | None = None
         self.no_more_labels = False
+        self.event: re.Match[str] | None = None
+        self.has_quotes = '"' in text or "`" in text
+        self.has_final = False
+        self.checked = 0
+        """So many segments were looked at for the beginning of the final answer."""
+        self.call_seen = False
+        self.looked_to = 0
 
     def split(self, opens_thought: bool) -> list[Segment]:
         text = self.text
@@ -130,7 +158,7 @@ class _Splitter:
         self._own_label()
         signs = any(sign in text for sign in _SIGNS)
         while self.at < len(text):
-            event = _EVENT.search(text, self.at) if signs else None
+            event = self._next_event() if signs else None
             label = self._next_label()
             if event is None and label is None:
                 break
@@ -140,7 +168,21 @@ class _Splitter:
             else:
                 self._read_event(event)
         self._add("final", self.start, len(text))
-        return self.segments
+        return self.segments or [Segment("final", 0, len(text))]
+
+    def _next_event(self) -> re.Match[str] | None:
+        if self.event is not None and self.event.start() >= self.at:
+            return self.event
+        at = self.at
+        while (candidate := _MAY_BE_EVENT.search(self.text, at)) is not None:
+            kind = candidate.lastgroup or ""
+            names = _NAMES.get(kind)
+            if names is None or candidate[kind].lower().replace("▁", "_").replace(" ", "_") in names:
+                self.event = _EVENT.match(self.text, candidate.start())
+                if self.event is not None:
+                    return self.event
+            at = candidate.start() + 1 if kind == "sign" else max(candidate.end() - 1, candidate.start() + 1)
+        return None
 
     def _next_label(self) -> re.Match[str] | None:
         if self.at == 0 and self.label is None and not self.no_more_labels:
@@ -151,17 +193,27 @@ class _Splitter:
         return self.label
 
     def _add(self, kind: Kind, start: int, end: int) -> None:
-        if end > start:
+        if end > start and not (kind == "final" and self.text[start:end].isspace()):
             self.segments.append(Segment(kind, start, end))
 
     def _written(self) -> bool:
         """Whether the final answer has begun."""
-        return bool(self.text[self.start : self.at].strip()) or any(
-            one.kind == "final" and self._has_text(one) for one in self.segments
-        )
+        while not self.has_final and self.checked < len(self.segments):
+            one = self.segments[self.checked]
+            self.checked += 1
+            self.has_final = one.kind == "final" and self._has_text(one.start, one.end)
+        return self.has_final or self._has_text(self.start, self.at)
 
-    def _has_text(self, one: Segment) -> bool:
-        return bool(turns.without_end_markers(self.text[one.start : one.end]).strip())
+    def _has_text(self, start: int, end: int) -> bool:
+        return bool(turns.without_end_markers(self.text[start:end]).strip())
+
+    def _follows_a_call(self, label: int) -> bool:
+        """Whether something like a call stands in the current piece of the final answer before a label."""
+        if not self.call_seen:
+            begin = max(self.start, self.looked_to)
+            self.call_seen = turns.CALL_BEFORE.search(self.text, begin, label) is not None
+            self.looked_to = label
+        return self.call_seen
 
     # --- reasoning ------------------------------------------------------------------------------------
 
@@ -185,8 +237,10 @@ class _Splitter:
 
     def _is_mention(self, event: re.Match[str]) -> bool:
         """A tag inside a string or between back-ticks, or one that is an argument of a tool's element."""
-        if turns.in_string(self.text, event.start()):
+        if self.has_quotes and turns.in_string(self.text, event.start()):
             return True
+        if not self.context.tools:
+            return False
         word = (event["word"] or "").lower()
         if not word or not any(word in properties for properties in self.context.declared.values()):
             return False
@@ -222,8 +276,15 @@ class _Splitter:
         self.start = self.at = len(self.text)
 
     def _orphan(self, end: int) -> None:
-        """A closing tag whose opening one is missing: all before it was reasoning."""
+        """A closing tag whose opening one is missing: all before it was reasoning. Where only closing tags of
+        the kind follow, the last one counts."""
+        token = self.text[self.text.rfind("<", 0, end) if "<" in self.text[end - 48 : end] else end : end]
+        last = self.text.rfind(token) if token.startswith("</") else -1
+        if last >= end and self.text.find(token.replace("/", "", 1), end, last) < 0:
+            end = last + len(token)
         self.segments = []
+        self.has_final = self.call_seen = False
+        self.checked = 0
         self._add("reasoning", 0, end)
         self.start = self.at = end
 
@@ -231,7 +292,7 @@ class _Splitter:
 
     def _turn(self, event: re.Match[str], role: str | None) -> None:
         own = role is not None and role.lower() in turns.OWN_ROLES
-        if turns.in_string(self.text, event.start()):
+        if self.has_quotes and turns.in_string(self.text, event.start()):
             self.at = event.end()
             return
         self.at = event.start()
@@ -254,17 +315,17 @@ class _Splitter:
 
     def _read_label(self, label: re.Match[str]) -> None:
         start = label.start() + label[0].startswith("\n")
+        kind = label.lastgroup
+        if kind == "weak" and not self._follows_a_call(start):
+            self.at = label.end()
+            return
         past = self._past_structure(start)
         if past is not None:
             self.at = past
             return
-        kind = label.lastgroup
         self.at = start
         if kind == "weak":
-            if turns.CALL_BEFORE.search(self.text, self.start, start):
-                self._cut(start)
-            else:
-                self.at = label.end()
+            self._cut(start)
         elif kind == "assistant" or (kind == "header" and label["header"] == "Assistant"):
             if self._written():
                 self._cut(start)

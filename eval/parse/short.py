@@ -1,81 +1,139 @@
-"""The short way for the usual replies: a list of simple Python calls, JSON between call tags, one JSON value, or
-ReAct lines, and nothing else. It reads what the general way reads, with the same result, several times as fast,
-and gives up with None on anything else."""
+"""The short way for the usual replies: a list of simple Python calls, JSON between call tags, JSON objects of a
+name and its arguments, or ReAct lines, and nothing else.
+
+It reads what the general way reads, with the same result, several times as fast, and gives up with None on
+anything else: other keys, escapes in a Python string, a name that may mean another one.
+"""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, Json, Tool
 
 from . import python_literals
-from .context import ParseContext
-from .found import Finding
-from .json_calls import calls_of
-from .json_values import clean_text
-from .names import is_no_name
-from .python_calls import unwrapped
+from .json_calls import NAME_KEYS, PARAMETER_KEYS
+from .names import is_no_name, stripped_prefix
+from .python_calls import WRAPPING_KEYS
 
 _REACT = re.compile(
     r"\s*+(?:Thought:[^\n<:]*+\n)?Action: ([^\s\"'`*<>\[\](){}:]{1,128})[ ]*\nAction Input: (\{[^\n]*\})[ ]*(?:\n|\Z)"
 )
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
-_decode = msgspec.json.decode
+_OPEN_SIZE, _CLOSE_SIZE = len(_OPEN), len(_CLOSE)
 _MAX = 16_384
+_MAY_BE_A_CALL = re.compile(r"[({<\[✿?]|ction|ACTION|:\s*\n")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_decode = msgspec.json.decode
+_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
-def short_form(text: str, context: ParseContext) -> tuple[str, list[Finding]] | None:
-    """The code and the calls of a usual reply, or None."""
+def short_form(text: str, tools: Sequence[Tool]) -> tuple[str, list[Call], int] | None:
+    """The code and the calls of a usual reply, and where its final answer begins; None for any other reply."""
     body = text.strip()
-    if len(body) > _MAX or not body or not (body.isascii() or clean_text(body) is body):
+    if not body or len(body) > _MAX or not (body.isascii() or _SURROGATE.search(body) is None):
         return None
-    first = body[0]
-    found: tuple[str, list[Finding]] | None = None
-    if first == "[" and body[1:2] not in ("{", "[") and body[-1] == "]":
+    behind = 0
+    if body.startswith("<think>"):
+        end = body.find("</think>")
+        if end < 0 or _MAY_BE_A_CALL.search(body, 7, end) is not None:
+            return None
+        behind = text.find("</think>") + 8
+        body = body[end + 8 :].strip()
+        if not body or "think" in body:
+            return None
+    if body.startswith("```") and body.endswith("```"):
+        start = body.find("\n") + 1
+        if not start or start > 20 or body.find("```", start) != len(body) - 3:
+            return None
+        body = body[start:-3].strip()
+        if not body or body[0] not in "[{":
+            return None
+    found = _usual(body, body[0], tools)
+    return None if found is None else (*found, behind)
+
+
+def _usual(body: str, first: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
+    if first == "[":
+        if body[1:2] in ("{", "["):
+            return _json(body, tools)
         calls = python_literals.calls(body)
-        found = ("B1", [Finding(unwrapped(call, context)) for call in calls]) if calls else None
-    elif first == "<":
-        found = _tagged(body, context)
-    elif first in "{[":
-        found = _json(body, context)
-    elif first in "TA":
-        found = _react(body)
-    if found is None or not all(_is_plain(one.call.name, context) for one in found[1]):
+        return ("B1", calls) if calls and _are_usual(calls, tools) else None
+    if first == "<":
+        return _tagged(body, tools)
+    if first == "{":
+        return _json(body, tools)
+    if first in "TA":
+        return _react(body, tools)
+    return None
+
+
+def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
+    """Whether every name is the registry's, or can be a tool's where there is none, and no call holds its
+    arguments inside another one."""
+    for call in calls:
+        name = call.name
+        if tools:
+            for tool in tools:
+                if tool.name == name:
+                    break
+            else:
+                if is_no_name(name) or name.endswith(".call") or stripped_prefix(name) is not None:
+                    return False
+        elif is_no_name(name) or stripped_prefix(name, certain=True) is not None:
+            return False
+        if len(call.parameters) == 1 and not WRAPPING_KEYS.isdisjoint(call.parameters):
+            return False
+    return True
+
+
+def _call(value: Json) -> Call | None:
+    """The call of an object that holds a name and an object of arguments, and nothing else."""
+    if type(value) is not dict or len(value) != 2:
         return None
-    return found
+    (name_key, name), (key, arguments) = value.items()
+    if type(name) is not str or type(arguments) is not dict:
+        return None
+    if name_key not in NAME_KEYS or key not in PARAMETER_KEYS:
+        return None
+    if "type" in arguments or "properties" in arguments or any(type(one) is dict for one in arguments.values()):
+        return None  # perhaps a schema
+    return Call(name, arguments)
 
 
-def _is_plain(name: str, context: ParseContext) -> bool:
-    return context.knows(name) or not is_no_name(name)
-
-
-def _tagged(body: str, context: ParseContext) -> tuple[str, list[Finding]] | None:
+def _tagged(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
     if not (body.startswith(_OPEN) and body.endswith(_CLOSE)) or body.count("<") != 2:
         return None
-    findings: list[Finding] = []
-    for line in body[len(_OPEN) : -len(_CLOSE)].strip().split("\n"):
+    inner = body[_OPEN_SIZE:-_CLOSE_SIZE].strip()
+    calls: list[Call] = []
+    for line in inner.split("\n") if "\n" in inner else (inner,):
         try:
-            value = _decode(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            call = _call(_decode(line))
+        except _NOT_JSON:
             return None
-        here = list(calls_of(value, context, tagged=True))
-        if not here:
+        if call is None:
             return None
-        findings += here
-    return ("A1", findings)
+        calls.append(call)
+    return ("A1", calls) if _are_usual(calls, tools) else None
 
 
-def _json(body: str, context: ParseContext) -> tuple[str, list[Finding]] | None:
+def _json(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
     try:
         value = _decode(body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except _NOT_JSON:
         return None
-    findings = list(calls_of(value, context))
-    return ("J", findings) if findings else None
+    calls: list[Call] = []
+    for item in value if type(value) is list else (value,):
+        call = _call(item)
+        if call is None:
+            return None
+        calls.append(call)
+    return ("J", calls) if calls and _are_usual(calls, tools) else None
 
 
-def _react(body: str) -> tuple[str, list[Finding]] | None:
-    findings: list[Finding] = []
+def _react(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
+    calls: list[Call] = []
     at = 0
     while at < len(body):
         match = _REACT.match(body, at)
@@ -83,8 +141,8 @@ def _react(body: str) -> tuple[str, list[Finding]] | None:
             return None
         try:
             value = _decode(match[2])
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except _NOT_JSON:
             return None
-        findings.append(Finding(Call(match[1], value)))
+        calls.append(Call(match[1], value))
         at = match.end()
-    return ("R1", findings)
+    return ("R1", calls) if _are_usual(calls, tools) else None

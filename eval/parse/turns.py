@@ -50,8 +50,7 @@ END_MARKERS = (
     "<｜begin▁of▁sentence｜>",
     "<|begin_of_text|>",
     "<0x0A>",
-    "<|from|>assistant",
-)
+    )
 """Tokens that say nothing but that a turn, a text or a message ends or begins."""
 
 _ROLE = r"(?P<role{n}>[^\W\d_]{{1,16}})"
@@ -120,10 +119,14 @@ CALL_BEFORE = re.compile(r"[\w\]]\(|\{|<[\w|｜]|\baction\b|\[TOOL|✿", re.IGNO
 
 OWN_LABEL = re.compile(rf"\s*+(?:{_ASSISTANTS}|assistant)[ \t]*(?:[:：]|\n)[ \t]*")
 
-ANSWER_TAGS = r"</?(?:answer|final_answer|final|response|solution|output|message|reply)>|<\|(?:begin|end)_of_solution\|>"
-"""Tags around an answer: layout."""
+_ANSWERS = "answer final_answer final response solution output message reply".split()
+LAYOUT_TOKENS = frozenset(
+    [*END_MARKERS, *(f"<{end}{tag}>" for tag in _ANSWERS for end in ("", "/"))]
+    + ["<|begin_of_solution|>", "<|end_of_solution|>", "<|from|>"]
+)
+"""End markers, and the tags around an answer: layout."""
 
-_MARKERS = re.compile("|".join(re.escape(marker) for marker in END_MARKERS) + "|" + ANSWER_TAGS)
+_MARKER = re.compile(r"</?[|｜]?[^<>\s]{1,40}>|\[(?:EOS|/INST)\]|\[e~\[")
 
 
 def without_end_markers(text: str) -> str:
@@ -132,11 +135,14 @@ def without_end_markers(text: str) -> str:
         return text
     pieces: list[str] = []
     position = 0
-    for marker in _MARKERS.finditer(text):
-        if in_string(text, marker.start()):
+    for marker in _MARKER.finditer(text):
+        token = marker[0]
+        if token not in LAYOUT_TOKENS or in_string(text, marker.start()):
             continue
         pieces += (text[position : marker.start()], "\n")
         position = marker.end()
+        if token == "<|from|>" and text.startswith("assistant", position):  # Functionary's own header
+            position += len("assistant")
     return "".join(pieces) + text[position:] if pieces else text
 
 
@@ -154,7 +160,7 @@ def without_trailing_markers(text: str) -> str:
 def in_string(text: str, at: int) -> bool:
     """Whether a place lies in a double-quoted string of its line, as far as 512 characters in front tell, or
     between back-ticks right around it."""
-    if at == 0 or text[at - 1] == "\n":
+    if at == 0 or text[at - 1] in "\n>":
         return False
     if text[at - 1] == "`" and text[max(0, at - 3) : at] != "```":
         return True

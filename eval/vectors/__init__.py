@@ -15,11 +15,22 @@ from robustbench_tc.errors import UserError
 
 from .apibank import check_apibank_damo, check_apibank_toolrl
 from .bfcl import check_bfcl, check_bfcl_decoder
+from .replies import ReplyResult, check_replies, is_reply_file
 from .rotbench import check_rotbench
 from .rows import AGREED, UNLISTED, Check, Row
 from .toolrl import check_toolrl_decoder
 
-__all__ = ["AGREED", "CHECKS", "CLASSES", "UNLISTED", "Check", "FileResult", "kind_of", "run_vectors"]
+__all__ = [
+    "AGREED",
+    "CHECKS",
+    "CLASSES",
+    "UNLISTED",
+    "Check",
+    "FileResult",
+    "ReplyResult",
+    "kind_of",
+    "run_vectors",
+]
 
 _NOT_CHECKED = "not checked"
 
@@ -71,6 +82,8 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of a kind that no checker is at hand for."""
     unlisted: tuple[Row, ...]
     """The defects, whole rows; under `error` the exception where our side raised one."""
+    replies: ReplyResult | None = None
+    """Of a file of replies: what came of each style. Its failed replies are defects where a bar is missed."""
 
 
 def run_vectors(folder: Path, extra: Mapping[str, Check] | None = None) -> list[FileResult]:
@@ -87,9 +100,12 @@ def run_vectors(folder: Path, extra: Mapping[str, Check] | None = None) -> list[
 
 
 def _check_file(path: Path, checks: Mapping[str, Check]) -> FileResult:
+    rows = list(_rows(path))
+    if is_reply_file(rows):
+        return _check_replies(path, rows)
     outcomes: Counter[str] = Counter()
     unlisted: list[Row] = []
-    for row in _rows(path):
+    for row in rows:
         kind = kind_of(row, path.name)
         check = checks.get(kind)
         if check is None:
@@ -112,6 +128,20 @@ def _check_file(path: Path, checks: Mapping[str, Check]) -> FileResult:
         listed={name: n for name, n in outcomes.items() if name not in (AGREED, UNLISTED, _NOT_CHECKED)},
         not_checked=outcomes[_NOT_CHECKED],
         unlisted=tuple(unlisted),
+    )
+
+
+def _check_replies(path: Path, rows: list[Row]) -> FileResult:
+    found = check_replies(rows, str(path))
+    failed = len(found.failed)
+    return FileResult(
+        name=path.name,
+        rows=len(rows) - 1,
+        agreed=len(rows) - 1 - failed,
+        listed={"within_the_bar": failed} if failed and found.passed else {},
+        not_checked=0,
+        unlisted=() if found.passed else found.failed,
+        replies=found,
     )
 
 

@@ -1,11 +1,15 @@
 """English."""
 
-from . import Cues
+from .table import Cues
 
 _MAKE = (
     r"(?:call(?:ing)?|mak(?:e|ing)|run(?:ning)?|execut(?:e|ing)|us(?:e|ing)|invok(?:e|ing)|issu(?:e|ing)|send(?:ing)?"
     r"|perform(?:ing)?|submit(?:ting)?|do(?:ing)?|proceed(?:ing)?|retry(?:ing)?|try(?:ing)?|repeat(?:ing)?|carry(?:ing)?"
     r"|complete|completing|attempt(?:ing)?|trigger(?:ing)?|request(?:ing)?|continu(?:e|ing)|go(?:ing)? ahead|write)"
+)
+_DOING = (
+    r"(?:calling|trying|retrying|re-trying|using|running|invoking|executing|making|repeating|checking|sending|re-?sending"
+    r"|re-?running|attempting|issuing|querying|fetching|requesting|re-?issuing|getting|looking)"
 )
 _MADE = (
     r"(?:called|made|tried|ran|executed|invoked|issued|sent|attempted|used|performed|submitted|placed|done|did|run"
@@ -37,9 +41,8 @@ CUES = Cues(
         r"|\b(?:i|we)(?:['’]d| would) (?:like|love|want) to\b|\bmy (?:call|answer|response|next|tool|function|second|new)\b"
         r"|\b(?:i|we) (?:(?:now|then|first|next|therefore|thus|again|also|simply|just|hereby|therefore|instead|so) )?"
         r"(?:call|use|run|make|invoke|execute|retry|re-?try|try|send|request|check|issue|repeat|query|fetch|look|do|get|ask|re-?send|submit|perform|apply|start|begin|proceed|go)\b"
-        r"|(?:^|[,.;:!—–-] ?|\bso |\band |\bnow |\bthen |\bbut |\bok |\bokay )(?:now |so |then |next |therefore |thus |again )?"
-        r"(?:calling|trying|retrying|re-?trying|using|running|invoking|executing|making|repeating|checking|sending|re-?sending"
-        r"|re-?running|attempting|issuing|querying|fetching|requesting|re-?issuing|getting|looking)\b"
+        rf"|(?:^|[,.;:!—–-] ?)(?:now |so |then |next |therefore |thus |again )?{_DOING}\b"
+        rf"|\b(?:so|and|now|then|but|ok|okay) (?:now |so |then |next |therefore |thus |again )?{_DOING}\b"
         r"|\bhere(?:['’]s| is| are| goes| you go| we go| it is)\b|\b(?:try|retry)(?:ing)? (?:(?:it|this|that|the call|once|the request) )?again\b|\b(?:another|second|new|next|one more|third) (?:try|attempt|call|retry)\b"
         r"|\bonce (?:more|again)\b|\bone more time\b|\btake two\b|\bretry\b|\bre-?try(?:ing)?\b"
     ),
@@ -100,4 +103,6 @@ CUES = Cues(
     ),
     this_call=r"\b(?:this|that|the following|following|below|these|the above|above|said|such an?)\b(?: \w+){0,2}? ?(?:calls?|requests?|commands?|invocations?|below|following|above|function|tool|ones?|line|code)?\b",
     soon=r"(?:right |just |straight )?(?:now|next|first|again|then|immediately|away|once more|once again|today|shortly|soon|at once|please|for now|too|right away|as well)",
+    it=r"\b(?:it|this|that|them|these|so|the (?:call|request|tool|function))\b",
+    contrast=r"^\W*(?:but|however|though|yet|although|because|since|here\b)",
 )

@@ -1,6 +1,6 @@
 """Spanish."""
 
-from . import Cues
+from .table import Cues
 
 _MAKE = (
     r"(?:llam(?:ar|o|aré|e|es|en)|hac(?:er|e)|hag(?:o|a|as|an)|haré|ejecut(?:ar|o|aré|e|es|en)|us(?:ar|o|aré|e|es|en)|utili(?:zar|zo|zaré|ce|ces|cen)|invo(?:car|co|caré|que|ques|quen)"
@@ -44,4 +44,6 @@ CUES = Cues(
     correction=r"\b(?:incorrect[oa]s?|equivoc\w+|correg\w+|correcci[oó]n|corrijo|me equivoqué|está mal|mal escrit[oa]|errónea|erróneo|perdón)\b",
     this_call=r"\b(?:esta|este|la siguiente|el siguiente|siguiente|dicha|esa|ese)\b ?(?:llamada|solicitud|petición|consulta|función|herramienta)?",
     soon=r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|inmediatamente|ya|enseguida|a continuación|nuevamente|por favor)",
+    it=r"\b(?:lo|la|esta|esto|llamada)\b|\w(?:lo|la)\b",
+    contrast=r"^\W*(?:pero|sin embargo|aunque|porque)",
 )

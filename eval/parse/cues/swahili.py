@@ -1,6 +1,6 @@
 """Swahili."""
 
-from . import Cues
+from .table import Cues
 
 _DO = r"(?:fany|it|tum|jarib|endesh|tekelez|ulizi|omb|pig|rudi)"
 _CALL = r"(?:mwito|miito|ombi|maombi|jaribio|zana|huduma|seva|kazi|simu)"
@@ -31,4 +31,6 @@ CUES = Cues(
     correction=r"\b(?:si sahihi|sio sahihi|nimekosea|nilikosea|sahihisho|nasahihisha|marekebisho|nimerekebisha|samahani|kosa langu|imesahihishwa|uliosahihishwa)\b",
     this_call=r"\b(?:huu|hii|huo|hilo|hili|ufuatao|lifuatalo|ifuatayo|hapa chini)\b|\b(?:mwito|ombi) (?:huu|hili|ufuatao)\b",
     soon=r"(?:sasa(?: hivi)?|tena|kwanza|kisha|mara moja|baadaye kidogo|hivi sasa|halafu|tafadhali)",
+    it=r"\b(?:huu|hii|hilo|hivyo|mwito)\b",
+    contrast=r"^\W*(?:lakini|hata hivyo|ila|kwa sababu)",
 )

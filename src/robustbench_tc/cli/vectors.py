@@ -1,13 +1,16 @@
 """`rbtc vectors` and `rbtc validate`: parser and scorers held against upstream, and against the release."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 from rich.table import Table
 
 from . import _console
+
+if TYPE_CHECKING:
+    from ..eval.vectors import ReplyResult
 
 
 def vectors(
@@ -39,11 +42,25 @@ def vectors(
             counts = str(result.rows), str(result.agreed), ", ".join(listed), str(len(result.unlisted))
             table.add_row(result.name, *counts)
         _console.out.print(table)
+        for result in results:
+            if result.replies is not None:
+                _console.out.print(_styles(result.name, result.replies))
     rows = [(result.name, row) for result in results for row in result.unlisted]
     for name, row in rows[:show]:
         typer.echo(f"{name}: {msgspec.json.encode(row).decode()}", err=as_json)
     if rows:
         raise typer.Exit(1)
+
+
+def _styles(name: str, found: "ReplyResult") -> Table:
+    """Recall and false acceptance of every style of replies."""
+    table = Table(title=f"{name}: recall {found.share('call'):.3f}, false acceptance {found.share('none'):.3f}")
+    for column in ("style", "replies", "recall", "false acceptance"):
+        table.add_column(column, justify="left" if column == "style" else "right")
+    for style in found.styles:
+        shares = (f"{style.share:.3f}", "") if style.kind == "call" else ("", f"{style.share:.3f}")
+        table.add_row(style.style, str(style.replies), *shares)
+    return table
 
 
 def validate(

@@ -20,6 +20,7 @@ from .folder import Folder, unreadable
 from .invariants.base import REWARD
 from .invariants.texts import STATED
 from .judge import Judge
+from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .rows import SelfCheck, UnitChecks
 from .scan import Scan
@@ -47,9 +48,11 @@ def audit(
     unit_checks: UnitChecks,
     self_check: SelfCheck,
     judge: Judge,
+    rebuild: Rebuild | None = None,
     second_judge: Judge | None = None,
     benchmark_queries: Conversations | None = None,
     pool_queries: Conversations | None = None,
+    without_sources: str = "no sources at hand",
     earns_maximum: "EarnsMaximum | None" = None,
     training: Path | None = None,
     waivers: Sequence[Waiver] | None = None,
@@ -61,7 +64,9 @@ def audit(
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `judge`: of rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
+    its scorer. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
+    texts; `n` pairs per type are drawn with `seed`, None for all.
+    `without_sources` says why queries that only the sources have are not handed in.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
     needed for a training build. `waivers` default to the repository's, `today` to the clock's.
     """
@@ -71,13 +76,18 @@ def audit(
     if build.kind == "training":
         if earns_maximum is None:
             raise UserError(f"{folder} is a training build: its audit needs the reward")
-        return _training(build, earns_maximum, benchmark_queries, chosen, today, seed, progress)
+        return _training(
+            build, rebuild, earns_maximum, benchmark_queries, chosen, today, seed, progress, without_sources
+        )
+    progress("comparing with the sources")
+    origin = provenance.audit(build, rebuild)
     progress("reading every row")
     scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
     from .expectations import benchmark, configs
 
     progress("validating")
     checks = [
+        *origin.checks,
         *benchmark.columns_suite(build),
         *configs.configs_suite(scan),
         *benchmark.rows_suite(scan),
@@ -90,10 +100,9 @@ def audit(
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     checks += found
-    checks += provenance.audit(build)
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
     training_check, training_overlaps = _against_training(queries, training)
-    pool_check, pool_overlaps = _against_pools(queries, pool_queries)
+    pool_check, pool_overlaps = _against_pools(queries, pool_queries, without_sources)
     near = contamination.near_duplicates(queries)
     checks += [training_check, pool_check, _near_check(queries, near), unreadable(build)]
     checks = apply(checks, chosen, kind="benchmark", profile=_text(build.report.get("profile")), today=today)
@@ -105,6 +114,7 @@ def audit(
         profile=_text(build.report.get("profile")),
         build=build.digest(),
         seed=seed,
+        provenance=origin.said,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
         paraphrase=judged.scores,
@@ -157,21 +167,25 @@ def write(report: AuditReport, folder: Path) -> tuple[Path, Path]:
 
 def _training(
     build: Folder,
+    rebuild: Rebuild | None,
     earns_maximum: "EarnsMaximum",
     benchmark_queries: Conversations | None,
     waivers: Sequence[Waiver],
     today: datetime.date,
     seed: int,
     progress: Callable[[str], None],
+    without_sources: str,
 ) -> AuditReport:
     from .expectations import training
 
+    progress("comparing with the sources")
+    origin = provenance.audit(build, rebuild)
     progress("reading and validating every row")
-    checks = training.suite(build, earns_maximum)
-    checks += provenance.audit(build)
+    checks = [*origin.checks, *training.suite(build, earns_maximum)]
     found: list[Overlap] = []
     if benchmark_queries is None:
-        checks.append(not_run(*_TRAINING, "no benchmark at hand: name one with --benchmark or --sources"))
+        why = f"no benchmark at hand: name one with --benchmark or --sources ({without_sources})"
+        checks.append(not_run(*_TRAINING, why))
     else:
         progress("looking for benchmark queries")
         index = Index(contamination.query(row, messages) for row, messages in benchmark_queries())
@@ -186,6 +200,7 @@ def _training(
         dataset_version=_text(build.report.get("dataset_version")),
         build=build.digest(),
         seed=seed,
+        provenance=origin.said,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
         training_overlaps=tuple(found[: contamination.LISTED]),
@@ -214,11 +229,13 @@ def _overlap_check(what: tuple[str, str], found: Sequence[Overlap], looked_at: i
     return check(*what, looked_at, bad, reason=f"{len(found) - len(bad)} more share less" if found else "")
 
 
-def _against_pools(queries: Sequence[Query], pools: Conversations | None) -> tuple[Check, list[Overlap]]:
+def _against_pools(
+    queries: Sequence[Query], pools: Conversations | None, why_not: str
+) -> tuple[Check, list[Overlap]]:
     if pools is None:
         return not_run(
             *_POOLS,
-            "no sources at hand",
+            why_not,
             may_be_left_out="issue 4, scope 3: overlaps with the pools are listed only",
         ), []
     mine = {asked.row for asked in queries}

@@ -9,6 +9,7 @@ import markupsafe
 from .report import AuditReport, Check
 
 GROUPS = {
+    "provenance": "Licence and provenance",
     "files": "Files",
     "columns": "Columns",
     "configs": "Configs",
@@ -17,7 +18,6 @@ GROUPS = {
     "tables": "Tables",
     "paraphrase": "Paraphrase audit",
     "evidence": "Evidence",
-    "provenance": "Licence and provenance",
     "contamination": "Contamination",
     "gate": "Waivers",
 }

@@ -34,7 +34,7 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Flag → type code → rows that carry it."""
     typing_errors: dict[str, int]
     """Words changed by `realistic_typos` → rows."""
-    lengths: dict[str, dict[str, float]]
+    lengths: dict[str, dict[str, int | float]]
     """Rewriting type → texts, and the quantiles of length after / before in characters."""
     generators: dict[str, Any]
     """Rewriting type → what its generator did."""
@@ -148,7 +148,7 @@ class Tally(msgspec.Struct, kw_only=True):
         return {str(n): rows for n, rows in sorted(self.words.items())}
 
     @property
-    def lengths(self) -> dict[str, dict[str, float]]:
+    def lengths(self) -> dict[str, dict[str, int | float]]:
         return {
             code: {
                 "texts": len(ratios),

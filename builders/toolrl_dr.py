@@ -5,6 +5,7 @@ DIR/mixed/…                               a share of the train rows perturbed 
 DIR/retry/…                               clean rows; the first call meets a transition error in the rollout
 DIR/paft/…                                conversations for fine-tuning, a share alpha perturbed
 DIR/README.md, build_report.json, build_report.md
+DIR/generations.jsonl                     every answer of a generator: enough to build it again
 
 Every version of every row is made once, into a scratch file (`toolrl_versions`); a config is a choice of
 versions (`toolrl_configs`). One batch is in memory at a time.
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
@@ -23,7 +25,9 @@ from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import files, marker
 
+from . import generations
 from .build import select_types
+from .generations import Recording
 from .generators.base import Generator
 from .sources import rlla
 from .toolrl_configs import CONFIGS, ConfigWriter
@@ -103,7 +107,7 @@ def build(
     codes = spec.codes()
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
-    used = {code: generator for code, generator in (generators or {}).items() if code in codes}
+    used = {code: Recording(code, writes) for code, writes in (generators or {}).items() if code in codes}
     with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
         scratch = folder / "scratch.parquet"
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
@@ -137,6 +141,8 @@ def build(
             copies=spec.copies,
             ratio=str(spec.ratio),
             alpha=str(spec.alpha),
+            retry_probability=spec.retry_probability,
+            retry_position=spec.retry_position,
             types=drawable,
             not_generated=tuple(code for code in codes if code not in drawable),
             rows=rows,
@@ -157,7 +163,9 @@ def build(
             },
             leak_check=leak_note,
             generators={code: generator.statistics() for code, generator in used.items()},
+            pyarrow=pa.__version__,
         )
+        generations.write(folder / generations.NAME, used.values())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
         # The marker comes last: it names every file that lies in the folder now.

@@ -35,6 +35,10 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Perturbed share of the train split of `mixed`."""
     alpha: str
     """Perturbed share of the train split of `paft`."""
+    retry_probability: float
+    """Share of the rows with a call whose call meets an error (`retry`)."""
+    retry_position: int
+    """Which tool turn of the rollout meets it, from 1."""
     types: tuple[str, ...]
     """Types that rows could draw."""
     not_generated: tuple[str, ...]
@@ -65,6 +69,8 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Unit, limit, and quantiles of every train prompt that was made."""
     leak_check: str
     generators: dict[str, Any]
+    pyarrow: str = ""
+    """Version of the library that wrote the Parquet files: another one writes other bytes."""
     files: dict[str, str] = {}
     """Every other file of the build → sha256; filled in when they are written."""
     own_sha256: str = ""

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from .audits.judge import Answer, Judge, Judgment, Recorded, Unjudged
+    from .audits.provenance import Rebuild
     from .audits.report import AuditReport
     from .audits.rows import NewTool, Pair
+    from .builders.sources import Profile
     from .io.errata import Answers, Erratum
     from .io.manifest import Kind, Manifest, Previous
     from .release.diff import Diff
@@ -31,6 +33,12 @@ Progress: TypeAlias = Callable[[str], None]
 
 Conversations: TypeAlias = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
 """Rows as (id, messages), read when they are needed."""
+
+SOURCE_FILES_NAMED = 3
+"""Source files that a message names before it says how many more there are."""
+
+NO_LEAK_CHECK = "not done:"
+"""How the note on a training build's leak check begins where there was none."""
 
 
 def build_release(
@@ -52,6 +60,7 @@ def audit(
     training: Path | None = None,
     benchmark: Path | None = None,
     sources: Path | None = None,
+    rlla: Path | None = None,
     seed: int = 0,
     store: Path = Path(".rbtc/judgments.jsonl"),
     max_requests: int | None = None,
@@ -63,20 +72,26 @@ def audit(
     in `store` and scores `n` pairs a type (None: all). `training`: a training build to hold against this
     benchmark. `benchmark`: for a training build, the benchmark that it must not hold. `sources`: the upstream
     files; by default RBTC_SOURCES or the fetched ones, and without any the checks that need them say so.
+    Named ones have to be whole. `rlla`: for a training build, ToolRL's files, if they are not among these.
     """
     _need_expectations()
     from .audits import gate
+    from .audits.folder import Folder
     from .builders.perturb import REGISTRY
     from .train_recipes.toolrl_dr.reward import earns_maximum
 
+    pools = Folder(folder).kind == "benchmark"
+    whole, why_not = sources_at_hand(sources, "full" if pools else "paper")
     return gate.audit(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
         self_check=self_check,
         judge=make_judge(judge, store, max_requests) if isinstance(judge, str) else judge,
+        rebuild=rebuild_of(folder, sources, rlla),
         second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
-        benchmark_queries=_benchmark_queries(benchmark, sources),
-        pool_queries=_of_sources(sources, "full"),
+        benchmark_queries=_benchmark_queries(benchmark, whole),
+        pool_queries=_of_sources(whole, "full") if pools else None,
+        without_sources=why_not,
         earns_maximum=earns_maximum,
         training=training,
         seed=seed,
@@ -148,17 +163,130 @@ def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversatio
     return of_folder
 
 
-def _of_sources(sources: Path | None, profile: str) -> Conversations | None:
+def _of_sources(root: Path | None, profile: "Profile") -> Conversations | None:
     from .builders.sources import read
-    from .builders.sources.fetch import resolve_root
+
+    if root is None:
+        return None
+    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)
+
+
+def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = None) -> "Rebuild":
+    """How the build in `folder` is made again: from the sources where they are whole, else from itself.
+
+    `rlla`: where ToolRL's files lie, for training data; default: in the sources. Raises UserError where
+    `sources` are named and not whole.
+    """
+    from .audits.folder import Folder
+    from .audits.provenance import Rebuild
+    from .builders.rebuild import rebuild
+
+    build = Folder(folder)
+    if build.kind == "training":
+        return _training_rebuild_of(folder, sources, rlla)
+    profile = str(build.report.get("profile"))
+    if profile == "bundled":
+        root, origin, why_not = None, "the starter samples of the package", ""
+    else:
+        root, why_not = sources_at_hand(sources, "full" if profile == "full" else "paper")
+        origin = "" if root is None else "the pinned sources"
+
+    def make(build: Path, out: Path) -> None:
+        rebuild(build, out, sources=root, card=benchmark_card, accept=self_check)
+
+    return Rebuild(make, origin, why_not)
+
+
+def _training_rebuild_of(folder: Path, sources: Path | None, rlla: Path | None) -> "Rebuild":
+    from .audits.provenance import Rebuild
+    from .builders.rebuild import TrainingTold, has_rlla, rebuild_training, told_by
+    from .builders.sources.fetch import default_root
+    from .builders.toolrl_versions import Checks
+    from .dataset_cards.training import training_card
+    from .train_recipes.toolrl_dr.reward import earns_maximum
 
     try:
-        root = resolve_root(sources)
-    except UserError:
+        told = told_by(folder, TrainingTold)
+    except UserError as error:
+        return Rebuild(None, why_not=str(error))
+    leak_checked = not told.leak_check.startswith(NO_LEAK_CHECK)
+    whole, why_not = sources_at_hand(sources, "full") if leak_checked else (None, "")
+    if told.with_tokenizer:
+        return Rebuild(None, why_not="prompts were measured with a tokenizer, which no build holds")
+    if leak_checked and whole is None:
+        return Rebuild(None, why_not=f"its leak check needs the benchmark's sources: {why_not}")
+    roots = (rlla, whole or sources or default_root())
+    at_hand = next((root for root in roots if root is not None and has_rlla(folder, root)), None)
+    if at_hand is None:
+        return Rebuild(
+            None, why_not="the ToolRL files that it was made of are not at hand: name their --rlla"
+        )
+    rlla_root = at_hand
+
+    def make(build: Path, out: Path) -> None:
+        leaks, note = leaks_of(whole)
+        rebuild_training(
+            build,
+            out,
+            rlla_root=rlla_root,
+            checks=Checks(earns_maximum=earns_maximum, leaks=leaks),
+            leak_note=note,
+            card=training_card,
+        )
+
+    return Rebuild(make, "ToolRL's files")
+
+
+def leaks_of(
+    root: Path | None, progress: Progress = lambda line: None
+) -> "tuple[Callable[[str, Sequence[Message]], bool] | None, str]":
+    """Whether a training row asks what the benchmark asks (the 199 and the full pools), and a note on it.
+
+    The gate of a release asks the same question in the same way. Without sources nothing is compared.
+    """
+    from .audits.contamination import Index, query
+    from .builders.sources import read
+
+    if root is None:
+        where = "no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
+        return None, f"{NO_LEAK_CHECK} {where}"
+    progress("reading the benchmark's queries")
+    samples = (*read(root, "paper").samples, *read(root, "full").samples)
+    index = Index(query(sample.id, sample.messages) for sample in samples)
+
+    def leaks(clean_id: str, messages: "Sequence[Message]") -> bool:
+        overlap = index.look_up(query(clean_id, messages))
+        return overlap is not None and overlap.contaminated
+
+    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
+
+
+def sources_at_hand(sources: Path | None, profile: "Profile") -> tuple[Path | None, str]:
+    """The sources folder, if every file that the profile needs is there as pinned; else why not.
+
+    Every needed file is looked at before any work, which takes a second. Raises UserError where `sources` are
+    named and not whole.
+    """
+    from .builders.sources import needed_files, problems
+    from .builders.sources.fetch import default_root
+
+    root = sources or default_root()
+    if not root.is_dir():
         if sources is not None:
-            raise
-        return None
-    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)  # type: ignore[arg-type]
+            raise UserError(
+                f"no sources folder at {root}: run `rbtc sources fetch`, or name another --sources"
+            )
+        return None, "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
+    bad = problems(root, profile)
+    if not bad:
+        return root, ""
+    named = "; ".join(f"{path}: {problem}" for path, problem in bad[:SOURCE_FILES_NAMED])
+    more = f"; and {len(bad) - SOURCE_FILES_NAMED} more" if len(bad) > SOURCE_FILES_NAMED else ""
+    needed = len(needed_files(profile))
+    why = f"{len(bad)} of {needed} source files of profile {profile} are not as pinned ({named}{more})"
+    if sources is not None:
+        raise UserError(f"{root}: {why}: `rbtc sources fetch --out {root}` completes it")
+    return None, why
 
 
 # --- releases -----------------------------------------------------------------------------------------
@@ -179,13 +307,14 @@ def release(
     sources: Path | None = None,
     benchmark: Path | None = None,
     training: Path | None = None,
+    rlla: Path | None = None,
     progress: Progress = lambda line: None,
 ) -> "Manifest":
     """`rbtc release`: audits the build, replaying its stored judgments, and freezes what passed.
 
     `previous`: a folder or `org/name@v1.0.0` that this version follows; a version that says less than the
-    data have changed is refused. `key` signs the manifest. `sources`, `benchmark`, `training`: as for
-    `audit`. Raises UserError.
+    data have changed is refused. `key` signs the manifest. `sources`, `benchmark`, `training`, `rlla`: as
+    for `audit`. Raises UserError.
     """
     from .io import manifest
     from .release import freeze
@@ -194,7 +323,7 @@ def release(
     followed = None if previous is None else _follows(build_folder, version, previous)
 
     def gate(folder: Path) -> None:
-        _audit_copy(build_folder, folder, sources, benchmark, training, progress)
+        _audit_copy(build_folder, folder, sources, benchmark, training, rlla, progress)
 
     return freeze.release(
         build_folder,
@@ -267,6 +396,7 @@ def _audit_copy(
     sources: Path | None,
     benchmark: Path | None,
     training: Path | None,
+    rlla: Path | None,
     progress: Progress,
 ) -> None:
     """Audits the copy of a build in `folder`; the reports go there. UserError for a missing judgment."""
@@ -278,7 +408,13 @@ def _audit_copy(
     stored = folder / JUDGMENTS
     judge = _Replayed(recorded_judge(also=stored if stored.is_file() else None))
     report = audit(
-        folder, judge=judge, sources=sources, benchmark=benchmark, training=training, progress=progress
+        folder,
+        judge=judge,
+        sources=sources,
+        benchmark=benchmark,
+        training=training,
+        rlla=rlla,
+        progress=progress,
     )
     if judge.missing:
         more = f" and {len(judge.missing) - 1:,} more" if len(judge.missing) > 1 else ""
@@ -404,7 +540,7 @@ def amend(
     if dumps(now[clean_id]) == dumps(answers):
         raise UserError(f"{clean_id}: these are its golden answers already")
     erratum = errata.Erratum(clean_id=clean_id, before=now[clean_id], after=answers, reason=reason, date=date)
-    told = rebuild.told_by(folder)
+    told = rebuild.told_by(folder, rebuild.Told)
     try:
         root = None if told.profile == "bundled" else resolve_root(sources)
         pool = None

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.api import recorded_judge
+from robustbench_tc.api import rebuild_of, recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
@@ -18,6 +18,7 @@ from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.validate import self_check
+from robustbench_tc.io import marker
 from robustbench_tc.schema import loads, sample_features
 
 Row = dict[str, Any]
@@ -33,6 +34,7 @@ def build_bundled(folder: Path) -> Path:
 
 def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
     """The gate with everything that the command line hands in."""
+    options.setdefault("rebuild", rebuild_of(folder))
     return gate.audit(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
@@ -150,7 +152,9 @@ def build_training(folder: Path) -> Path:
             path = folder / config / f"{split}-00000-of-00001.parquet"
             pq.write_table(pa.Table.from_pylist(found, schema=schema), path)
     perturbed = {"full": 2, "mixed": 1, "retry": 0, "paft": 1}
-    report = {
+    report: dict[str, Any] = {
+        "kind": "toolrl-dr",
+        "report_version": marker.BUILD_VERSION,
         "dataset_version": "1.0.0",
         "form": "rl_parquet",
         "drawn": {},
@@ -159,8 +163,11 @@ def build_training(folder: Path) -> Path:
             c: {"train": len(t), "perturbed": perturbed[c], "validation": 1} for c, t in configs.items()
         },
     }
-    (folder / "build_report.json").write_text(json.dumps(report))
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Training\n")
+    (folder / "build_report.md").write_text("# Build report\n")
+    (folder / "generations.jsonl").write_bytes(b"")
+    report |= {"files": marker.hashes(folder, but=marker.BUILD), "own_sha256": ""}
+    (folder / marker.BUILD).write_bytes(marker.sealed(report))
     return folder
 
 

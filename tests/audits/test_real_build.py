@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from robustbench_tc.api import rebuild_of
 from robustbench_tc.audits.expectations.configs import pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
@@ -31,7 +32,7 @@ def report(paper: Path, shared: Path) -> AuditReport:
     def pools() -> Iterable[tuple[str, Sequence[Message]]]:
         return ((sample.id, sample.messages) for sample in read(shared / "sources", "full").samples)
 
-    return builds.audit(paper, pool_queries=pools)
+    return builds.audit(paper, rebuild=rebuild_of(paper, shared / "sources"), pool_queries=pools)
 
 
 def test_it_passes_the_whole_gate(report: AuditReport) -> None:

@@ -54,6 +54,9 @@ def build(
     sources: Annotated[
         Path | None, typer.Option(help="Upstream files (default: RBTC_SOURCES, else the fetched ones).")
     ] = None,
+    rlla: Annotated[
+        Path | None, typer.Option(help="For a training build: ToolRL's files, if not among the sources.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Where audit_report.json and .html go (default: BUILD).")
@@ -81,6 +84,7 @@ def build(
             training=training,
             benchmark=benchmark,
             sources=sources,
+            rlla=rlla,
             seed=seed,
             store=store,
             max_requests=max_requests,
@@ -211,6 +215,8 @@ def _print(report: "AuditReport") -> None:
         for failure in check.failures[:3] if check.blocks else ():
             _console.out.print(f"    {failure.where}: {failure.what}", markup=False, soft_wrap=True)
     counts = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in report.counts().items())
+    if report.provenance:
+        _console.out.print(f"provenance: {report.provenance}", markup=False)
     verdict = "may be released" if report.passed else "may NOT be released"
     _console.out.print(f"{report.name} {verdict}: {len(report.checks)} checks, {counts}", markup=False)
 

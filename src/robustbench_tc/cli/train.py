@@ -149,29 +149,17 @@ def _share(option: str, text: str) -> Fraction:
 
 def _leaks(
     sources: Path | None, progress: Callable[[str], None]
-) -> tuple[Callable[[str, "Sequence[Message]"], bool] | None, str]:
-    """Whether a row asks what the benchmark asks (the 199 and the full pools), and a note on the check.
-
-    The gate of a release asks the same question in the same way.
-    """
-    from ..audits.contamination import Index, query
-    from ..builders.sources import read
+) -> "tuple[Callable[[str, Sequence[Message]], bool] | None, str]":
+    """The leak check, where there are benchmark sources; named ones have to be."""
+    from ..api import leaks_of
     from ..builders.sources.fetch import default_root
 
     root = sources or default_root()
     if not (root / "bfcl").is_dir():
         if sources is not None:
             raise UserError(f"no benchmark sources in {sources}: name their folder, or leave --sources out")
-        return None, "not done: no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
-    progress("reading the benchmark's queries")
-    samples = (*read(root, "paper").samples, *read(root, "full").samples)
-    index = Index(query(sample.id, sample.messages) for sample in samples)
-
-    def leaks(clean_id: str, messages: "Sequence[Message]") -> bool:
-        overlap = index.look_up(query(clean_id, messages))
-        return overlap is not None and overlap.contaminated
-
-    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
+        return leaks_of(None)
+    return leaks_of(root, progress)
 
 
 def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:

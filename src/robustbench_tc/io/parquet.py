@@ -137,7 +137,11 @@ def read_rows(files: Iterable[Path], columns: Sequence[str] | None = None) -> It
 
 def shards(folder: Path, split: str = "test") -> list[Path]:
     """The shard files of a split, in order. UserError if there is none or one is missing."""
-    found = sorted(folder.glob(f"{split}-*-of-*.parquet"))
+    return complete(sorted(folder.glob(f"{split}-*-of-*.parquet")), folder, split)
+
+
+def complete(found: list[Path], folder: Path, split: str) -> list[Path]:
+    """The shard files, if they are all that there should be. UserError if there is none or one is missing."""
     expected = int(found[0].stem.rsplit("-", 1)[1]) if found else 1
     if len(found) != expected:
         raise UserError(f"{folder} holds {len(found)} of {expected} shards of split {split!r}")

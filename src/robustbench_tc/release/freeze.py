@@ -28,6 +28,9 @@ JUDGMENTS = "audit/judgments.jsonl"
 """The judgments that the audit replays: the one file of the build's audit that a release takes over."""
 
 BUILD_REPORT = "build_report.json"
+GENERATIONS = "generations.jsonl"
+"""The answers that the build was made with: who has them can build it again."""
+
 CHECKPOINT = "checkpoint.json"
 """What a folder of weights says about itself; see docs/releases.md."""
 

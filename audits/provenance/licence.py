@@ -3,14 +3,14 @@
 import re
 from typing import Any
 
-from .folder import Folder
-from .report import Check, Failure, check
+from ..folder import Folder
+from ..report import Check, Failure, check
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def audit(folder: Folder) -> list[Check]:
+def licence_checks(folder: Folder) -> list[Check]:
     """The card names the licence; the build report names every upstream repository, commit and licence."""
     return [
         check(
@@ -30,7 +30,7 @@ def audit(folder: Folder) -> list[Check]:
 
 def _licence(folder: Folder) -> list[Failure]:
     card = folder.path / "README.md"
-    if not card.is_file():
+    if folder.there.get(card.name) != "file":
         return [Failure("README.md", "there is no card")]
     matter = _FRONT_MATTER.match(card.read_text("utf-8", "replace"))
     if matter is None:

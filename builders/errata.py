@@ -1,6 +1,6 @@
 """Errata applied to the clean rows before any type is made of them: every row follows what is corrected."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -25,7 +25,8 @@ def amended(
         sample = found.get(erratum.clean_id)
         if sample is None:
             raise UserError(f"erratum of {erratum.clean_id}: there is no clean row of this id")
-        if dumps(sample.golden_answers) != dumps(erratum.before):
+        held = sample.golden_answers, sample.gold_tool_index
+        if dumps(held) != dumps((erratum.before, erratum.before_tool_index)):
             raise UserError(
                 f"erratum of {erratum.clean_id}: its golden answers are not those that it corrects"
             )
@@ -48,12 +49,3 @@ def corrected_row(sample: Sample, answers: Answers) -> Sample:
     if index is None or sample.tools[index].name != first.name:
         index = tool_meant(sample.tools, first, first.parameters)
     return msgspec.structs.replace(sample, golden_answers=answers, gold_tool_index=index)
-
-
-def reverted(samples: Iterable[Sample], errata: Sequence[Erratum]) -> tuple[Sample, ...]:
-    """The clean rows as they were before the errata, for a comparison with upstream's."""
-    found = {sample.clean_id: sample for sample in samples}
-    for erratum in reversed(errata):
-        if erratum.clean_id in found:
-            found[erratum.clean_id] = corrected_row(found[erratum.clean_id], erratum.before)
-    return tuple(found.values())

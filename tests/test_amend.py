@@ -13,6 +13,7 @@ from robustbench_tc import api
 from robustbench_tc.api import build_release
 from robustbench_tc.builders import errata as applied
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.plan import row_dict
 from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
@@ -252,13 +253,26 @@ def test_what_cannot_be_amended_is_one_line(
 def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample, ...]) -> None:
     right = with_one_more(wrong)
     one = Erratum(
-        clean_id=wrong.clean_id, before=wrong.golden_answers, after=right, reason="x", date="2026-11-21"
+        clean_id=wrong.clean_id,
+        before=wrong.golden_answers,
+        before_tool_index=wrong.gold_tool_index,
+        after=right,
+        reason="x",
+        date="2026-11-21",
     )
     found = applied.amended(clean, [one], self_check)
     assert [a.clean_id for a in found] == [b.clean_id for b in clean]
-    assert applied.reverted(found, [one]) == clean
+    two = msgspec.structs.replace(one, before=right, after=with_one_more(found[clean.index(wrong)]))
+    rows, twice = (
+        [row_dict(sample) for sample in samples]
+        for samples in (clean, applied.amended(found, [two], self_check))
+    )
+    assert twice != rows and list(errata.reverted(twice, [one, two])) == rows
+    assert list(errata.reverted(twice, [one])) == twice  # not the answer that this erratum gave
     with pytest.raises(UserError, match="are not those that it corrects"):
         applied.amended(found, [one])
+    with pytest.raises(UserError, match="are not those that it corrects"):
+        applied.amended(clean, [msgspec.structs.replace(one, before_tool_index=7)])
     with pytest.raises(UserError, match="there is no clean row of this id"):
         applied.amended(clean, [msgspec.structs.replace(one, clean_id="nobody")])
 

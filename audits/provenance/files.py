@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.io import manifest, marker
+from robustbench_tc.io import errata, manifest, marker
 
 from ..folder import Folder
 from ..inventory import empty_folders
@@ -53,7 +53,7 @@ def named(folder: Folder) -> Named:
     if listed is None:
         wrong.append(Failure(marker.BUILD, "it names no files: build the folder again"))
     for path, sha256 in (listed or {}).items():
-        if path in OF_A_BUILD or _SHARD.fullmatch(path):
+        if path in OF_A_BUILD or path == errata.NAME or _SHARD.fullmatch(path):
             checksums.setdefault(path, set()).add(sha256)
         else:
             wrong.append(Failure(path, f"{marker.BUILD} names it, and no build has it"))

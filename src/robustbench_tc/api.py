@@ -534,12 +534,20 @@ def amend(
     if found := manifest.problems(folder):
         raise UserError(f"{folder} is not as it was released: {found[0]}; `rbtc verify {folder}` lists all")
     own = rebuild.own_pool(folder)
-    now = {sample.clean_id: sample.golden_answers for sample in own.samples}
-    if clean_id not in now:
-        raise unknown("clean id", clean_id, now)
-    if dumps(now[clean_id]) == dumps(answers):
+    samples = {sample.clean_id: sample for sample in own.samples}
+    if clean_id not in samples:
+        raise unknown("clean id", clean_id, samples)
+    now = samples[clean_id]
+    if dumps(now.golden_answers) == dumps(answers):
         raise UserError(f"{clean_id}: these are its golden answers already")
-    erratum = errata.Erratum(clean_id=clean_id, before=now[clean_id], after=answers, reason=reason, date=date)
+    erratum = errata.Erratum(
+        clean_id=clean_id,
+        before=now.golden_answers,
+        before_tool_index=now.gold_tool_index,
+        after=answers,
+        reason=reason,
+        date=date,
+    )
     told = rebuild.told_by(folder, rebuild.Told)
     try:
         root = None if told.profile == "bundled" else resolve_root(sources)

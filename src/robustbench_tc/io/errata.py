@@ -4,9 +4,9 @@ It lies in the build and is one of its sources: who builds again applies it to t
 same rows. Each line says what stood there before, so that an erratum never meets another answer than its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,6 +25,8 @@ class Erratum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     clean_id: str
     field: Literal["golden_answers"] = "golden_answers"
     before: Answers
+    before_tool_index: int | None
+    """The row's `gold_tool_index` under the answers before."""
     after: Answers
     reason: str
     date: str
@@ -52,6 +54,20 @@ def read_file(path: Path) -> tuple[Erratum, ...]:
 def write(path: Path, errata: Iterable[Erratum]) -> None:
     """Writes the file, a line each."""
     path.write_text("".join(f"{dumps(erratum)}\n" for erratum in errata), "utf-8")
+
+
+def reverted(rows: Iterable[Mapping[str, Any]], errata: Sequence[Erratum]) -> Iterator[Mapping[str, Any]]:
+    """Clean rows as they lie in Parquet, as they were before the errata: what upstream's records gave.
+
+    A row that holds another answer than its last erratum gave is left as it is.
+    """
+    for row in rows:
+        for erratum in reversed(errata):
+            mine = erratum.clean_id == row.get("clean_id")
+            if mine and row.get(erratum.field) == dumps(erratum.after):
+                before = {erratum.field: dumps(erratum.before), "gold_tool_index": erratum.before_tool_index}
+                row = {**row, **before}
+        yield row
 
 
 def read_answers(path: Path) -> Answers:

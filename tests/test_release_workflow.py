@@ -12,10 +12,14 @@ from robustbench_tc.io import manifest
 
 from .conftest import ROOT, Done
 
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
+
 
 @pytest.fixture(scope="module")
 def workflow() -> dict[Any, Any]:
-    found: dict[Any, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    if not WORKFLOW.is_file():
+        pytest.skip("a source distribution has no workflow")
+    found: dict[Any, Any] = yaml.safe_load(WORKFLOW.read_text())
     return found
 
 
@@ -46,7 +50,7 @@ def test_a_run_may_only_ask_for_its_own_identity(workflow: dict[Any, Any]) -> No
     (job,) = workflow["jobs"].values()
     assert job["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
     assert job["environment"] == "release"
-    secrets = re.findall(r"secrets\.(\w+)", (ROOT / ".github/workflows/release.yml").read_text())
+    secrets = re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())
     assert sorted(secrets) == ["HF_TOKEN", "RELEASE_KEY"]
 
 

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import audit_files
+from robustbench_tc.files import atomic_file
 from robustbench_tc.schema import Message
 
 from . import contamination, evidence, paraphrase, provenance
 from .contamination import Index, Query
 from .folder import Folder, unreadable
-from .hygiene import files
-from .invariants.base import OFFERS, codes_of, states_preference
+from .invariants.base import REWARD
+from .invariants.texts import STATED
 from .judge import Judge
-from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .rows import SelfCheck, UnitChecks
 from .scan import Scan
@@ -48,11 +47,9 @@ def audit(
     unit_checks: UnitChecks,
     self_check: SelfCheck,
     judge: Judge,
-    rebuild: Rebuild | None = None,
     second_judge: Judge | None = None,
     benchmark_queries: Conversations | None = None,
     pool_queries: Conversations | None = None,
-    without_sources: str = "no sources at hand",
     earns_maximum: "EarnsMaximum | None" = None,
     training: Path | None = None,
     waivers: Sequence[Waiver] | None = None,
@@ -64,9 +61,7 @@ def audit(
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
-    texts; `n` pairs per type are drawn with `seed`, None for all.
-    `without_sources` says why queries that only the sources have are not handed in.
+    its scorer. `judge`: of rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
     needed for a training build. `waivers` default to the repository's, `today` to the clock's.
     """
@@ -76,18 +71,13 @@ def audit(
     if build.kind == "training":
         if earns_maximum is None:
             raise UserError(f"{folder} is a training build: its audit needs the reward")
-        return _training(
-            build, rebuild, earns_maximum, benchmark_queries, chosen, today, seed, progress, without_sources
-        )
-    progress("comparing with the sources")
-    origin = provenance.audit(build, rebuild)
+        return _training(build, earns_maximum, benchmark_queries, chosen, today, seed, progress)
     progress("reading every row")
     scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
     from .expectations import benchmark, configs
 
     progress("validating")
     checks = [
-        *origin.checks,
         *benchmark.columns_suite(build),
         *configs.configs_suite(scan),
         *benchmark.rows_suite(scan),
@@ -100,10 +90,10 @@ def audit(
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     checks += found
-    checks += files.audit(build)
+    checks += provenance.audit(build)
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
     training_check, training_overlaps = _against_training(queries, training)
-    pool_check, pool_overlaps = _against_pools(queries, pool_queries, without_sources)
+    pool_check, pool_overlaps = _against_pools(queries, pool_queries)
     near = contamination.near_duplicates(queries)
     checks += [training_check, pool_check, _near_check(queries, near), unreadable(build)]
     checks = apply(checks, chosen, kind="benchmark", profile=_text(build.report.get("profile")), today=today)
@@ -115,7 +105,6 @@ def audit(
         profile=_text(build.report.get("profile")),
         build=build.digest(),
         seed=seed,
-        provenance=origin.said,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
         paraphrase=judged.scores,
@@ -159,31 +148,30 @@ def write(report: AuditReport, folder: Path) -> tuple[Path, Path]:
     """Writes `audit_report.json` and `audit_report.html` into `folder`; returns both paths."""
     from .page import render
 
-    return audit_files.replace(folder, report.json(), render(report).encode(), {})
+    paths = folder / "audit_report.json", folder / "audit_report.html"
+    for path, data in zip(paths, (report.json(), render(report).encode()), strict=True):
+        with atomic_file(path) as beside:
+            beside.write_bytes(data)
+    return paths
 
 
 def _training(
     build: Folder,
-    rebuild: Rebuild | None,
     earns_maximum: "EarnsMaximum",
     benchmark_queries: Conversations | None,
     waivers: Sequence[Waiver],
     today: datetime.date,
     seed: int,
     progress: Callable[[str], None],
-    without_sources: str,
 ) -> AuditReport:
     from .expectations import training
 
-    progress("comparing with the sources")
-    origin = provenance.audit(build, rebuild)
     progress("reading and validating every row")
-    checks = [*origin.checks, *training.suite(build, earns_maximum)]
-    checks += files.audit(build)
+    checks = training.suite(build, earns_maximum)
+    checks += provenance.audit(build)
     found: list[Overlap] = []
     if benchmark_queries is None:
-        why = f"no benchmark at hand: name one with --benchmark or --sources ({without_sources})"
-        checks.append(not_run(*_TRAINING, why))
+        checks.append(not_run(*_TRAINING, "no benchmark at hand: name one with --benchmark or --sources"))
     else:
         progress("looking for benchmark queries")
         index = Index(contamination.query(row, messages) for row, messages in benchmark_queries())
@@ -198,7 +186,6 @@ def _training(
         dataset_version=_text(build.report.get("dataset_version")),
         build=build.digest(),
         seed=seed,
-        provenance=origin.said,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
         training_overlaps=tuple(found[: contamination.LISTED]),
@@ -210,7 +197,7 @@ def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[
         return not_run(
             *_TRAINING,
             "no training build was named with --training",
-            may_be_left_out="training data come later; their own gate checks it",
+            may_be_left_out="issue 4, facts: training data come later; their own gate checks it",
         ), []
     found, looked_at = contamination.overlaps(
         Index(queries), contamination.training_queries(Folder(training))
@@ -227,14 +214,12 @@ def _overlap_check(what: tuple[str, str], found: Sequence[Overlap], looked_at: i
     return check(*what, looked_at, bad, reason=f"{len(found) - len(bad)} more share less" if found else "")
 
 
-def _against_pools(
-    queries: Sequence[Query], pools: Conversations | None, why_not: str
-) -> tuple[Check, list[Overlap]]:
+def _against_pools(queries: Sequence[Query], pools: Conversations | None) -> tuple[Check, list[Overlap]]:
     if pools is None:
         return not_run(
             *_POOLS,
-            why_not,
-            may_be_left_out="overlaps with the pools are listed only",
+            "no sources at hand",
+            may_be_left_out="issue 4, scope 3: overlaps with the pools are listed only",
         ), []
     mine = {asked.row for asked in queries}
     others = (contamination.query(row, messages) for row, messages in pools() if row not in mine)
@@ -260,8 +245,7 @@ def _near_check(queries: Sequence[Query], near: Sequence[Overlap]) -> Check:
 
 def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
     """Per reward type, the rows whose gold tool is the one best offer, and whether the query asks for it."""
-    rows: dict[str, list[int]] = {code: [0, 0, 0] for code in codes_of(OFFERS)}
-    stated_in = set(codes_of(states_preference))
+    rows: dict[str, list[int]] = {code: [0, 0, 0] for code in REWARD}
     columns = (
         scan.found.rows["config"],
         scan.found.rows["gold_is_the_unique_best"],
@@ -271,7 +255,7 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
         if config in rows:
             rows[config][0] += 1
             rows[config][1] += unique == ""
-            rows[config][2] += preference == "" and config in stated_in
+            rows[config][2] += preference == "" and config in STATED
     note = "no preference is stated: the annotations alone decide"
     return tuple(
         Identifiability(
@@ -279,7 +263,7 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
             rows=number,
             unique_best=unique,
             preference_stated=stated,
-            note="" if code in stated_in else note,
+            note="" if code in STATED else note,
         )
         for code, (number, unique, stated) in rows.items()
         if number

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Stats, Store
 from robustbench_tc.schema import Json, dumps
@@ -106,6 +105,13 @@ _SCHEMAS: dict[_Kind, Json] = {
     },
 }
 
+_WHAT = {
+    "realistic_typos": "a user's request; the second was typed in a hurry, and slips as such cost nothing",
+    "query_paraphrase": "a user's request",
+    "paraphrase_tool_description": "the description of a tool",
+    "paraphrase_parameter_description": "the description of a tool's parameter",
+}
+
 
 class EndpointJudge:
     """A model as a judge, one request per pair, answers as structured output.
@@ -145,7 +151,7 @@ class EndpointJudge:
         system = prompt("equivalence.v1")
 
         async def one(client: Client, pair: Pair) -> Judgment | Unjudged:
-            data = {"kind": taxonomy.get(pair.kind).judged_as, "first": pair.before, "second": pair.after}
+            data = {"kind": _WHAT[pair.kind], "first": pair.before, "second": pair.after}
             found = await self._ask(client, system, data, _Score)
             if isinstance(found, Unjudged):
                 return found

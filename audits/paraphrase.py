@@ -7,18 +7,17 @@ one above 2 reads instead of comparing, and the audit is void.
 """
 
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import taxonomy
 from robustbench_tc.seeding import rng
 
 from .agreement import quadratic_kappa, wilson_upper
 from .canaries import canary_check, canary_pairs, fooled
-from .invariants.base import REWRITES, codes_of
+from .invariants.texts import REWRITES
 from .judge import Judge, Judgment, Unjudged
 from .report import (
     Agreement,
@@ -99,8 +98,7 @@ def audit(
     agreement: list[Agreement] = []
     canaries: list[Failure] = []
     planted = 0
-    codes = _judged_types(pairs)
-    for code in codes:
+    for code in REWRITES:
         population = [pair for pair in pairs if pair.kind == code]
         drawn = draw(population, n, seed, code)
         wanted = drawn if judge.live else population
@@ -130,9 +128,9 @@ def audit(
         checks = [checks[0], *(_void(found) for found in checks[1:])]
     redundant, redundant_check = _redundant(new_tools, judge, n, seed, limits)
     if second is None:
-        checks.append(_agreement_check(None, agreement, codes))
+        checks.append(_agreement_check(None, agreement))
     else:
-        checks.append(_agreement_check(second, agreement, codes))
+        checks.append(_agreement_check(second, agreement))
     return Result((*checks, redundant_check), tuple(scores), tuple(agreement), redundant)
 
 
@@ -266,24 +264,18 @@ def _agreement(
     ]
 
 
-def _judged_types(pairs: Collection[Pair]) -> list[str]:
-    """The rewriting types of the core, and those beyond it that this build has."""
-    there = {pair.kind for pair in pairs}
-    return [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
-
-
-def _agreement_check(second: Judge | None, agreement: Sequence[Agreement], judged: Sequence[str]) -> Check:
+def _agreement_check(second: Judge | None, agreement: Sequence[Agreement]) -> Check:
     protects = "A second judge shows whether the scores are more than one model's taste."
     if second is None:
         return not_run(
             "paraphrase.agreement",
             protects,
             "one judge",
-            may_be_left_out="a second judge is optional",
+            may_be_left_out="issue 4, scope 2: two judges are optional",
         )
     missing = [
         Failure(code, "no pair was judged by both")
-        for code in judged
+        for code in REWRITES
         if code not in {a.type_code for a in agreement}
     ]
     return check("paraphrase.agreement", protects, sum(a.n for a in agreement), missing)
@@ -301,7 +293,7 @@ def _redundant(
             name,
             protects,
             "nobody judged it",
-            may_be_left_out="where nobody judged, the card says so",
+            may_be_left_out="issue 4, scope 2: where nobody judged, the card says so",
         )
     if n is not None and n < len(tools):
         tools = [tools[at] for at in sorted(rng(seed, "redundant").sample(range(len(tools)), n))]

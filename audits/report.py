@@ -7,9 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from robustbench_tc.io import marker
-
-from .hygiene.redact import redact
+from .credentials import redact
 
 REPORT_VERSION = 1
 
@@ -172,10 +170,6 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 over the audited Parquet files: another build has another one."""
     seed: int = 0
     """Of the audit's own draws."""
-    provenance: str = ""
-    """What the build was compared with: rebuilt from the sources, or the clean rows by their digest only."""
-    files: dict[str, str] = {}
-    """Files that the audit leaves under `audit/` → sha256: no part of the build, and all that lies there."""
     passed: bool
     checks: tuple[Check, ...]
     paraphrase: tuple[TypeScore, ...] = ()
@@ -188,7 +182,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     near_duplicates: tuple[Overlap, ...] = ()
 
     def json(self) -> bytes:
-        return marker.sealed_report(self)
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     @property
     def blocking(self) -> tuple[Check, ...]:
@@ -226,18 +220,8 @@ def check(
         reason=reason,
         applied=applied,
         failed=number,
-        failures=tuple(
-            Failure(visible(f.where)[:TEXT], visible(redact(f.what))[:TEXT]) for f in failures[:SHOWN]
-        ),
+        failures=tuple(Failure(f.where[:TEXT], redact(f.what)[:TEXT]) for f in failures[:SHOWN]),
     )
-
-
-def visible(text: str) -> str:
-    """Text that a terminal and a page show as it is: control, bidi and invisible characters are escaped."""
-    if text.isprintable():
-        return text
-    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return "".join(escaped)
 
 
 def not_run(id: str, protects: str, reason: str, may_be_left_out: str | None = None) -> Check:

@@ -186,9 +186,9 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
     from tests.eval.leaderboard.made import run_folder
 
-    from robustbench_tc.api import build_release
     from robustbench_tc.builders.build import BuildSpec
     from robustbench_tc.eval import inputs
+    from robustbench_tc.release import build_release
 
     spec = BuildSpec(profile="paper", sources=SOURCES) if SOURCES.is_dir() else BuildSpec(profile="bundled")
     build_release(spec, folder / "release")

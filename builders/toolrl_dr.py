@@ -5,7 +5,6 @@ DIR/mixed/…                               a share of the train rows perturbed 
 DIR/retry/…                               clean rows; the first call meets a transition error in the rollout
 DIR/paft/…                                conversations for fine-tuning, a share alpha perturbed
 DIR/README.md, build_report.json, build_report.md
-DIR/generations.jsonl                     every answer of a generator: enough to build it again
 
 Every version of every row is made once, into a scratch file (`toolrl_versions`); a config is a choice of
 versions (`toolrl_configs`). One batch is in memory at a time.
@@ -17,17 +16,12 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 
-from robustbench_tc import taxonomy
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc import files, parallel, taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import files, marker
+from robustbench_tc.parallel import ALONE, Workers
 
-from . import generations
 from .build import select_types
-from .generations import Recording
 from .generators.base import Generator
 from .sources import rlla
 from .toolrl_configs import CONFIGS, ConfigWriter
@@ -59,20 +53,15 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the rows with a call whose call meets an error (`retry`)."""
     retry_position: int = 1
     """Which tool turn of the rollout meets it, from 1."""
-    workers: Workers = SERIAL
+    workers: Workers = ALONE
     """Moves no byte. Texts that a model writes are asked for by one process."""
 
     def codes(self) -> tuple[str, ...]:
         """The types that rows draw from, in the taxonomy's order. Raises UserError for a transition type."""
         for name in self.types:
-            kind = None if name in taxonomy.COMPONENTS else taxonomy.get(name)
-            if name == "transition" or (kind is not None and not kind.static):
+            if name == "transition" or (name not in taxonomy.COMPONENTS and not taxonomy.get(name).static):
                 raise UserError(
                     f"{name} happens at run time and is never drawn: the config `retry` trains on it"
-                )
-            if kind is not None and not kind.train_augmentable:
-                raise UserError(
-                    f"{name} is for measuring only and is never drawn (its train_augmentable is false)"
                 )
         return select_types(self.types or ("observation", "action", "reward"))
 
@@ -101,7 +90,6 @@ def build(
     generators: Mapping[str, Generator] | None = None,
     leak_note: str = "not done",
     force: bool = False,
-    discard_changes: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingReport:
     """Writes the folder `out`, all or nothing, and returns its report.
@@ -113,19 +101,15 @@ def build(
     codes = spec.codes()
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
-    used = {code: Recording(code, writes) for code, writes in (generators or {}).items() if code in codes}
-    with (
-        parallel.on_ray(spec.workers),
-        files.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
-    ):
+    used = {code: generator for code, generator in (generators or {}).items() if code in codes}
+    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
         scratch = folder / "scratch.parquet"
-        files.claim(folder, scratch.name)
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
-        workers = SERIAL if used else spec.workers
+        workers = ALONE if used else spec.workers
         made_of = (sources, codes, spec.seed, spec.copies, leak_note, checks.max_tokens)
-        kept = partial(parallel.checkpoint_dir, out, *made_of)
+        kept = partial(parallel.kept_beside, out, *made_of)
         versions = maker.make(scratch, progress, workers, kept)
         writer = ConfigWriter(
             versions,
@@ -146,13 +130,11 @@ def build(
         report = TrainingReport(
             dataset_version=VERSION,
             form=source.form,
-            sources=sources,
+            files=sources,
             seed=spec.seed,
             copies=spec.copies,
             ratio=str(spec.ratio),
             alpha=str(spec.alpha),
-            retry_probability=spec.retry_probability,
-            retry_position=spec.retry_position,
             types=drawable,
             not_generated=tuple(code for code in codes if code not in drawable),
             rows=rows,
@@ -173,14 +155,9 @@ def build(
             },
             leak_check=leak_note,
             generators={code: generator.statistics() for code, generator in used.items()},
-            pyarrow=pa.__version__,
         )
-        files.claim(folder, generations.NAME, "build_report.md", "README.md", marker.BUILD)
-        generations.write(folder / generations.NAME, used.values())
+        (folder / "build_report.json").write_bytes(report.json())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
-        # The marker comes last: it names every file that lies in the folder now.
-        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-        (folder / marker.BUILD).write_bytes(report.json())
-    parallel.remove_checkpoints(out)
+    parallel.forget_kept(out)
     return report

@@ -6,8 +6,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 
-from .citation import paper_bibtex
-from .render import template
+from .render import BIBTEX, template
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,4 +39,4 @@ def checkpoint_card(description: Any, version: str) -> str:
         raise UserError(f"checkpoint.json: {error}") from None
     if any(list(row) != list(model.results[0]) for row in model.results):
         raise UserError("checkpoint.json: the rows of `results` have different keys")
-    return template("checkpoint.md.j2").render(model=model, version=version, bibtex=paper_bibtex())
+    return template("checkpoint.md.j2").render(model=model, version=version, bibtex=BIBTEX)

@@ -9,9 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 
-from robustbench_tc import schema, taxonomy
-from robustbench_tc.io import errata, parquet
-from robustbench_tc.io.errata import Erratum
+from robustbench_tc import parquet, schema, taxonomy
 from robustbench_tc.schema import Change, Sample
 
 from .croissant import configs
@@ -107,16 +105,6 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     """What the card of a release says beyond that of a build."""
 
     version: str
-    bibtex: str
-    """The entry of this version of the dataset."""
-    repo: str | None = None
-    """Where it is published on the Hub, `org/name`; None: nobody has said."""
-    previous: str | None = None
-    """The version that it followed."""
-    step: str = ""
-    """How far the data moved from it: none, patch, minor, major."""
-    errata: tuple[Erratum, ...] = ()
-    """Golden answers that it corrects."""
     sizes: dict[str, dict[str, Size]]
     """Config → split."""
     checksums: dict[str, str]
@@ -150,10 +138,6 @@ def release_facts(
     sha256: Mapping[str, str],
     audit: Mapping[str, Any],
     citations: Mapping[str, str],
-    bibtex: str,
-    repo: str | None = None,
-    previous: str | None = None,
-    step: str = "",
 ) -> Release:
     """Reads a release folder; `sha256` maps the relative paths of its Parquet files to their hashes."""
     sizes: dict[str, dict[str, Size]] = {}
@@ -173,11 +157,6 @@ def release_facts(
         examples = _training_examples(folder, sha256)
     return Release(
         version=version,
-        bibtex=bibtex,
-        repo=repo,
-        previous=previous,
-        step=step,
-        errata=errata.read(folder / errata.NAME),
         sizes=sizes,
         checksums=checksums,
         audit=msgspec.convert(audit, Audit),

@@ -4,16 +4,27 @@ The reports are taken as they are and the rest is counted in the release's files
 can never say another number than its data hold.
 """
 
+from importlib.resources import files
 from typing import Any, Protocol
 
 import jinja2
+import msgspec
 
 from robustbench_tc import __version__, taxonomy
-from robustbench_tc.io import templates
 
-from .citation import paper_bibtex
 from .facts import Release
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS
+
+BIBTEX = """\
+@article{zhou2026simulation,
+  title   = {When Simulation Lies: A Sim-to-Real Benchmark and Domain-Randomized RL Recipe
+             for Tool-Use Agents},
+  author  = {Zhou, Xiaolin and Yuan, Aojie and Luo, Zheng and Ling, Zipeng and Pan, Xixiao and Gao, Yicheng
+             and Zhang, Haiyue and Li, Jiate and Jiang, Shuli and Wang, Prince Zizhuang and Zhu, Zixuan
+             and Liu, Jinbo and Rossi, Ryan A. and Wei, Hua and Hu, Xiyang},
+  journal = {arXiv preprint arXiv:2605.11928},
+  year    = {2026}
+}"""
 
 
 class Report(Protocol):
@@ -59,7 +70,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         how_made=HOW_MADE,
         flags=FLAGS,
         paper_rows=PAPER_ROWS,
-        bibtex=paper_bibtex(),
+        bibtex=BIBTEX,
         package_version=__version__,
     )
 
@@ -73,9 +84,24 @@ def _skips(report: Report) -> dict[tuple[str, str], int]:
 
 
 def template(name: str) -> jinja2.Template:
-    """A template of this room."""
-    environment = templates.environment("robustbench_tc.dataset_cards")
-    environment.filters["size_category"] = size_category
+    """A template of this room. An unknown name in it is an error, never an empty place in a card."""
+    folder = files("robustbench_tc.dataset_cards")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Markdown, of our own text and our own numbers
+    )
+    environment.filters |= {
+        "cell": lambda value: " ".join(str(value).replace("|", "\\|").split()),
+        "code": lambda text: f"`{text}`",
+        "number": lambda value, places: "" if value is None else f"{value:.{places}f}",
+        "percent": lambda value: "" if value is None else f"{100 * value:.1f} %",
+        "size_category": size_category,
+        "yaml": lambda value: msgspec.json.encode(value).decode(),  # JSON is YAML
+    }
     return environment.get_template(name)
 
 

@@ -4,10 +4,9 @@ from typing import Any
 
 from robustbench_tc import __version__, taxonomy
 
-from .citation import paper_bibtex
 from .facts import Release
 from .how_made import HOW_MADE
-from .render import template
+from .render import BIBTEX, template
 
 PURPOSES = {
     "full": "GRPO, every row perturbed (the paper's ToolRL-DR-Full)",
@@ -29,6 +28,6 @@ def training_card(report: Any, release: Release | None = None) -> str:
         types=[t for t in taxonomy.types("all") if t.code in report.types],
         how_made=HOW_MADE,
         purposes=PURPOSES,
-        bibtex=paper_bibtex(),
+        bibtex=BIBTEX,
         package_version=__version__,
     )

@@ -15,7 +15,7 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.files import atomic_file
+from robustbench_tc.files import atomic_file
 from robustbench_tc.schema import Call, Json, Prediction, Sample
 
 from .inputs import Dataset

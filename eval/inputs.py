@@ -10,11 +10,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema, taxonomy
-from robustbench_tc.compute import parallel
+from robustbench_tc import manifest, parallel, parquet, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import parquet
-from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
 from . import paper_layout
@@ -133,7 +130,7 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset:
 
 def locate(dataset: str, revision: str | None = None) -> Path:
     """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
-    return resolve_dataset(dataset, revision, patterns=_NEEDED)
+    return manifest.resolve_dataset(dataset, revision, patterns=_NEEDED)
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:

@@ -1,7 +1,6 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -9,17 +8,14 @@ from typing import Protocol, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc import parallel, parquet, schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import parquet
+from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
-from . import inputs, predictions
+from . import inputs, predictions, summary
 from .inputs import Dataset
-from .parse import READER_VERSION
-from .record import RunFolder, set_aside
+from .record import RunFolder
 from .row_files import RowFiles
 from .score import judge
 
@@ -65,14 +61,11 @@ def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
     """Makes the predictions again from the journal, and says so. Raises `error` where there is no journal."""
     if not folder.journal_path.is_file():
         raise error
-    kept = ""
-    if os.path.lexists(folder.predictions_path):
-        kept = f"; it is kept as {set_aside(folder.predictions_path).name}"
     with folder.journal() as journal:
         rows = inputs.select(dataset, folder.record.settings.selection)
         found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
     predictions.write(folder.predictions_path, found)
-    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}{kept}"
+    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}"
 
 
 class Rows(Protocol):
@@ -97,7 +90,7 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
 
 
 def score_file(
-    folder: RunFolder, rows: Rows, workers: Workers = SERIAL, *, dataset: str | None = None
+    folder: RunFolder, rows: Rows, workers: Workers = ALONE, *, dataset: str | None = None
 ) -> str | None:
     """Judges the run's predictions and writes `scores.parquet`: prediction columns, then verdict columns.
 
@@ -113,7 +106,7 @@ def score_file(
         whole = rows if isinstance(rows, Dataset) else dataset_of(folder, dataset)
         note = _remake(folder, whole, error)
         _score_file(folder, rows, workers)
-    parallel.remove_checkpoints(folder.scores_path)
+    parallel.forget_kept(folder.scores_path)
     return note
 
 
@@ -127,7 +120,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
         as_it_is = batch.schema.equals(predictions.arrow_schema(scored=False))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
-        bench = BatchScorer([inputs.sample(row, registries) for row in taken.to_pylist()])
+        bench = Bench([inputs.sample(row, registries) for row in taken.to_pylist()])
         return bench.judged(found, table)[1]
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
@@ -141,14 +134,14 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
     if workers.engine == "ray":
         with folder.predictions_path.open("rb") as file:
             answers = hashlib.file_digest(file, "sha256").hexdigest()
-        kept = parallel.checkpoint_dir(folder.scores_path, folder.record.settings.fingerprint, answers)
-    _write(folder, parallel.map_ordered(work, batches(), workers, kept))
+        kept = parallel.kept_beside(folder.scores_path, folder.record.settings.fingerprint, answers)
+    _write(folder, parallel.ordered(work, batches(), workers, kept))
 
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
     """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
     _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset)
-    bench = BatchScorer(dataset.rows)
+    bench = Bench(dataset.rows)
     verdicts: list[Verdict | None] = []
 
     def tables() -> Iterator[pa.Table]:
@@ -177,7 +170,7 @@ def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], rows: Rows)
             raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
 
 
-class BatchScorer:
+class Bench:
     """The judge's bench: rows, and the clean rows that their predictions are judged against."""
 
     def __init__(self, rows: Sequence[Sample]) -> None:
@@ -228,5 +221,15 @@ def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
 
     parquet.write_file(counted(), folder.scores_path, kinds)
     folder.record.flagged = flagged
-    folder.record.reader = READER_VERSION
     folder.save()
+
+
+def read_scores(path: Path) -> list[summary.ScoredRow]:
+    """The rows of a `scores.parquet`. Raises UserError."""
+    if not path.is_file():
+        raise UserError(f"{path.parent} is not scored yet: rbtc score {path.parent}")
+    wanted = summary.ScoredRow.__struct_fields__
+    try:
+        return [msgspec.convert(row, summary.ScoredRow) for row in parquet.read_rows([path], wanted)]
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path} is damaged: {error}") from None

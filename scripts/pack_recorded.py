@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from robustbench_tc.builders.generators.recorded import SHIPPED, pack
-from robustbench_tc.io.files import atomic_file
+from robustbench_tc.files import atomic_file
 
 
 def main(
@@ -19,7 +19,7 @@ def main(
 ) -> None:
     """Writes the packed file; the same folder gives the same bytes."""
     data = pack(folder)
-    with atomic_file(out, replace=out == SHIPPED) as path:
+    with atomic_file(out) as path:
         path.write_bytes(data)
     Console().print(f"{out.name}: {len(data)} bytes")
 

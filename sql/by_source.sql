@@ -4,7 +4,7 @@ with final as (
         predictions.run,
         any_value(predictions.model) as model,
         predictions.source,
-        case when stg_types.core is false then 'extension' else coalesce(stg_types.component, 'clean') end as component,
+        coalesce(stg_types.component, 'clean') as component,
         count(predictions.correct) as n,
         count(*) filter (where predictions.correct) as correct,
         count(*) - count(predictions.correct) as missing,
@@ -18,7 +18,7 @@ with final as (
         avg(predictions.score) as mean_score
     from stg_predictions as predictions
     left join stg_types on predictions.type_code = stg_types.type_code
-    group by all
+    group by predictions.run, predictions.source, coalesce(stg_types.component, 'clean')
 )
 
 select *

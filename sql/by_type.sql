@@ -1,5 +1,9 @@
 -- The appendix's per-type tables: each type beside clean.
-with final as (
+with clean as (
+    select run, accuracy from int_cells where type_code = 'clean'
+),
+
+final as (
     select
         cells.dataset_version,
         cells.component,
@@ -10,12 +14,13 @@ with final as (
         cells.n,
         cells.correct,
         cells.missing,
-        cells.clean_accuracy,
+        clean.accuracy as clean_accuracy,
         cells.accuracy,
-        cells.delta,
+        clean.accuracy - cells.accuracy as delta,
         cells.type_order
     from int_cells as cells
     inner join stg_types on cells.type_code = stg_types.type_code
+    left join clean on cells.run = clean.run
 )
 
 select * exclude (type_order)

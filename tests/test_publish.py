@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.io import manifest
-from robustbench_tc.release.hub_errors import why_not
+from robustbench_tc import manifest
+from robustbench_tc.publish import why_not
 
 from .conftest import ROOT
 from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity
@@ -204,7 +204,7 @@ def test_a_folder_that_is_no_gated_release_is_refused(
 
 def test_an_offline_machine_is_told_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from robustbench_tc.errors import UserError
-    from robustbench_tc.release.publish import publish
+    from robustbench_tc.publish import publish
 
     with pytest.raises(UserError, match=r"who the token belongs to: HF_HUB_OFFLINE is set"):
         publish(v1, "acme/offline", token=WRITER)

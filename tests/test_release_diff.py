@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.diff import Diff, diff
 from robustbench_tc.errors import UserError
-from robustbench_tc.release.diff import Diff, diff
 
 from .conftest import Done
 from .released import small_build

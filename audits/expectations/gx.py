@@ -63,9 +63,7 @@ class Suites(NamedTuple):
         return Expectation(f"{group}.{name}", protects, make)
 
 
-NUMBERS = frozenset(
-    "length_ratio description_ratio rows papers pinned floor reported gold_tool_index tools".split()
-)
+NUMBERS = frozenset("length_ratio description_ratio rows pinned floor reported gold_tool_index tools".split())
 """Columns of numbers; the others hold objects."""
 
 

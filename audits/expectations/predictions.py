@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import parquet, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads, prediction_features, record
 
 from ..folder import Folder, type_name
@@ -51,7 +50,7 @@ def _unless_unscored(found: Check) -> Check:
     if found.id != "rows.score_and_verdict_agree" or found.status != "not_run":
         return found
     return msgspec.structs.replace(
-        found, reason="the file holds no scores", may_be_left_out="`rbtc score` writes them later"
+        found, reason="the file holds no scores", may_be_left_out="issue 2: `rbtc score` writes them later"
     )
 
 

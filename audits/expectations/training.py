@@ -5,12 +5,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Json, loads
 
+from .. import credentials
 from ..contamination import messages
 from ..folder import Folder, type_name
-from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
 from .gx import Expectation, Suites, frame, run
 
@@ -50,7 +52,7 @@ VERDICTS = {
     "anchored": "Every row names the source row that it was made of.",
     "says_what_changed": "A perturbed row says what was changed, a clean one changes nothing.",
     "retry_error_is_the_protocols": "The injected texts are the benchmark's, letter by letter.",
-    "no_new_credential": "Credentials, and persons' numbers and addresses, are upstream's made-up ones.",
+    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
 }
 
 
@@ -60,10 +62,7 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
     counts: dict[str, list[Any]] = {
         name: [] for name in ("id", "known", "rows", "reported", "perturbed", "reported_perturbed")
     }
-    rows: dict[str, list[Any]] = {
-        name: [] for name in ("id", "config", "place", *VERDICTS, *TRAINING_HYGIENE)
-    }
-    texts = TrainingTexts()
+    rows: dict[str, list[Any]] = {name: [] for name in ("id", "config", "place", *VERDICTS)}
     reported = folder.report.get("rows") or {}
     there = folder.configs()
     for config in dict.fromkeys((*reported, *there)):
@@ -72,7 +71,7 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
                 _columns(folder, config, split, columns)
             number = perturbed = 0
             for raw in folder.rows(config, split) if config in there else ():
-                values = _row(config, split, number, raw, earns_maximum, texts)
+                values = _row(config, split, number, raw, earns_maximum)
                 for name, column in rows.items():
                     column.append(values.get(name))
                 number += 1
@@ -129,7 +128,6 @@ def _configs_expectations() -> tuple[Expectation, ...]:
 def _rows_expectations() -> tuple[Expectation, ...]:
     return (
         *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-        *(SUITES.holds("hygiene", name, protects) for name, protects in TRAINING_HYGIENE.items()),
         SUITES.native(
             "rows",
             "no_version_stands_twice",
@@ -152,12 +150,7 @@ def _columns(folder: Folder, config: str, split: str, out: dict[str, list[Any]])
 
 
 def _row(
-    config: str,
-    split: str,
-    number: int,
-    raw: dict[str, Any],
-    earns_maximum: EarnsMaximum,
-    texts: TrainingTexts,
+    config: str, split: str, number: int, raw: dict[str, Any], earns_maximum: EarnsMaximum
 ) -> dict[str, Any]:
     """One row's verdicts; those left out do not apply."""
     values: dict[str, Any] = {"id": f"{config}/{split}[{number}]", "config": config, "perturbed": False}
@@ -195,7 +188,7 @@ def _row(
         "anchored": "" if clean_id.strip() and clean_id != "None" else "it names no source row",
         "says_what_changed": "" if bool(changes) == perturbed else "its changes are not those of its type",
         "retry_error_is_the_protocols": _retry(info) if config == "retry" else None,
-        **_texts(texts, [turn.content for turn in turns], gold, changes),
+        "no_new_credential": _new_credential(changes, kind) if perturbed else None,
     }
 
 
@@ -227,11 +220,21 @@ def _retry(info: dict[str, Json]) -> str:
     )
 
 
-def _texts(
-    texts: TrainingTexts, turns: list[str], gold: str, changes: list[dict[str, Json]]
-) -> dict[str, str]:
-    """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
-    try:
-        return texts.verdicts(turns, gold, changes)
-    except Exception as error:
-        return dict.fromkeys(TRAINING_HYGIENE, f"it could not be checked: {type(error).__name__}")
+def _new_credential(changes: list[dict[str, Json]], kind: taxonomy.PerturbationType | None) -> str:
+    """Finds in what the changes brought in and did not find there.
+
+    Tools that a rule brings in are copies of upstream's, so there only the user's words are looked at.
+    """
+    written = kind is None or kind.method == "llm"
+    found = []
+    for change in changes:
+        path, after = str(change.get("path")), change.get("after")
+        if after is not None and (written or path.startswith("/messages/")):
+            before = change.get("before") if change.get("before") is not None else ""
+            old = {find.hash for find in credentials.finds(_text(before), "")}
+            found += [f for f in credentials.finds(_text(after), path) if f.hash not in old]
+    return ", ".join(f"{find.kind} in {find.field}" for find in found[:5])
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -4,44 +4,74 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc import taxonomy
 from robustbench_tc.schema import Change, Json, Sample, Tool, dumps
-from robustbench_tc.taxonomy import Part
 
-from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, perturbed, static
+from .base import (
+    DESCRIPTION_REWRITES,
+    HOLDS,
+    PERTURBED,
+    QUERY_REWRITES,
+    REDUNDANT,
+    REWARD,
+    SAME_NAME,
+    STATIC,
+    TRANSITION,
+    Verdict,
+    invariant,
+)
+
+MESSAGES = "messages"
+DIALOGUE = "the number or roles of messages"
+REGISTRY = "the set of tools"
+NAMES = "tool names"
+DESCRIPTIONS = "tool descriptions"
+PARAMETER_DESCRIPTIONS = "parameter descriptions"
+SCHEMAS = "parameter schemas"
+GOLD = "golden answers"
+
+MAY_CHANGE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(QUERY_REWRITES, frozenset({MESSAGES})),
+    "paraphrase_tool_description": frozenset({DESCRIPTIONS}),
+    "paraphrase_parameter_description": frozenset({PARAMETER_DESCRIPTIONS}),
+    **dict.fromkeys((*SAME_NAME, *REDUNDANT), frozenset({REGISTRY})),
+    **{
+        code: frozenset({REGISTRY, GOLD} | ({MESSAGES} if stated else set()))
+        for code in REWARD
+        for stated in (not code.endswith("_AB"),)
+    },
+    **dict.fromkeys(TRANSITION, frozenset()),
+}
+"""Type → parts of a row that may differ from the clean row's. How they may differ is for others to say."""
 
 
-@invariant(perturbed)
+@invariant(PERTURBED)
 def changes_only_what_its_type_may(row: Sample, clean: Sample) -> Verdict:
     """A type perturbs one channel: what else differs would be measured as if it were that channel."""
-    extra = differences(row, clean) - set(taxonomy.get(row.type_code).may_change)
+    extra = differences(row, clean) - MAY_CHANGE[row.type_code]
     return f"it also changes {' and '.join(sorted(extra))}" if extra else HOLDS
 
 
-def differences(row: Sample, clean: Sample) -> set[Part]:
+def differences(row: Sample, clean: Sample) -> set[str]:
     """The parts of `row` that differ from `clean`."""
-    found: set[Part] = set()
+    found: set[str] = set()
     if row.messages != clean.messages:
         same = [m.role for m in row.messages] == [m.role for m in clean.messages]
-        found.add("messages" if same else "the number or roles of messages")
+        found.add(MESSAGES if same else DIALOGUE)
     if row.golden_answers != clean.golden_answers:
-        found.add("golden answers")
+        found.add(GOLD)
     if row.tools == clean.tools:
         return found
     if len(row.tools) != len(clean.tools):
-        found.add("the set of tools")
-        return found
-    if _same_set(list(row.tools), clean.tools):
-        found.add("the order of tools")
+        found.add(REGISTRY)
         return found
     for new, old in zip(row.tools, clean.tools, strict=True):
         if new.name != old.name:
-            found.add("tool names")
+            found.add(NAMES)
         if new.description != old.description:
-            found.add("tool descriptions")
+            found.add(DESCRIPTIONS)
         if new.parameters != old.parameters:
             same = without_descriptions(new.parameters) == without_descriptions(old.parameters)
-            found.add("parameter descriptions" if same else "parameter schemas")
+            found.add(PARAMETER_DESCRIPTIONS if same else SCHEMAS)
     return found
 
 
@@ -61,7 +91,7 @@ def without_descriptions(schema: Json) -> Json:
     return out
 
 
-@invariant(of("namesake", "siblings"))
+@invariant((*SAME_NAME, *REDUNDANT))
 def clean_tools_stand_in_order(row: Sample, clean: Sample) -> Verdict:
     """Action types add tools and touch none: the clean registry stands in the row, in its order."""
     return (
@@ -84,7 +114,7 @@ def added_tools(row: Sample, clean: Sample) -> list[Tool] | None:
     return extra if next_clean is None else None
 
 
-@invariant(OFFERS)
+@invariant(REWARD)
 def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
     """Reward types annotate and rename, they never touch parameters: every clean schema is in the row."""
     left = [tool.parameters for tool in row.tools]
@@ -95,7 +125,7 @@ def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(static)
+@invariant(STATIC)
 def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
     """A row in which nothing was perturbed would count as robustness."""
     same = (row.messages, row.tools, row.golden_answers) == (
@@ -106,7 +136,7 @@ def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
     return "it equals its clean row" if same else HOLDS
 
 
-@invariant(of("tool_result"))
+@invariant(TRANSITION)
 def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
     """A transition error happens at run time: any other difference would be measured with it."""
     same = (row.messages, row.tools, row.golden_answers) == (
@@ -117,7 +147,7 @@ def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
     return HOLDS if same else "it differs from its clean row"
 
 
-@invariant(perturbed)
+@invariant(PERTURBED)
 def diff_explains_the_row(row: Sample, clean: Sample) -> Verdict:
     """Undoing the published diff gives the clean row, so the diff names every change and no other."""
     return replay(row, clean)
@@ -208,7 +238,7 @@ def _same_set(left: list[Json], right: tuple[Tool, ...]) -> bool:
 
 def rewritten_texts(row: Sample) -> Iterator[tuple[str, str | None, str | None, str, str]]:
     """The rewritten texts of an observation row: path, tool, parameter, before, after."""
-    if not taxonomy.known(row.type_code) or not REWRITES(taxonomy.get(row.type_code)):
+    if row.type_code not in (*QUERY_REWRITES, *DESCRIPTION_REWRITES):
         return
     for change in row.changes:
         if not isinstance(change.before, str) or not isinstance(change.after, str):

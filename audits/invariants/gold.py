@@ -2,23 +2,14 @@
 
 import re
 
-from robustbench_tc import taxonomy
 from robustbench_tc.schema import Call, GoldenAnswer, Sample
 
-from .base import (
-    HOLDS,
-    OFFERS,
-    Verdict,
-    abbreviated,
-    accepted_names,
-    every,
-    first_answer_names,
-    invariant,
-    perturbed,
-)
+from .base import ALL, HOLDS, PERTURBED, REWARD, Verdict, accepted_names, first_answer_names, invariant
+
+ABBREVIATED = tuple(code for code in REWARD if "_AB" in code)
 
 
-@invariant(every)
+@invariant(ALL)
 def gold_is_there(row: Sample, clean: Sample) -> Verdict:
     """A sample without a golden call cannot be scored."""
     if not row.golden_answers or not all(row.golden_answers):
@@ -26,14 +17,14 @@ def gold_is_there(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(every)
+@invariant(ALL)
 def gold_in_registry(row: Sample, clean: Sample) -> Verdict:
     """A model can only call what it is offered: every accepted tool is in the registry."""
     missing = accepted_names(row) - {tool.name for tool in row.tools}
     return f"{len(missing)} accepted tools are not in the registry" if missing else HOLDS
 
 
-@invariant(every)
+@invariant(ALL)
 def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
     """With equal names only `gold_tool_index` says which tool is meant."""
     names = first_answer_names(row)
@@ -43,7 +34,7 @@ def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
     return HOLDS if row.tools[index].name == names[0] else "gold_tool_index points at another name"
 
 
-@invariant(perturbed)
+@invariant(PERTURBED)
 def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     """The gold tool stays the gold tool: the index never comes to mean a distractor."""
     if row.gold_tool_index is None or clean.gold_tool_index is None:
@@ -60,17 +51,14 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     )
 
 
-@invariant(perturbed)
+@invariant(PERTURBED)
 def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
     """The meaning stays, so does the answer: only renamed (AB types) or reduced to treated tools (reward)."""
-    kind = taxonomy.get(row.type_code)
-    if not OFFERS(kind):
-        if kind.ground_truth_changes:
-            return None  # how it may is the unit's own to check
+    if row.type_code not in REWARD:
         return HOLDS if row.golden_answers == clean.golden_answers else "the golden answers changed"
     treated = set(first_answer_names(clean))
     expected = tuple(a for a in clean.golden_answers if {call.name for call in a} <= treated)
-    if abbreviated(kind):
+    if row.type_code in ABBREVIATED:
         if len(new := first_answer_names(row)) != len(old := first_answer_names(clean)):
             return "the golden answer calls another number of tools"
         expected = _renamed(expected, dict(zip(old, new, strict=True)))
@@ -81,7 +69,7 @@ def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[
     return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
 
 
-@invariant(abbreviated)
+@invariant(ABBREVIATED)
 def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
     """The gold tool's name lost its readability and nothing else: letters were cut, none were added."""
     for old, new in zip(first_answer_names(clean), first_answer_names(row), strict=False):
@@ -91,7 +79,7 @@ def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(abbreviated)
+@invariant(ABBREVIATED)
 def telling_history_is_flagged(row: Sample, clean: Sample) -> Verdict:
     """A transcript that calls the gold tool by its old name points at the distractor: it is flagged."""
     blocks = (

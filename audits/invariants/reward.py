@@ -3,23 +3,22 @@
 import re
 from collections.abc import Iterator
 
-from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, Tool
 
-from .base import HOLDS, OFFERS, Verdict, accepted_names, first_answer_names, invariant
+from .base import HOLDS, REWARD, Verdict, accepted_names, first_answer_names, invariant
 
 FACTOR = 4
 """The distractor is at least this many times dearer or slower."""
 
 _ANNOTATIONS = {
-    "cost": re.compile(r"\s*Price per call: \$(\d+\.\d+)\.\Z"),
-    "time": re.compile(r"\s*Typical response time: (\d+) ms\.\Z"),
+    "CD": re.compile(r"\s*Price per call: \$(\d+\.\d+)\.\Z"),
+    "TD": re.compile(r"\s*Typical response time: (\d+) ms\.\Z"),
 }
 
 
-def quality(type_code: str) -> str:
-    """What the type's annotations say of a call: `cost` or `time`."""
-    return str(taxonomy.get(type_code).traits["quality"])
+def channel(type_code: str) -> str:
+    """`CD` (cost) or `TD` (time)."""
+    return type_code[:2]
 
 
 def value(tool: Tool, kind: str) -> float | None:
@@ -38,7 +37,7 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
 
     Twins have the gold tool's parameters and description, an annotation, and another name.
     """
-    kind = quality(row.type_code)
+    kind = channel(row.type_code)
     names = first_answer_names(clean)
     new_names = first_answer_names(row)
     for old, new in zip(names, new_names, strict=False):
@@ -59,8 +58,8 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
         yield old, gold, twins
 
 
-@invariant(OFFERS)
-def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
+@invariant(REWARD)
+def exactly_one_twin(row: Sample, clean: Sample) -> Verdict:
     """The choice is between two equal tools: one twin per gold tool, with its parameters and description."""
     names = first_answer_names(clean)
     if len(row.tools) != len(clean.tools) + len(names):
@@ -71,10 +70,10 @@ def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(OFFERS)
+@invariant(REWARD)
 def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
     """The annotations decide, so their order must be right: the gold tool is better by a factor of 4."""
-    kind = quality(row.type_code)
+    kind = channel(row.type_code)
     for _, gold, twins in offers(row, clean):
         better = None if gold is None else value(gold, kind)
         if better is None or better <= 0:
@@ -84,26 +83,26 @@ def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(OFFERS)
-def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+@invariant(REWARD)
+def twin_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
     """The name is the temptation: a promising suffix, a plain number, or the readable name itself."""
-    suffix = taxonomy.get(row.type_code).traits["suffix"]
     for old, _, twins in offers(row, clean):
-        wanted = re.escape(old)
-        if suffix == "_1":
-            wanted += r"_\d+"
-        elif suffix is not None:
-            wanted += re.escape(str(suffix)) + r"(?:_\d+)?"
         for twin in twins:
+            if row.type_code in ("CD", "TD"):
+                wanted = re.escape(old + ("_Budget" if row.type_code == "CD" else "_Fast")) + r"(?:_\d+)?"
+            elif row.type_code.endswith("_NT"):
+                wanted = re.escape(old) + r"_\d+"
+            else:
+                wanted = re.escape(old)
             if not re.fullmatch(wanted, twin.name):
                 return "a twin's name is not the type's"
     return HOLDS
 
 
-@invariant(OFFERS)
+@invariant(REWARD)
 def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
     """Nothing else may look like the best offer: other tools stay, accepted ones are annotated worse."""
-    kind = quality(row.type_code)
+    kind = channel(row.type_code)
     pairs = list(offers(row, clean))
     treated = [id(tool) for _, gold, twins in pairs for tool in (gold, *twins) if tool is not None]
     best = [value(gold, kind) or 0 for _, gold, _ in pairs if gold is not None]
@@ -123,10 +122,10 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(OFFERS)
+@invariant(REWARD)
 def gold_is_the_unique_best(row: Sample, clean: Sample) -> Verdict:
     """There is one best offer and it is the gold tool's: else a row has several right answers."""
-    kind = quality(row.type_code)
+    kind = channel(row.type_code)
     accepted = accepted_names(clean) - set(first_answer_names(clean))
     for _, gold, twins in offers(row, clean):
         price = None if gold is None else value(gold, kind)

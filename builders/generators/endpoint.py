@@ -2,14 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc import cluster, parallel
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import (
     ChatRequest,
@@ -19,12 +19,14 @@ from robustbench_tc.llm import (
     LLMError,
     Stats,
     Store,
+    Wire,
     over_http,
 )
+from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, writes_tools
+from .base import NO_ANSWER, Refuse, Statistics, category, check
 from .prompt import marker, prompt
 from .tools import ANSWER_SCHEMA, read_tools
 
@@ -52,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Answers are kept here, so that the same build asks nothing twice."""
     concurrency: int = 16
     """Requests in flight at each address."""
-    workers: Workers = SERIAL
+    workers: Workers = ALONE
     """With Ray an actor on the cluster asks each address; store, limits and checks stay here."""
     timeout_s: float = 300.0
     max_retries: int = 6
@@ -95,23 +97,20 @@ class Model:
         self._settings = settings or Settings()
         self._spent = spent or Spent()
         self._statistics = Statistics(generator=self.label)
-        self._structured = writes_tools(kind)
+        self._structured = kind == "redundant"
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
 
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
-
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         settings, spent = self._settings, self._spent
-        addresses = [one.resolved() for one in self._addresses]
-        with Store(settings.store) as store, parallel.on_ray(settings.workers) as ray:
+        with Store(settings.store) as store, self._wire() as wire:
             async with Client(
-                addresses[0],
-                wire=over_http(addresses, settings.timeout_s, ray=ray, concurrency=settings.concurrency),
+                self.endpoint,
+                wire=wire,
                 store=store,
                 concurrency=settings.concurrency * len(self._addresses),
+                timeout_s=settings.timeout_s,
                 max_retries=settings.max_retries,
                 max_requests=None
                 if settings.max_requests is None
@@ -138,6 +137,15 @@ class Model:
             )
         return answers
 
+    @contextmanager
+    def _wire(self) -> Iterator[Wire]:
+        settings, addresses = self._settings, [one.resolved() for one in self._addresses]
+        if settings.workers.engine == "ray":
+            with parallel.on_ray(settings.workers) as ray:
+                yield cluster.senders(ray, addresses, settings.timeout_s, settings.concurrency)
+        else:
+            yield over_http(addresses, settings.timeout_s)
+
     async def _write(self, client: Client, request: TextRequest, refuse: Refuse) -> Text | str:
         """One text: the accepted answer, or why there is none."""
         messages = self.prompt.messages(request)
@@ -158,7 +166,7 @@ class Model:
             if refused is None:
                 return Text(answer, self.label)
             reason = refused
-            self._statistics.refuse(request, done.text if answer is None else answer, reason)
+            self._statistics.refused[category(reason)] += 1
             messages = [
                 *messages,
                 {"role": "assistant", "content": done.text},
@@ -181,7 +189,7 @@ class Model:
 
     def _read(self, request: TextRequest, done: Completion) -> Json:
         text = done.text.rpartition("</think>")[2].strip()
-        return read_tools(text) if self._structured else unwrapped(text, request)
+        return read_tools(text) if request.kind == "redundant" else unwrapped(text, request)
 
     def _told(self, stats: Stats) -> None:
         if self._settings.progress is not None:

@@ -1,9 +1,8 @@
 """Recorded answers: what ships with the package, or a file of one's own.
 
 Two forms of the same thing. `generations.jsonl` and `judgments.jsonl` hold one answer per line with its input
-(the form of our sources and of every build, read with `recorded:PATH`). What ships is packed:
-`data/recorded.jsonl.gz` names its inputs by hash only, so no upstream text is in it, and typing errors are
-edits of the text they are made in.
+(the form of our sources, read with `recorded:PATH`). What ships is packed: `data/recorded.jsonl.gz` names its
+inputs by hash only, so no upstream text is in it, and typing errors are edits of the text they are made in.
 
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
@@ -26,7 +25,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, dumps
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, kinds
+from .base import NO_ANSWER, Refuse, Statistics, category, check, kinds
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
@@ -75,7 +74,7 @@ class Judgment(msgspec.Struct, frozen=True):
     """`recorded` or `hand-written`."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class _Answer(msgspec.Struct, frozen=True):
     """A line of `generations.jsonl`."""
 
     kind: str
@@ -83,10 +82,6 @@ class Answer(msgspec.Struct, frozen=True):
     output: Json
     tool: str | None = None
     parameter: str | None = None
-    generator: str | None = None
-    """Who wrote it, where the file is a build's; else the reader's label is used."""
-    refused: str | None = None
-    """Why a build did not take it: it is not taken again."""
 
     @property
     def request(self) -> TextRequest:
@@ -94,15 +89,7 @@ class Answer(msgspec.Struct, frozen=True):
         return TextRequest(kind=self.kind, input=self.input, tool=self.tool, parameter=self.parameter)
 
 
-class Remark(msgspec.Struct, frozen=True):
-    """A line of a build's `generations.jsonl` that holds no answer; see `builders.generations`."""
-
-    kind: str
-    statistics: dict[str, Json] | None = None
-    missing: str | None = None
-
-
-class _Judged(Answer, frozen=True, kw_only=True):
+class _Judged(_Answer, frozen=True, kw_only=True):
     """A line of `judgments.jsonl`."""
 
     score: int
@@ -164,46 +151,36 @@ class Recorded:
     def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
         reason: str | None = None
         for book in self._books:
-            for answer, generator, refused in book.signed(request):
-                reason = refused or check(request, answer, refuse)
+            for answer in book.answers(request):
+                reason = check(request, answer, refuse)
                 if reason is None:
-                    return Text(answer, generator)
-                self._statistics.refuse(request, answer, reason)
+                    return Text(answer, book.label)
+                self._statistics.refused[category(reason)] += 1
         return NO_ANSWER if reason is None else f"refused: {reason}"
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
 
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
-
 
 class Book:
     """The answers of one file."""
 
-    def __init__(self, label: str, lines: Iterable[_Text | _Edits | Answer]) -> None:
+    def __init__(self, label: str, lines: Iterable[_Text | _Edits]) -> None:
         self.label = label
-        self._lines: dict[str, list[_Text | _Edits | Answer]] = {}
+        self._lines: dict[str, list[_Text | _Edits]] = {}
         for line in lines:
-            key = line.request.key if isinstance(line, Answer) else line.key
-            self._lines.setdefault(key, []).append(line)
+            self._lines.setdefault(line.key, []).append(line)
 
     def answers(self, request: TextRequest) -> Iterator[Json]:
-        """Every answer to the request; edits that were made in another text are left out."""
-        return (answer for answer, _, _ in self.signed(request))
-
-    def signed(self, request: TextRequest) -> Iterator[tuple[Json, str, str | None]]:
-        """Every answer, who wrote it, and why a build refused it, if one did."""
+        """Every answer to the request; edits that were made in another text are none."""
         for line in self._lines.get(request.key, ()):
-            if isinstance(line, Answer):
-                yield line.output, line.generator or self.label, line.refused
-            elif isinstance(line, _Text):
-                yield line.value, self.label, None
-            else:
-                try:
-                    yield apply_edits(request.input, line.edits), self.label, None
-                except ValueError:
-                    continue
+            if isinstance(line, _Text):
+                yield line.value
+                continue
+            try:
+                yield apply_edits(request.input, line.edits)
+            except ValueError:
+                continue
 
 
 @cache
@@ -213,7 +190,7 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
     `bundled`: the starter samples are being built, so theirs come first.
     """
     recorded = Book("recorded", (line for line in _unpack(SHIPPED) if not isinstance(line, _Score)))
-    written = Book("hand-written", _read(HAND_WRITTEN / "generations.jsonl", Answer))
+    written = Book("hand-written", _lines_of(HAND_WRITTEN / "generations.jsonl"))
     return (written, recorded) if bundled else (recorded, written)
 
 
@@ -221,7 +198,7 @@ def from_path(path: Path) -> tuple[Book, ...]:
     """The answers in a folder with `generations.jsonl`, such a file, or a packed one (`.gz`)."""
     if path.suffix == ".gz":
         return (Book("recorded", (line for line in _unpack(path) if not isinstance(line, _Score))),)
-    return (Book("recorded", _read(_file(path, "generations.jsonl"), Answer)),)
+    return (Book("recorded", _lines_of(_file(path, "generations.jsonl"))),)
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -251,7 +228,7 @@ def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]
 def pack(folder: Path) -> bytes:
     """`generations.jsonl` and `judgments.jsonl` of a folder in the packed form; same folder, same bytes."""
     lines: list[Line] = []
-    for answer in _read(folder / "generations.jsonl", Answer):
+    for answer in _read(folder / "generations.jsonl", _Answer):
         key = answer.request.key
         if answer.kind == "realistic_typos" and isinstance(answer.output, str):
             lines.append(_Edits(answer.kind, key, edits_between(answer.input, answer.output)))
@@ -273,11 +250,15 @@ def _unpack(path: Path) -> list[Line]:
         raise UserError(f"{path} holds no packed recorded answers: {error}") from None
 
 
+def _lines_of(path: Path) -> Iterator[_Text]:
+    return (_Text(answer.kind, answer.request.key, answer.output) for answer in _read(path, _Answer))
+
+
 def _file(path: Path, name: str) -> Path:
     return path / name if path.is_dir() else path
 
 
-T = TypeVar("T", bound=Answer)
+T = TypeVar("T", bound=_Answer)
 
 
 def _read(path: Path, kind: type[T]) -> Iterator[T]:
@@ -294,17 +275,7 @@ def _read(path: Path, kind: type[T]) -> Iterator[T]:
         try:
             found = decoder.decode(line)
         except ValueError as error:
-            if _is_remark(line):
-                continue
             raise UserError(f"{path}, line {number}: {error}") from None
         if found.kind not in known:
             raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, known)}")
         yield found
-
-
-def _is_remark(line: bytes) -> bool:
-    try:
-        remark = msgspec.json.decode(line, type=Remark)
-    except ValueError:
-        return False
-    return remark.statistics is not None or remark.missing is not None

@@ -1,26 +1,20 @@
 """What a perturbation is: one unit per type code, with everything about the type in one place.
 
-A unit states the type's facts (class attributes; `facts.py` collects them), says which texts it needs
-(`requests`, empty for rule types), whether it applies and what it changes (`perturb`, which raises
-`NotApplicable` with a reason), what must hold between a clean row and its own (`check`), and shows itself:
-golden cases to read, and a defect that the gate has to catch (`spoiled`). Randomness and rewritten texts come
-in from outside, so a unit is a pure function.
+A unit says which texts it needs (`requests`, empty for rule types), whether it applies and what it changes
+(`perturb`, which raises `NotApplicable` with a reason), and what must hold between a clean row and its own
+(`check`). Randomness and rewritten texts come in from outside, so a unit is a pure function.
 """
 
 import hashlib
 import random
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc.schema import Change, Component, Json, Sample, Tool
-from robustbench_tc.taxonomy import Channel, Level, Method, Pack, Part, Rows
-
-NOT_GENERATED = "not_generated"
-"""The generator `none`: the type is left out on purpose."""
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Change, Json, Sample, Tool, dumps
 
 
 class NotApplicable(Exception):
@@ -49,7 +43,7 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> str:
         """32 hex digits over kind, tool, parameter and the normalised input: an answer's address."""
         parts = (self.kind, self.tool, self.parameter, normalise_text(self.input))
-        return hashlib.sha256(_ENCODE(parts)).hexdigest()[:32]  # texts only: `dumps` has nothing to look for
+        return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -65,9 +59,6 @@ def normalise_text(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().removesuffix(".").rstrip()
 
 
-_ENCODE = msgspec.json.Encoder().encode
-
-
 class Context:
     """What a unit may look at besides the sample: accepted texts by key, and donor tools by source."""
 
@@ -75,17 +66,12 @@ class Context:
         self,
         texts: Mapping[str, Text | str] | None = None,
         donors: Mapping[str, Sequence[Tool]] | None = None,
-        silent: frozenset[str] = frozenset(),
     ) -> None:
-        """`silent`: the model-written types for which nobody writes anything."""
         self._texts = texts or {}
         self._donors = donors or {}
-        self._silent = silent
 
     def text(self, request: TextRequest) -> Text:
         """The accepted answer. Raises NotApplicable with the reason when there is none."""
-        if request.kind in self._silent:
-            raise NotApplicable(NOT_GENERATED)
         found = self._texts.get(request.key, "no_answer")
         if isinstance(found, str):
             raise NotApplicable(found)
@@ -96,53 +82,16 @@ class Context:
         return self._donors.get(source, ())
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden case: a clean sample of ours, and how the type's row differs from it, to be read."""
-
-    clean: str
-    """A sample of `cases.CLEAN`."""
-    reads: str
-    """`cases.difference` of the two, line by line."""
-    texts: dict[str, Json] = {}
-    """What somebody wrote for the texts that the type asks for, by their input."""
-
-
 class Perturbation:
-    """Base of the units: the facts that a type states, and what it does. See docs/extending.md.
-
-    A fact stands in the class itself or, where a whole family shares it, in a base class that is not a type.
-    """
+    """Base of the units. Subclasses set `code` and implement `perturb`; the registry instantiates them."""
 
     code: ClassVar[str]
-    order: ClassVar[int]
-    display_name: ClassVar[str]
-    component: ClassVar[Component]
-    level: ClassVar[Level]
-    pack: ClassVar[Pack]
-    channel: ClassVar[Channel]
-    what_is_modified: ClassVar[str]
-    how_made: ClassVar[str]
-    method: ClassVar[Method]
-    may_change: ClassVar[tuple[Part, ...]]
-    ground_truth_changes: ClassVar[bool]
-    train_augmentable: ClassVar[bool]
-    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]]
-    """Every source, those whose samples have one gold tool, or sources by name."""
-    rows: ClassVar[Rows]
-    golden: ClassVar[tuple[Case, ...]]
-    caught_by: ClassVar[str]
-    """The check of the gate that catches what `spoiled` makes of a row."""
 
-    paper_rows: ClassVar[int | None] = None
-    paper_unchanged: ClassVar[int] = 0
-    judged_as: ClassVar[str | None] = None
-    injected_error: ClassVar[str | None] = None
-    flags: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Flags that its rows may carry, with words for the card."""
-    traits: ClassVar[tuple[str, ...]] = ()
-    """Names of further class attributes, which tell the types of one channel apart."""
+    @property
+    def type(self) -> taxonomy.PerturbationType:
+        return taxonomy.get(self.code)
 
-    def requests(self, sample: Sample) -> Sequence[TextRequest]:
+    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """The texts this type needs for the sample; none for rule and runtime types."""
         return ()
 
@@ -152,19 +101,6 @@ class Perturbation:
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well."""
-        raise NotImplementedError
-
-    def beyond(self, clean: Sample, row: Sample) -> list[str]:
-        """Messages or gold that differ although `may_change` does not have them: where a `check` begins."""
-        wrong = []
-        if "messages" not in self.may_change and row.messages != clean.messages:
-            wrong.append("messages changed")
-        if "golden answers" not in self.may_change and row.golden_answers != clean.golden_answers:
-            wrong.append("the gold changed")
-        return wrong
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """`row` with a defect that this type could plausibly have: the check `caught_by` has to see it."""
         raise NotImplementedError
 
     def row(
@@ -181,7 +117,7 @@ class Perturbation:
             clean,
             id=f"{clean.clean_id}::{self.code}",
             type_code=self.code,
-            component=self.component,
+            component=self.type.component,
             changes=tuple(changes),
             generator=generator,
             flags=(*clean.flags, *flags),
@@ -190,18 +126,23 @@ class Perturbation:
 
 
 REGISTRY: dict[str, Perturbation] = {}
-"""Every unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
+"""Every unit by its code, in the order the modules register them."""
 
 
-def register(unit: type[Perturbation]) -> type[Perturbation]:
-    """Class decorator: puts one instance of the unit into the registry under its code."""
-    code = vars(unit).get("code")
-    if not isinstance(code, str) or not code.isidentifier():
-        raise ValueError(f"{unit.__module__}.{unit.__qualname__}: a type states its own `code`, a plain word")
-    if code in REGISTRY:
-        raise ValueError(f"two units for {code}: {type(REGISTRY[code]).__qualname__} and {unit.__qualname__}")
-    REGISTRY[code] = unit()
-    return unit
+def register(code: str) -> Callable[[type[Perturbation]], type[Perturbation]]:
+    """Class decorator: puts one instance of the unit into the registry under `code`."""
+
+    def add(unit: type[Perturbation]) -> type[Perturbation]:
+        taxonomy.get(code)  # a unit without a taxonomy row is refused here
+        if code in REGISTRY:
+            raise ValueError(f"two units for {code}")
+        made = type(
+            unit.__name__, (unit,), {"code": code, "__doc__": unit.__doc__, "__module__": unit.__module__}
+        )
+        REGISTRY[code] = made()
+        return unit
+
+    return add
 
 
 def lost_values(text: str, keep: Sequence[str], *, fold_case: bool = False) -> list[str]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import ANY, OMIT, Change, Json, Message, Sample
 from robustbench_tc.transcript import CLOSING_TURN
 
@@ -19,10 +18,6 @@ _CALLED_NAME = re.compile(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")')
 _WORD = re.compile(r"[A-Za-z']+")
 
 
-SAMPLES = 10_000
-"""Of how many samples it is remembered what every type asks of them again."""
-
-
 class Span(NamedTuple):
     """A passage of a message: `messages[message].content[start:end]`."""
 
@@ -31,7 +26,6 @@ class Span(NamedTuple):
     end: int
 
 
-@remembered(SAMPLES)
 def query_span(sample: Sample) -> Span:
     """The passage that observation types rewrite and reward types extend.
 
@@ -84,7 +78,6 @@ def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, 
     return messages, Change(f"/messages/{span.message}/content", before, text, span.start)
 
 
-@remembered(SAMPLES)
 def gold_texts(sample: Sample) -> tuple[str, ...]:
     """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""
     seen: dict[str, None] = {}
@@ -103,7 +96,6 @@ def kept_values(sample: Sample, text: str) -> tuple[str, ...]:
     return tuple(value for value in gold_texts(sample) if value in text)
 
 
-@remembered(SAMPLES)
 def called_in_history(sample: Sample) -> frozenset[str]:
     """Names of the tools that earlier turns of a transcript already call."""
     return frozenset(

@@ -1,26 +1,24 @@
 """Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from robustbench_tc import sources
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
 
 from .base import NotApplicable
-from .query import SAMPLES
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 
+_NO_SINGLE_GOLD = frozenset({"tooleyes"})
+"""Sources whose labels are sets of accepted tool names: there is no one gold tool to imitate."""
 
-@remembered(SAMPLES)
-def gold_tools(sample: Sample) -> Mapping[str, int]:
+
+def gold_tools(sample: Sample) -> dict[str, int]:
     """Index in the registry of each distinct tool that the first answer calls, in calling order.
 
     Raises NotApplicable where the sample has no single gold tool, no gold call, or calls an unlisted tool.
     """
-    source = sources.find(sample.source)
-    if source is not None and not source.single_gold_tool:
+    if sample.source in _NO_SINGLE_GOLD:
         raise NotApplicable("no_single_gold_tool")
     if not sample.golden_answers or not sample.golden_answers[0]:
         raise NotApplicable("no_gold_call")
@@ -82,10 +80,7 @@ def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tu
 
 def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     """Index of that very object: with duplicate names, or duplicate tools, equality does not say which."""
-    for index, tool in enumerate(tools):
-        if tool is wanted:
-            return index
-    raise ValueError(f"{wanted.name} is not in the registry")
+    return next(i for i, tool in enumerate(tools) if tool is wanted)
 
 
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:

@@ -14,7 +14,6 @@ import msgspec
 
 from robustbench_tc import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool
-from robustbench_tc.taxonomy import Rows
 
 from .base import Item, Reader, clean_row, item, json_list
 
@@ -97,16 +96,4 @@ def _schema(literal: str) -> dict[str, Json]:
     }
 
 
-READER = Reader(
-    source=SOURCE,
-    order=2,
-    files=tuple(f"{FOLDER}/level-{level}-api_processed.json" for level in (1, 2, 3)),
-    read_file=read_file,
-    output_format="tool_call_tags",
-    scorer="apibank",
-    one_call=True,
-    single_gold_tool=True,
-    rows=Rows(paper=74, bundled=17),
-    shown_last=True,  # long dialogues that hold account tokens
-    paper=True,
-)
+READER = Reader(SOURCE, tuple(f"{FOLDER}/level-{level}-api_processed.json" for level in (1, 2, 3)), read_file)

@@ -1,4 +1,4 @@
-"""What the readers share: the pool they fill, upstream's records with their places, clean rows.
+"""What the five readers share: the pool they fill, upstream's records with their places, clean rows.
 
 A reader turns one upstream file into clean rows and known issues, record by record; which files and which
 records are read is the profile's matter (`builders/sources/__init__.py`). The same reader serves the mirror
@@ -8,16 +8,12 @@ of the upstream repositories and the bundled starter samples, which lie in the s
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from robustbench_tc import sources
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, GoldenAnswer, Message, Sample, Tool
-from robustbench_tc.sources import OutputFormat
-from robustbench_tc.taxonomy import Rows
+from robustbench_tc.schema import OUTPUT_FORMATS, Call, GoldenAnswer, Message, Sample, Tool
 
 MEND = "`rbtc sources verify` names every file that is not as pinned"
 
@@ -58,12 +54,8 @@ class Pool(msgspec.Struct, frozen=True):
     issues: tuple[KnownIssue, ...]
 
 
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
-    """One upstream benchmark: its facts, and how its files are read.
-
-    A fact that is left out is named by `make facts` and by a test. `robustbench_tc.sources.Source` says what
-    each means.
-    """
+class Reader(NamedTuple):
+    """One upstream benchmark."""
 
     source: str
     files: tuple[str, ...]
@@ -72,15 +64,6 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """`(root, file)` to (record, clean row or known issue), in the file's order, none left out."""
     answers_of: Callable[[str], str] | None = None
     """The second file that is read with a file, where golden answers lie apart."""
-
-    order: int | UnsetType = UNSET
-    output_format: OutputFormat | UnsetType = UNSET
-    scorer: str | UnsetType = UNSET
-    one_call: bool | UnsetType = UNSET
-    single_gold_tool: bool | UnsetType = UNSET
-    rows: Rows | UnsetType = UNSET
-    shown_last: bool = False
-    paper: bool = False
 
 
 class Unusable(Exception):
@@ -144,12 +127,12 @@ def clean_row(
         messages=tuple(messages),
         tools=tuple(tools),
         golden_answers=tuple(answers),
-        output_format=sources.get(source).output_format,
-        gold_tool_index=tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
+        output_format=OUTPUT_FORMATS[source],
+        gold_tool_index=_tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
     )
 
 
-def tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
+def _tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
     """Index of the called tool. Five RoTBench and ToolEyes registries list a name twice upstream: then the
     first definition that declares every golden parameter."""
     named = [index for index, tool in enumerate(tools) if tool.name == call.name]

@@ -14,7 +14,6 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, Message, Sample
-from robustbench_tc.taxonomy import Rows
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, decode, embedded_tools, item, json_list
 
@@ -91,15 +90,4 @@ def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
     )
 
 
-READER = Reader(
-    source=SOURCE,
-    order=5,
-    files=("tooleyes/Test_Data/scenario_data_zero_processed.json",),
-    read_file=read_file,
-    output_format="react",
-    scorer="tooleyes",
-    one_call=False,
-    single_gold_tool=False,  # a label is a set of accepted names
-    rows=Rows(paper=51, bundled=13),
-    paper=True,
-)
+READER = Reader(SOURCE, ("tooleyes/Test_Data/scenario_data_zero_processed.json",), read_file)

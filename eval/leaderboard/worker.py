@@ -25,16 +25,17 @@ from typing import BinaryIO, Literal
 import msgspec
 
 import robustbench_tc
-from robustbench_tc.io.files import atomic_file
+from robustbench_tc.files import atomic_file
 
-from . import names, store
+from . import names
 from .checks import Asked, Trail, check
 from .limits import Limits
 from .records import Checked, Submission, encode
 from .refusal import Refused
-from .scoring import claims_of, score
+from .scoring import Marts, claims_of, score
 
-UPLOAD, RECORD, ANSWER, RUN = store.UPLOAD, store.RECORD, store.ANSWER, store.RUN
+UPLOAD, RECORD, ANSWER, RUN = "upload", "run.json", "checked.json", "run"
+"""Files and folders of a job: what was uploaded, what came out."""
 
 Ending = Literal["done", "memory", "time", "crash"]
 
@@ -140,7 +141,7 @@ def _ask(process: subprocess.Popen[bytes], job: Job) -> Ending:
 # --- the warm process ---------------------------------------------------------------------------------
 
 
-def serve(asked: Asked, limits: Limits) -> None:
+def serve(asked: Asked, limits: Limits, marts: Marts) -> None:
     """Answers jobs from standard input until it ends. Everything that is the same for all is done before."""
     from robustbench_tc import schema
     from robustbench_tc.eval.stats.intervals import resampling
@@ -152,7 +153,7 @@ def serve(asked: Asked, limits: Limits) -> None:
     resampling(len({row.clean_id for row in asked.rows}))
     for line in sys.stdin.buffer:
         job = msgspec.json.decode(line, type=Job)
-        ending = in_child(lambda job=job: answer(job, asked, limits), limits)  # type: ignore[misc]
+        ending = in_child(lambda job=job: answer(job, asked, limits, marts), limits)  # type: ignore[misc]
         _say(out, ending)
 
 
@@ -211,15 +212,15 @@ def _limit(what: int, amount: int) -> None:
     resource.setrlimit(what, (bounded, bounded))
 
 
-def answer(job: Job, asked: Asked, limits: Limits) -> None:
+def answer(job: Job, asked: Asked, limits: Limits, marts: Marts) -> None:
     """Checks and scores one upload and leaves the answer in the job's folder."""
     folder = Path(job.folder)
-    made = examine(job, asked, limits)
+    made = examine(job, asked, limits, marts)
     with atomic_file(folder / ANSWER) as beside:
         beside.write_bytes(encode(made))
 
 
-def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
+def examine(job: Job, asked: Asked, limits: Limits, marts: Marts) -> Checked:
     """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause."""
     folder, trail = Path(job.folder), Trail()
     record = folder / RECORD
@@ -233,7 +234,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             limits=limits,
             trail=trail,
         )
-        entry, judged = score(accepted, asked, folder / RUN)
+        entry, judged = score(accepted, asked, folder / RUN, marts)
     except Refused as refusal:
         return Checked(steps=trail.refused(refusal))
     correct, n = entry.counts["perturbed"]

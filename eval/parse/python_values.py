@@ -15,7 +15,7 @@ from typing import Any
 
 from robustbench_tc.schema import Json
 
-from .context import MAX_BITS, MAX_DEPTH, STRING, ParseContext
+from .reading import MAX_BITS, MAX_DEPTH, STRING, Reading
 
 _ONLY_AST = 0x400
 _SMALL = 2_048
@@ -36,20 +36,20 @@ class Refused(Exception):
     """The source holds something that is not read: see scoring.md section 9."""
 
 
-def tree(source: str, context: ParseContext) -> ast.expr | None:
+def tree(source: str, reading: Reading) -> ast.expr | None:
     """The expression that `source` is, or None: not Python, too long, too deep, or the allowance is spent."""
     size = len(source)
     if size <= _SMALL:
         cost = _UNITS_PER_TREE + size * 3
     else:
         tokens = 0
-        for piece in islice(_TOKEN.finditer(source), max(0, context.left) // _UNITS_PER_TOKEN):
+        for piece in islice(_TOKEN.finditer(source), max(0, reading.left) // _UNITS_PER_TOKEN):
             tokens += 1
             if (prefix := piece[1]) and "f" in prefix.lower():
                 return None  # the parser's time for format strings grows with the square of their length
         cost = _UNITS_PER_TREE + tokens * _UNITS_PER_TOKEN  # more than is left if there are more tokens
-    context.left -= cost
-    if context.left < 0:
+    reading.left -= cost
+    if reading.left < 0:
         return None
     if source.count("(") + source.count("[") + source.count("{") > MAX_DEPTH and _depth(source) > MAX_DEPTH:
         return None

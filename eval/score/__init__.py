@@ -1,26 +1,21 @@
 """One scorer per source, chosen by the sample's explicit source. A scorer is pure: calls in, a score out."""
 
 from collections.abc import Sequence
-from functools import cache
-from importlib import import_module
 
-from robustbench_tc import sources
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.eval.read_reply import read_reply
-from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
+from robustbench_tc.errors import unknown
+from robustbench_tc.eval.parse import parse
+from robustbench_tc.schema import Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
 
 from .apibank import score_apibank
 from .bfcl import score_bfcl
 from .error_modes import error_mode
-from .generic import score_generic
-from .result import RIGHT, Score, Scorer, wrong
+from .result import Score, Scorer
 from .rotbench import score_rotbench
 from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
 from .tools import scoring_tools
 
-__all__ = ["SCORERS", "Score", "error_mode", "judge", "read", "score", "scorer_of", "scoring_tools"]
+__all__ = ["SCORERS", "Score", "error_mode", "judge", "score", "scoring_tools"]
 
 SCORERS: dict[str, Scorer] = {
     "bfcl_v3": score_bfcl,
@@ -28,35 +23,7 @@ SCORERS: dict[str, Scorer] = {
     "rotbench": score_rotbench,
     "toolalpaca": score_toolalpaca,
     "tooleyes": score_tooleyes,
-    "generic": score_generic,
 }
-"""Scorers by the name under which a source asks for one (`robustbench_tc.sources`)."""
-
-
-@cache
-def scorer_of(source: str) -> Scorer:
-    """The source's scorer. Raises UserError for an unknown source, and for a scorer that there is not."""
-    name = sources.get(source).scorer
-    if name in SCORERS:
-        return SCORERS[name]
-    module, colon, function = name.partition(":")
-    try:
-        own = getattr(import_module(module), function) if colon else None
-    except (ImportError, AttributeError):
-        own = None
-    if own is None:
-        raise UserError(
-            f"source {source}: no scorer {name!r}: name one of {', '.join(SCORERS)}, or its own as "
-            "module:function"
-        )
-
-    def scorer(
-        calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
-    ) -> Score:
-        reason = own(calls, category, golden_answers, tools)
-        return RIGHT if reason is None else wrong(reason)
-
-    return scorer
 
 
 def score(
@@ -69,29 +36,12 @@ def score(
 ) -> Score:
     """The verdict on parsed calls. `category` is upstream's, `tools` are those to judge against.
 
-    An accepted answer without calls is decided here, for every source: it is given if and only if nothing
-    but control tools (`finish`, `ask_to_user`) is called. Raises UserError for an unknown source, and nothing
-    for any calls.
+    Raises UserError for an unknown source, and nothing for any calls.
     """
-    with_calls = [golden for golden in golden_answers if golden]
-    if len(with_calls) < len(golden_answers):
-        if all(call.name in CONTROL_TOOLS for call in calls):
-            return RIGHT
-        if not with_calls:
-            return wrong("unexpected_call")
-    return scorer_of(source)(calls, category, with_calls, tools)
-
-
-def read(prediction: Prediction, row: Sample) -> Parsed:
-    """What the reader finds in a prediction for `row`."""
-    return read_reply(
-        row,
-        prediction.raw_output,
-        prediction.tool_calls,
-        model=prediction.model,
-        mode=prediction.mode,
-        finish_reason=prediction.finish_reason,
-    )
+    scorer = SCORERS.get(source)
+    if scorer is None:
+        raise unknown("source", source, SCORERS)
+    return scorer(calls, category, golden_answers, tools)
 
 
 def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
@@ -104,15 +54,11 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         raise ValueError(f"{prediction.id}: no answer was had, so there is none to judge")
     if prediction.status != "ok":
         return Verdict(
-            calls=(),
-            variant=None,
-            score=0.0,
-            correct=False,
-            reason=prediction.status,
-            error_mode="other",
-            flags=_marks(row, None),
+            calls=(), variant=None, score=0.0, correct=False, reason=prediction.status, error_mode="other"
         )
-    parsed = read(prediction, row)
+    parsed = parse(
+        prediction.raw_output, source=row.source, tools=row.tools, tool_calls=prediction.tool_calls
+    )
     found = score(
         parsed.calls,
         source=row.source,
@@ -127,21 +73,5 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         correct=found.correct,
         reason=found.reason,
         error_mode=error_mode(parsed, found, row, clean),
-        flags=(*parsed.flags, *_marks(row, found)),
+        flags=parsed.flags,
     )
-
-
-STEPS = frozenset({"toolalpaca", "tooleyes"})
-"""Scorers whose golds of several calls are several steps: one reply cannot honestly reach them all."""
-
-
-def _marks(row: Sample, found: Score | None) -> tuple[str, ...]:
-    """What is counted beside the accuracy: golds of several steps, and ToolEyes with one call too many."""
-    marks = {
-        "several_steps": sources.get(row.source).scorer in STEPS
-        and all(sum(call.name not in CONTROL_TOOLS for call in golden) > 1 for golden in row.golden_answers),
-        "one_surplus_call": found is not None
-        and not found.correct
-        and found.stages.get("one_surplus_call") is True,
-    }
-    return tuple(name for name, holds in marks.items() if holds)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.parse.context import MAX_BITS, ParseContext
 from robustbench_tc.eval.parse.python_values import tree
+from robustbench_tc.eval.parse.reading import MAX_BITS, Reading
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.score.values import is_number, json_equal
 from robustbench_tc.json_schema import normalise
@@ -76,7 +76,7 @@ def _as_upstream_reads(text: str, *, wrapped: bool) -> ast.expr | None:
         body = body.strip("`\n ")
         body = body if body.startswith("[") else "[" + body
         body = body if body.endswith("]") else body + "]"
-    return tree(body.strip("'").strip(), ParseContext("", ()))
+    return tree(body.strip("'").strip(), Reading("", ()))
 
 
 def _read_nodes(root: ast.expr) -> Iterator[ast.AST]:
@@ -118,7 +118,7 @@ def _is_bool(node: ast.expr) -> bool:
 
 
 def _folds(node: ast.expr) -> bool:
-    """Whether an expression is folded (scoring.md section 9.1): number literals, or + between strings."""
+    """Whether section 9.1 has an expression folded: number literals, or + between string literals."""
     if (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
@@ -160,7 +160,7 @@ def _has_large_power(root: ast.expr) -> bool:
 
 
 class _Allowances(msgspec.Struct):
-    """How often an expression holds what upstream reads otherwise than scoring.md section 9 says."""
+    """How often an expression holds what upstream reads otherwise than section 9 says."""
 
     words: Counter[str]
     """true, false and null as bare words."""
@@ -212,7 +212,7 @@ def _equal_but(ours: Json, upstream: Json, allowed: _Allowances, found: set[str]
 
 def _from_repr(text: str) -> Json:
     """A Python `repr` as JSON: tuples as lists, keys as text; None where JSON cannot hold it."""
-    node = tree(text, ParseContext("", ()))
+    node = tree(text, Reading("", ()))
     try:
         return None if node is None else _plain(ast.literal_eval(node))
     except (ValueError, TypeError):

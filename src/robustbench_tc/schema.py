@@ -9,14 +9,10 @@ its encoder rounds floats (docs/data.md); text survives every reader byte for by
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
-
-from .memo import remembered
 
 if TYPE_CHECKING:
     import datasets
@@ -27,22 +23,17 @@ Json: TypeAlias = Any
 
 Component = Literal["observation", "action", "reward", "transition"]
 
-if TYPE_CHECKING:
-    SOURCES: tuple[str, ...]
-    """Names of the sources, in the order of every table (`robustbench_tc.sources` has their facts)."""
+SOURCES = ("bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes")
+"""The five upstream benchmarks, in the order of every table. The id's prefix before `__` is one of these."""
 
-    OUTPUT_FORMATS: Mapping[str, str]
-    """Source → how its samples ask for a call."""
-else:
-
-    def __getattr__(name: str) -> Any:
-        # Read when first asked for: the registries that write these facts import this module too.
-        if name in ("SOURCES", "OUTPUT_FORMATS"):
-            from .sources import names, sources
-
-            return names() if name == "SOURCES" else {one.name: one.output_format for one in sources()}
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+OUTPUT_FORMATS = {
+    "bfcl_v3": "python_calls",
+    "apibank": "tool_call_tags",
+    "rotbench": "react",
+    "toolalpaca": "react",
+    "tooleyes": "react",
+}
+"""How a source's samples ask for a call: `[f(a=1)]`, `<tool_call>{…}</tool_call>`, or ReAct."""
 
 CONTROL_TOOLS = frozenset({"ask_to_user", "finish"})
 """Tools that steer the dialogue (RoTBench, ToolEyes). Never a donor, never duplicated into a distractor."""
@@ -165,14 +156,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: Json = None
 
 
-ErrorMode = Literal[
-    "empty", "omitted", "missing_call", "wrong_name", "wrong_parameters", "name_bias", "other"
-]
-"""Why a wrong prediction is wrong (`eval.score.error_modes`)."""
-
-ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
-
-
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What parsing and scoring make of one prediction; one row per prediction, same order."""
 
@@ -182,7 +165,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     correct: bool
     reason: str | None
-    error_mode: ErrorMode | None
+    error_mode: Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"] | None
     flags: tuple[str, ...] = ()
 
 
@@ -236,18 +219,8 @@ def dumps(value: Json) -> str:
         raise ValueError(f"text holds a lone surrogate: {error}") from None
     # msgspec writes a non-finite float as null: look closer only where a null may have come out.
     if "null" in text and (":null" in text or ",null" in text or "[null" in text or text == "null"):
-        try:
-            finite = _NON_FINITE.search(_pack(value)) is None
-        except OverflowError:  # integers beyond 64 bits have no place in MessagePack
-            finite = False
-        if not finite:
-            json.dumps(msgspec.to_builtins(value), allow_nan=False)
+        json.dumps(msgspec.to_builtins(value), allow_nan=False)
     return text
-
-
-_pack = msgspec.msgpack.Encoder().encode
-_NON_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")
-"""A MessagePack float whose exponent is all ones: no finite number. Other bytes may look the same."""
 
 
 def loads(text: str | bytes) -> Json:
@@ -362,40 +335,14 @@ def fine_tuning_features() -> "datasets.Features":
     return Features({"messages": List({"role": text, "content": text}), "extra_info": Json()})
 
 
-@remembered(30_000)
-def tool_text(tool: Tool) -> str:
-    """`dumps` of a tool that will be written again: those of clean samples stand in every type's rows."""
-    return _written(tool, _schema_text(tool.parameters))
-
-
-@remembered(30_000)
-def _schema_text(parameters: dict[str, Json]) -> str:
-    return dumps(parameters)
-
-
-def _tools_text(tools: Iterable[Tool]) -> str:
-    """`dumps` of a registry. A tool that came in has mostly the schema of one that was there."""
-    texts = [
-        tool_text.known(tool) or _written(tool, _schema_text.known(tool.parameters) or dumps(tool.parameters))
-        for tool in tools
-    ]
-    return f"[{','.join(texts)}]"
-
-
-def _written(tool: Tool, parameters: str) -> str:
-    return f'{{"name":{dumps(tool.name)},"description":{dumps(tool.description)},"parameters":{parameters}}}'
-
-
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
     json_columns = JSON_COLUMNS.get(kind, ())
     fields = kind.__struct_fields__
-    rows = list(map(attrgetter(*fields), records))
+    rows = [[getattr(record, name) for name in fields] for record in records]
     out: dict[str, list[Any]] = {}
     for name, values in zip(fields, zip(*rows, strict=True) if rows else [()] * len(fields), strict=True):
-        if kind is Sample and name == "tools":
-            out[name] = list(map(_tools_text, values))
-        elif name in json_columns:
+        if name in json_columns:
             out[name] = [None if value is None else dumps(value) for value in values]
         elif any(isinstance(value, tuple) for value in values[:1]):
             out[name] = msgspec.to_builtins(values)

@@ -10,13 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from robustbench_tc import taxonomy
-from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.schema import Sample
 
 from . import builds
 from .builds import Row
@@ -40,7 +35,7 @@ class Picker:
 
     def __call__(self, fits: Callable[[Row], Any] = lambda row: True) -> Row:
         for row in self.rows:
-            if row["clean_id"] not in self.reserved and not any(row is t for t in self.taken) and fits(row):
+            if row["clean_id"] not in self.reserved and fits(row) and not any(row is t for t in self.taken):
                 self.taken.append(row)
                 return row
         raise AssertionError("no row is left for this defect")
@@ -78,7 +73,6 @@ def of_folder(name: str, check: str) -> Callable[[Callable[[Path], str]], Callab
 def plant_rows(folder: Path, only: Iterable[str] | None = None) -> dict[str, str]:
     """Plants every defect of rows (or those named); gives defect → the id that its check must name."""
     chosen = [d for d in ROWS if only is None or d.name in only]
-    CLEAN.update((row["clean_id"], msgspec.convert(row, Sample)) for row in builds.rows(folder, "clean"))
     reserved: set[str] = set()
     planted: dict[str, str] = {}
     for config in sorted({d.place for d in chosen}, key=lambda c: c != "clean"):
@@ -368,14 +362,14 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row("a second twin", "TD", "rows.exactly_one_counterpart")
+@of_row("a second twin", "TD", "rows.exactly_one_twin")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     row["tools"].append({**twin(row), "name": twin(row)["name"] + "_2"})
     return str(row["id"])
 
 
-@of_row("a twin whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says")
+@of_row("a twin whose name promises nothing", "CD", "rows.twin_is_named_as_its_type_says")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     twin(row)["name"] += "_or_not"
@@ -430,13 +424,6 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row("a flag that its type does not explain", "transient_auth_error", "rows.flags_are_its_types")
-def _(pick: Picker) -> str:
-    row = pick()
-    row["flags"] = ["seen_before"]
-    return str(row["id"])
-
-
 # --- ids, origin, form ---------------------------------------------------------------------------------
 
 
@@ -480,13 +467,6 @@ def _(pick: Picker) -> str:
 def _(pick: Picker) -> str:
     row = pick()
     row["type_code"], row["id"] = "transient_mood", f"{row['clean_id']}::transient_mood"
-    return str(row["id"])
-
-
-@of_row("a row of a type without facts", "transient_server_error", "rows.type_is_audited")
-def _(pick: Picker) -> str:
-    row = pick()
-    row["type_code"], row["id"] = "my_type", f"{row['clean_id']}::my_type"
     return str(row["id"])
 
 
@@ -565,33 +545,6 @@ def _(pick: Picker) -> str:
     row = pick()
     row["tools"].append({"name": "one_more", "description": "", "parameters": {"type": "object"}})
     return str(row["id"])
-
-
-# --- what each type says that it could get wrong -------------------------------------------------------
-
-
-def _own(code: str) -> Callable[[Picker], str]:
-    """Plants the type's own defect in the first row that it changes."""
-    unit = REGISTRY[code]
-
-    def plant(pick: Picker) -> str:
-        def spoiled(row: Row) -> Sample | None:
-            sample = msgspec.convert(row, Sample)
-            made = unit.spoiled(CLEAN[sample.clean_id], sample)
-            return None if made == sample else made
-
-        row = pick(spoiled)
-        row.update(msgspec.to_builtins(spoiled(row)))
-        return str(row["id"])
-
-    return plant
-
-
-CLEAN: dict[str, Sample] = {}
-"""The clean rows of the build that defects are planted in, by clean id."""
-
-for _code in taxonomy.codes():
-    of_row(f"the planted defect of {_code}", _code, f"rows.{REGISTRY[_code].caught_by}")(_own(_code))
 
 
 # --- the folder ----------------------------------------------------------------------------------------

@@ -97,25 +97,8 @@ def test_without_a_network_a_second_look_says_so(monkeypatch: pytest.MonkeyPatch
     assert isinstance(done.exception, UserError) and "not looked at again" in str(done.exception)
 
 
-def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path) -> None:
-    out = tmp_path / "unreviewed.json"
-    done = rbtc_audit("review", bundled, "--out", out)
-    assert done.exit_code == 0 and "0 finds to review" in done.output
-    assert json.loads(out.read_bytes()) == [], "the starter samples hold nothing"
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
-
-    def write_a_password(rows: list[builds.Row]) -> str:
-        rows[0]["messages"][0]["content"] += " My password is kelp4river."
-        return str(rows[0]["id"])
-
-    row = builds.edit(folder, "clean", write_a_password)
-    refused = rbtc_audit("review", folder, "--out", out)
-    assert isinstance(refused.exception, UserError) and json.loads(out.read_bytes()) == [], (
-        "not ours to replace"
-    )
-    out = tmp_path / "found.json"
-    done = rbtc_audit("review", folder, "--out", out)
-    assert "kelp4river" in done.output and row in done.output
-    (group,) = json.loads(out.read_bytes())
-    assert (group["rule"], group["source"], group["reason"]) == ("assigned", "bfcl_v3", "")
-    assert len(group["hashes"]) == 1 and "kelp" not in out.read_text()
+def test_an_allow_list_is_written_for_a_build(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "allowed.json"
+    done = rbtc_audit("allow-credentials", bundled, "--show", "--out", out)
+    assert done.exit_code == 0
+    assert json.loads(out.read_bytes()) == {"entries": []}, "the starter samples hold none"

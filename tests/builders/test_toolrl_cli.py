@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import cli
-from robustbench_tc.io import parquet
+from robustbench_tc import cli, parquet
 from tests.loopback import LoopbackServer
 
 from . import rlla_rows as made

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustbench_tc.eval.parse import Parsed, parse
-from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext
 from robustbench_tc.eval.parse.python_calls import whole
 from robustbench_tc.eval.parse.python_literals import calls as short_way
+from robustbench_tc.eval.parse.reading import ALLOWANCE, Reading
 from robustbench_tc.eval.render import FORMATS, python_calls, render_calls
 from robustbench_tc.schema import SOURCES, Call, dumps, loads
 
@@ -56,7 +56,7 @@ def test_every_source_reads_every_format(calls: list[Call], source: str) -> None
 def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
     found = short_way(text.strip())
     if found is not None:
-        assert found == whole(text.strip(), ParseContext("bfcl_v3", ()), {})
+        assert found == whole(text.strip(), Reading("bfcl_v3", ()), {})
 
 
 HOSTILE = texts.hostile(100_000)
@@ -71,13 +71,13 @@ def test_hostile_texts_return(kind: str) -> None:
 
 @pytest.mark.parametrize("unit", ["{", '{"a":', "[f(", "f(a=1)\n", "[f(a=b'x')]\n", "<tool_call>{"])
 def test_the_work_on_one_text_is_bounded(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    readings: list[ParseContext] = []
+    readings: list[Reading] = []
 
-    def kept(*args: Any) -> ParseContext:
-        readings.append(ParseContext(*args))
+    def kept(*args: Any) -> Reading:
+        readings.append(Reading(*args))
         return readings[-1]
 
-    monkeypatch.setattr("robustbench_tc.eval.parse.ParseContext", kept)
+    monkeypatch.setattr("robustbench_tc.eval.parse.Reading", kept)
     parse(unit * 20_000, source="bfcl_v3")
     (reading,) = readings
     # The last attempt may overdraw by its own cost, no more.

@@ -3,12 +3,10 @@
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.parse import ORDERS, parse
+from robustbench_tc.eval.parse import ORDERS, VARIANTS, parse
 from robustbench_tc.schema import SOURCES, Call, Json, Tool
 
 from .texts import PING, TOOLS
-
-VARIANTS = ("B1", "B2", "B3", "A1", "A2", "A3", "A4", "A5", "R1", "R2", "T1", "T2", "T3", "J", "P")
 
 EXAMPLES: dict[str, tuple[str, tuple[Call, ...]]] = {
     "B1": ('[geo.find(q="oslo", n=2), ping()]', (Call("geo.find", {"q": "oslo", "n": 2}), Call("ping", {}))),

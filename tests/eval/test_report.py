@@ -24,7 +24,6 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, page
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.io.numbers import number, typeset
 
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -144,7 +143,7 @@ def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, sh
     for row in paper.table2():
         found = values[row.model, row.metric]
         assert found is not None and f"{found.value:.3f}" == f"{row.value:.3f}"
-        assert typeset(number(found.value)) in shown
+        assert page.number(found.value) in shown
 
 
 def test_every_value_carries_its_n(report: content.Report) -> None:
@@ -224,6 +223,14 @@ def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
     assert "no rows of clean" in page.html(made)
 
 
+@pytest.mark.parametrize(
+    ("value", "sign", "text"),
+    [(0.1234, False, "0.123"), (-0.5, False, "−0.500"), (0.5, True, "+0.500"), (-0.0001, True, "0.000")],
+)
+def test_numbers_have_a_real_minus_and_no_signed_zero(value: float, sign: bool, text: str) -> None:
+    assert page.number(value, sign) == text
+
+
 # --- the command ----------------------------------------------------------------------------------------
 
 
@@ -240,7 +247,6 @@ def test_four_files_are_written_and_gaps_are_said(
     found = CliRunner().invoke(app, [*folders, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert found.exit_code == 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "rbtc.json",
         "report.csv",
         "report.html",
         "report.json",

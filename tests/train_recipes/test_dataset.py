@@ -11,7 +11,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes.dataset import hydra_list, locate
 from tests.hub import WRITER, Hub
 from tests.hub_client import Client
-from tests.released import released
+from tests.released import audit, released
 
 
 def test_a_folder_gives_the_shards_of_both_splits(training_data: Path) -> None:
@@ -49,6 +49,7 @@ def test_a_release_on_the_hub_gives_the_files_that_were_published(
     training_data: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(training_data, tmp_path / "build")
+    audit(tmp_path / "build")
     release = tmp_path / "toolrl-dr"
     released(tmp_path / "build", release)
     with Hub() as hub:

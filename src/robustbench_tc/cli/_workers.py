@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ..compute.parallel import Workers
 from ..errors import UserError, unknown
+from ..parallel import Workers
 
 NumProc = Annotated[int, typer.Option(min=1, help="Processes; the bytes are the same for any.")]
 Engine = Annotated[str, typer.Option(help="local, or ray: tasks on a cluster (extra `scale`).")]

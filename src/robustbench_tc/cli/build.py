@@ -7,7 +7,6 @@ import typer
 
 from ..errors import UserError, unknown
 from . import _console
-from ._replacing import DiscardChanges, Force
 from ._workers import Address, Engine, NumProc, workers
 
 PROFILES = ("paper", "full", "bundled")
@@ -53,15 +52,10 @@ def build(
     store: Annotated[
         Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
     ] = Path(".rbtc/generations.jsonl"),
-    errata: Annotated[
-        Path | None,
-        typer.Option(help="Golden answers to correct: an errata.jsonl of `rbtc amend`."),
-    ] = None,
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
-    force: Force = False,
-    discard_changes: DiscardChanges = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
     """Build the benchmark: clean rows, 22 perturbation types and three tables as Parquet.
@@ -70,15 +64,12 @@ def build(
     """
     if context.invoked_subcommand:
         return
-    from ..api import build_release
     from ..builders.build import BuildSpec, select_types
     from ..builders.generate import Settings
-    from ..io.errata import read_file as read_errata
-    from ..io.store import refuse_foreign
+    from ..release import build_release
 
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
-    refuse_foreign(store)
     who = workers(num_proc, engine, address)
     spec = BuildSpec(
         profile=profile,  # type: ignore[arg-type]
@@ -95,15 +86,14 @@ def build(
             workers=who,
         ),
         allow_missing=allow_missing,
-        errata=() if errata is None else read_errata(errata),
         workers=who,
     )
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
-    with _console.status("building", _console.written_whole(out, store)) as progress:
-        report = build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
+    with _console.status("building") as progress:
+        report = build_release(spec, out, force=force, progress=progress)
     if as_json:
-        _console.json(report.json())
+        typer.echo(report.json().decode(), nl=False)
         return
     _console.out.print(_console.build_table(report))
     skips: dict[str, int] = {}

@@ -1,8 +1,8 @@
 """`rbtc eval`: ask a model every row, keep every answer, score them, print the summary."""
 
 import dataclasses
-import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +14,6 @@ import typer
 from .. import taxonomy
 from ..errors import UserError, unknown
 from . import _console, runs
-from ._replacing import DiscardChanges
 from ._workers import Address, Engine, workers
 
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ def eval_(
         Path | None, typer.Option(help="Run folder; default runs/MODEL-MODE. The same command goes on in it.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away the run that is in the folder.")] = False,
-    discard_changes: DiscardChanges = False,
     no_score: Annotated[bool, typer.Option("--no-score", help="Only ask; `rbtc score` later.")] = False,
     allow_missing: runs.AllowMissing = False,
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
@@ -91,15 +89,11 @@ def eval_(
     """
     from ..eval import agents, inputs, models, prompts, record, session
     from ..eval.agent_server import serving
-    from ..eval.run import Progress
     from ..llm import Endpoint, parse_endpoint
 
-    if out is not None:
-        record.check_place(out)
     if backend not in ("openai", "vllm"):
         raise unknown("backend", backend, ("openai", "vllm"))
-    who = workers(1, engine, address)
-    urls = [url for given in base_url or () for url in re.split(r",(?=https?://)", given)]
+    who, urls = workers(1, engine, address), list(base_url or ())
     if agent is not None and (model, urls, backend) != (None, [], "openai"):
         raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
     if agent is None and model is None:
@@ -113,8 +107,6 @@ def eval_(
         asked = parse_endpoint(model or "")
         urls = [asked.base_url] if asked.base_url else urls
         asked = Endpoint(asked.model, urls[0] if urls else None)
-        for url in urls or (None,):  # a wrong address is said before any work
-            Endpoint(asked.model, url).resolved()
     entry = models.find(asked.model)
 
     decoding = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
@@ -141,63 +133,56 @@ def eval_(
     )
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", asked.model).strip("-") or "model"
     path = out or Path("runs") / f"{slug}-{settings.mode}"
-    if fresh and os.path.lexists(path):
-        record.discard(path, discard_changes=discard_changes)
+    if fresh and path.exists():
+        shutil.rmtree(record.open_run(path).path)  # nothing but a run folder is ever removed
     folder = record.start(path, data, settings, len(rows) * repeat)
-    runs.say(folder.notes)
     runs.say_left_out(data.left_out)
 
-    latest = Progress(total=len(rows) * repeat)
-
-    def answered() -> str:
-        # Of this session, or of all: what an earlier one kept is in the record before it is counted here.
-        statuses = folder.record.totals.get("status", {})
-        there = sum(count for status, count in statuses.items() if status != "request_error")
-        done = max(there, latest.done - latest.request_errors)
-        return f"{done} of {latest.total} rows have their answers in {path}"
-
     with ExitStack() as stack:
-        stack.enter_context(_console.keeping(lambda: f"{answered()}; the same command goes on"))
         if agent is not None:
             asked = Endpoint(asked.model, api_key="none", reasoning=False)
             urls = [stack.enter_context(serving(agent, data.rows))]
         if backend == "vllm":
-            opened = session.vllm(entry, asked.model, decoding, batch=concurrency, workers=who, engines=gpus)
-            concurrency *= gpus if who.engine == "ray" else 1
+            openings = [session.vllm(entry, asked.model, decoding, batch=concurrency)] * gpus
         else:
-            first, *others = (dataclasses.replace(asked, base_url=url) for url in urls or (None,))
-            concurrency *= 1 + len(others)
-            opened = session.endpoint(
-                first,
-                decoding,
-                also=others,
-                concurrency=concurrency,
-                timeout_s=timeout,
-                max_retries=max_retries,
-                workers=who,
-            )
+            ends = [dataclasses.replace(asked, base_url=url) for url in urls or (None,)]
+            # On Ray each address has an actor of its own; here one client asks them all.
+            groups = [(end, ()) for end in ends] if who.engine == "ray" else [(ends[0], ends[1:])]
+            if who.engine != "ray":
+                concurrency *= len(ends)
+            openings = [
+                session.endpoint(
+                    first,
+                    decoding,
+                    also=others,
+                    concurrency=concurrency,
+                    timeout_s=timeout,
+                    max_retries=max_retries,
+                )
+                for first, others in groups
+            ]
+        opened = openings[0]
+        if who.engine == "ray":
+            from ..eval.backends.cluster import on_ray
+
+            concurrency *= len(openings)
+            opened = on_ray(openings, who, concurrency=concurrency, gpus=1 if backend == "vllm" else 0)
         with _bar(progress) as tell:
+            state = session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=tell)
 
-            def note(state: Progress) -> None:
-                nonlocal latest
-                latest = state
-                tell(state)
-
-            session.run(folder, rows, hashes, opened, concurrency=concurrency, progress=note)
-
-    _console.err.print(answered(), markup=False)
-    if latest.request_errors:
+    answered = state.done - state.request_errors
+    _console.err.print(f"{answered} of {state.total} rows have their answers in {path}", markup=False)
+    if state.request_errors:
         _console.err.print(
-            f"{latest.request_errors} could not be had (request_error): the same command asks again",
+            f"{state.request_errors} could not be had (request_error): the same command asks again",
             markup=False,
         )
     if no_score:
         return
-    with _console.keeping(f"{answered()}; rbtc score {path} makes the verdicts"):
-        wrong = runs.score_run(folder, data, agent)
+    wrong = runs.score_run(folder, data, agent)
     runs.print_summary(folder, "all", allow_missing, as_json=False)
     if agent is not None:
-        _say_agent(agent, wrong, latest.total)
+        _say_agent(agent, wrong, state.total)
 
 
 def _selection(
@@ -241,9 +226,8 @@ def _bar(wanted: bool) -> "Iterator[Any]":
     if not wanted or not sys.stderr.isatty():
         yield lambda state: None
         return
-    failures = TextColumn("{task.description}", markup=False)
-    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failures)
-    with Bar(*columns, console=_console.err, transient=True) as bar:
+    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, TextColumn("{task.description}"), console=_console.err, transient=True) as bar:
         task = bar.add_task("", total=None)
 
         def tell(state: "Progress") -> None:

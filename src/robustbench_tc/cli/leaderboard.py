@@ -2,15 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UserError, unknown
-from ..io import numbers
 from . import _console
-from ._replacing import DiscardChanges, Force
 
 if TYPE_CHECKING:
     from ..eval.leaderboard.checks import Asked
@@ -74,9 +73,7 @@ def serve(
         workers=workers,
     )
     _console.err.print(f"serving on http://{host}:{port} (stop with Ctrl-C)", markup=False)
-    with _console.keeping(f"the server has stopped; submissions are kept in {store}"):
-        run(made, host, port, behind_proxy=in_space)
-        raise KeyboardInterrupt  # the server has taken it as its sign to end, in order
+    run(made, host, port, behind_proxy=in_space)
 
 
 def free_port(host: str, port: int) -> None:
@@ -127,10 +124,10 @@ def site(
         desk = Desk(results, pool, bounds)
         served = (data.label, data.fingerprint())
         asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
-    found = rebuild(results, loaded, only_missing=True)
+    found = rebuild(results, loaded, marts, only_missing=True)
     for one, why in found.not_possible.items():
         _console.err.print(f"{one} is not on its board: {why}", markup=False)
-    boards = Boards(results, entries_of_paper(), served)
+    boards = Boards(results, entries_of_paper(marts), served)
     boards.all()
     return create(boards, desk, login="hf" if login == "hf" else "local", asked=asked, closed=closed)
 
@@ -171,9 +168,11 @@ def submit_check(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             name=model,
         )
-        checked = worker.examine(job, load_asked(dataset, revision), Limits())
+        checked = worker.examine(job, load_asked(dataset, revision), Limits(), marts)
     if as_json:
-        _console.json(checked)
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(checked), indent=1).decode())
     else:
         _print(checked)
     if checked.refused is not None:
@@ -200,7 +199,9 @@ def _print(checked: "Checked") -> None:
     for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
         metric = checked.entry.metrics[name if name in checked.entry.metrics else f"accuracy_{name}"]
         correct, n = checked.entry.counts[name]
-        table.add_row(name, str(n), str(correct), numbers.number(metric.value), numbers.interval(metric))
+        table.add_row(
+            name, str(n), str(correct), f"{metric.value:.3f}", f"{metric.low:.3f} {metric.high:.3f}"
+        )
     echo(table)
     claims = checked.claims
     if claims is not None:
@@ -226,13 +227,13 @@ def verify(
     from ..eval.leaderboard import names
     from ..eval.leaderboard.rebuild import verify as verify_submission
 
-    results = open_store(store, results_repo)
     data = load_asked(dataset, revision)
-    made = verify_submission(results, submission, run, data, by=names.check_user(by))
+    made = verify_submission(
+        open_store(store, results_repo), submission, run, data, marts, by=names.check_user(by)
+    )
     _console.out.print(
         f"verified {submission}: same verdict in {made.agree} of {made.rows} rows, perturbed accuracy "
-        f"{numbers.number(made.repeated)} against {numbers.number(made.submitted)} "
-        f"(p = {numbers.p_value(made.p)})",
+        f"{made.repeated:.3f} against {made.submitted:.3f} (p = {made.p:.2g})",
         markup=False,
     )
 
@@ -255,11 +256,12 @@ def rebuild(
     from ..eval.leaderboard.rebuild import rebuild as rebuild_all
 
     results = open_store(store, results_repo)
-    kept = "submissions scored so far are kept; run the same command again"
-    with _console.status("scoring", kept) as tell:
-        found = rebuild_all(results, [load_asked(one) for one in dataset], progress=tell)
+    with _console.status("scoring") as tell:
+        found = rebuild_all(results, [load_asked(one) for one in dataset], marts, progress=tell)
     if as_json:
-        _console.json(found)
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
         echo = _console.out.print
         echo(f"{len(found.same)} submissions are the same, {len(found.new)} had no entry yet", markup=False)
@@ -280,8 +282,7 @@ def export(
     results_repo: Annotated[str, typer.Option("--results-repo", help="Hub dataset for the results.")],
     revision: RevisionOption = None,
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",
-    force: Force = False,
-    discard_changes: DiscardChanges = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the folder.")] = False,
 ) -> None:
     """Write a folder that is a Hugging Face Space once it is pushed: app, requirements, card, package.
 
@@ -290,13 +291,7 @@ def export(
     from ..eval.leaderboard.space import export_space
 
     made = export_space(
-        folder,
-        dataset=dataset,
-        revision=revision,
-        results_repo=results_repo,
-        title=title,
-        force=force,
-        discard_changes=discard_changes,
+        folder, dataset=dataset, revision=revision, results_repo=results_repo, title=title, force=force
     )
     _console.out.print(
         f"{made} files in {folder}: push them to a Space, and give it the secret HF_TOKEN with write access "
@@ -305,7 +300,27 @@ def export(
     )
 
 
-# --- what several verbs do --------------------------------------------------------------------------
+# --- what the room is handed --------------------------------------------------------------------------
+
+
+def marts(names: Sequence[str], run: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each mart over a scored run folder, or over the paper's counts; one connection."""
+    import duckdb
+
+    from ..eval import paper
+    from ..sql.query import FOLDER, Inputs, connect
+
+    inputs = Inputs(paper=paper.CELLS) if run is None else Inputs(runs=(run,))
+    with connect(inputs) as connection:
+        try:
+            return {
+                name: connection.sql(FOLDER.joinpath(f"{name}.sql").read_text("utf-8"))
+                .to_arrow_table()
+                .to_pylist()
+                for name in names
+            }
+        except duckdb.Error as error:
+            raise UserError(f"{run or 'paper'}: {str(error).strip().splitlines()[0]}") from None
 
 
 def open_store(folder: str, results_repo: str | None) -> "Store":
@@ -333,7 +348,7 @@ def load_asked(dataset: str, revision: str | None = None) -> "Asked":
 
 def local_folder(dataset: str, revision: str | None) -> str:
     """The dataset's folder on this machine; one of the Hub is fetched. Raises UserError."""
-    from ..io.resolve import resolve_dataset
+    from ..manifest import resolve_dataset
 
     return str(resolve_dataset(dataset, revision, patterns=["*/test-*.parquet", "README.md", "*.json"]))
 
@@ -348,10 +363,11 @@ def worker_command(dataset: Path, limits: "Limits") -> list[str]:
 
 def work() -> None:
     """What `worker_command` runs."""
+    import duckdb  # noqa: F401  (once, before anything is forked)
     import msgspec
 
     from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.worker import serve as answer_jobs
 
     dataset, limits = sys.argv[1:3]
-    answer_jobs(load_asked(dataset), msgspec.json.decode(limits, type=Limits))
+    answer_jobs(load_asked(dataset), msgspec.json.decode(limits, type=Limits), marts)

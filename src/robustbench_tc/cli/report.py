@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from ..errors import UserError, unknown
-from ..io.numbers import NONE, number
 from . import _console
-from ._replacing import DiscardChanges
 from .sql import subset_of
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ def report(
     check_paper: Annotated[
         bool, typer.Option("--check-paper", help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
-    discard_changes: DiscardChanges = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, write nothing.")] = False,
 ) -> None:
     """Write one self-contained page with the paper's tables and figures for your runs.
@@ -48,12 +46,8 @@ def report(
     if not runs:
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
     from ..eval.report import page
-    from ..io.files import check_dir
 
-    if not as_json:  # before minutes of work
-        check_dir(out, kind="report", force=True, discard_changes=discard_changes)
-    kept = f"the files in {out} are those of before; run the same command again"
-    with _console.status("counting, resampling", kept):
+    with _console.status("counting, resampling"):
         made = make(
             runs,
             baseline=baseline,
@@ -63,9 +57,9 @@ def report(
             allow_missing=allow_missing,
         )
     if as_json:
-        _console.json(made)
+        typer.echo(page.as_json(made), nl=False)
         return
-    written = page.write(made, out, discard_changes=discard_changes)
+    written = page.write(made, out)
     for line in made.gaps:
         _console.err.print(f"gap: {line}", markup=False)
     _console.out.print(f"{written[0]} (also .md, .csv, .json)", markup=False)
@@ -122,7 +116,9 @@ def _check_paper(as_json: bool) -> None:
 
     lines = check_paper()
     if as_json:
-        _console.json(lines)
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(lines), indent=1).decode())
     else:
         _print_table2()
         table = Table(title="the paper's printed figures from its counts", title_justify="left")
@@ -130,7 +126,7 @@ def _check_paper(as_json: bool) -> None:
         table.add_column("found")
         table.add_column("")
         for line in lines:
-            word = _console.styled("agrees", "green") if line.passed else _console.styled("differs", "red")
+            word = Text("agrees", style="green") if line.passed else Text("differs", style="red")
             table.add_row(line.what, line.found, word)
         _console.out.print(table)
         for line in lines:
@@ -149,7 +145,5 @@ def _print_table2() -> None:
         table.add_column(name, justify="left" if name == "model" else "right", no_wrap=name == "model")
     for model in papers():
         found = [model.summary.values[metric] for metric in TABLE2]
-        table.add_row(
-            model.label, *(f"{number(x.value)} ±{number(x.half_width)}" if x else NONE for x in found)
-        )
+        table.add_row(model.label, *(f"{x.value:.3f} ±{x.half_width:.3f}" if x else "–" for x in found))
     _console.out.print(table)

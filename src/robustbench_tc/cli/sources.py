@@ -1,12 +1,10 @@
 """`rbtc sources`: download, check and list the pinned upstream files."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from . import _console
-from ._replacing import DiscardChanges
 
 OutDir = Annotated[
     Path | None,
@@ -21,18 +19,14 @@ Only = Annotated[
 ]
 
 
-def fetch(
-    out: OutDir = None,
-    base_url: BaseUrl = None,
-    only: Only = None,
-    discard_changes: DiscardChanges = False,
-) -> None:
+def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> None:
     """Download the pinned upstream files, resuming what an earlier run began.
 
     Every file is checked against its sha256 before it gets its name; files that are right are not asked for.
 
     Example: rbtc sources fetch --out ./sources
     """
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
     from robustbench_tc.builders.sources.fetch import BASE_URL, default_root
@@ -40,15 +34,13 @@ def fetch(
 
     root = out or default_root()
     bar = Progress(
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
-        console=_console.err,
+        console=Console(stderr=True),
         transient=True,
-        disable=not _console.err.is_terminal,
     )
-    kept = f"what was downloaded is kept in {root}, begun files too; the same command goes on"
-    with _console.keeping(kept), bar:
+    with bar:
         tasks: dict[str, TaskID] = {}
 
         def progress(path: str, done: int, total: int) -> None:
@@ -56,15 +48,9 @@ def fetch(
                 tasks[path] = bar.add_task(path.rpartition("/")[2], total=total)
             bar.update(tasks[path], completed=done)
 
-        result = download(
-            root,
-            base_url=base_url or BASE_URL,
-            only=only or None,
-            progress=progress,
-            discard_changes=discard_changes,
-        )
+        result = download(root, base_url=base_url or BASE_URL, only=only or None, progress=progress)
     fetched, present = len(result.downloaded), len(result.present)
-    _console.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
+    typer.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
 
 
 def verify(
@@ -81,11 +67,11 @@ def verify(
     root = resolve_root(folder)
     found = check(root, only=only or None)
     for path, problem in found.bad:
-        _console.echo(f"{path}: {problem}")
+        typer.echo(f"{path}: {problem}")
     if found.bad:
-        _console.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", stderr=True)
+        typer.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", err=True)
         raise typer.Exit(1)
-    _console.echo(f"{root}: {found.checked} files, all as pinned")
+    typer.echo(f"{root}: {found.checked} files, all as pinned")
 
 
 def list_sources(
@@ -99,8 +85,9 @@ def list_sources(
 
     rows = pins().rows()
     if as_json:
-        _console.json(rows)
+        typer.echo(json.dumps(rows, indent=2))
         return
+    from rich.console import Console
     from rich.table import Table
 
     table = Table("source")
@@ -117,7 +104,7 @@ def list_sources(
             str(row["files"]),
             f"{row['bytes']:,}",
         )
-    _console.out.print(table)
+    Console().print(table)
 
 
 app = typer.Typer(no_args_is_help=True, help="Download, check and list the pinned upstream files.")

@@ -1,13 +1,13 @@
 """`rbtc sql`: a question to the marts, or a file of your own over the same views."""
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ..errors import UserError, unknown
-from ..io.numbers import number
 from . import _console
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ def sql(
     Example: rbtc sql table2 --run runs/qwen3-8b-fc --format csv
     """
     from ..eval import paper as papers
-    from ..io.files import check_file
     from ..sql.query import Inputs, query
 
     if output not in FORMATS:
@@ -54,8 +53,6 @@ def sql(
     if name is None:
         _list_marts()
         return
-    if out is not None:
-        check_file(out)
     runs = tuple(run or ())
     table = query(
         name,
@@ -107,7 +104,7 @@ def _list_marts() -> None:
 
 def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str) -> None:
     """A result for people or for programs; files are written whole or not at all."""
-    from ..io.files import atomic_file
+    from ..files import atomic_file
 
     if output == "table" and out is None:
         _print(table, title)
@@ -121,11 +118,8 @@ def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str)
             pq.write_table(table, beside)
         return
     text = as_csv(table) if output in ("csv", "table") else as_json(table)
-    if out is None and output == "json":
-        _console.json(text.encode())
-        return
     if out is None:
-        _console.data(text)
+        sys.stdout.write(text)
         return
     with atomic_file(out) as beside:
         beside.write_text(text, encoding="utf-8")
@@ -152,12 +146,13 @@ def as_json(table: "pa.Table") -> str:
 
 def _print(table: "pa.Table", title: str) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     rows = table.to_pylist()
     if len(rows) == 1:  # downwards: a row of twenty columns fits no terminal
         shown = Table("column", "value", title=title, title_justify="left")
         for name, value in rows[0].items():
-            shown.add_row(name, _console.styled(_cell(value)))
+            shown.add_row(name, Text(_cell(value)))
         _console.out.print(shown)
         return
     distinct = {name: {_cell(row[name]) for row in rows} for name in table.column_names}
@@ -170,11 +165,13 @@ def _print(table: "pa.Table", title: str) -> None:
         numeric = any(isinstance(row[name], int | float) for row in rows)
         shown.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(_console.styled(_cell(row[name])) for name in names))
+        shown.add_row(*(Text(_cell(row[name])) for name in names))
     _console.out.print(shown)
     tail = "; everywhere: " + ", ".join(f"{name} {_cell(rows[0][name])}" for name in same) if same else ""
     _console.out.print(f"{len(rows)} rows{tail}", markup=False)
 
 
 def _cell(value: object) -> str:
-    return number(value) if value is None or isinstance(value, float) else str(value)
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -9,7 +9,6 @@ import typer
 
 from ..errors import UserError, need_extra
 from . import _console
-from ._replacing import DiscardChanges, Force
 from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def build_toolrl_dr(
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
-    force: Force = False,
-    discard_changes: DiscardChanges = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
 ) -> None:
     """Build the domain-randomized training data: full, mixed, retry and paft as Parquet.
@@ -89,10 +87,8 @@ def build_toolrl_dr(
     from ..builders.toolrl_dr import TrainingSpec, build
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
-    from ..io.store import refuse_foreign
     from ..train_recipes.toolrl_dr.reward import earns_maximum
 
-    refuse_foreign(store)
     who = workers(num_proc, engine, address)
     spec = TrainingSpec(
         rlla=rlla or resolve_root(sources) / "toolrl" / "dataset",
@@ -115,7 +111,7 @@ def build_toolrl_dr(
         workers=who,
     )
     generators = parse_generators(generator or ["none"], settings=settings)
-    with _console.status("building", _console.written_whole(out, store)) as progress:
+    with _console.status("building") as progress:
         leaks, note = _leaks(sources, progress)
         report = build(
             spec,
@@ -130,11 +126,10 @@ def build_toolrl_dr(
             generators={kind: g for kind, g in generators.items() if g.label != "none"},
             leak_note=note,
             force=force,
-            discard_changes=discard_changes,
             progress=progress,
         )
     if as_json:
-        _console.json(report.json())
+        typer.echo(report.json().decode(), nl=False)
         return
     _console.out.print(Markdown(report.markdown()))
     _console.out.print(f'load_dataset("{out.name}", "full") in {out.absolute().parent}', markup=False)
@@ -154,17 +149,29 @@ def _share(option: str, text: str) -> Fraction:
 
 def _leaks(
     sources: Path | None, progress: Callable[[str], None]
-) -> "tuple[Callable[[str, Sequence[Message]], bool] | None, str]":
-    """The leak check, where there are benchmark sources; named ones have to be."""
-    from ..api import leaks_of
+) -> tuple[Callable[[str, "Sequence[Message]"], bool] | None, str]:
+    """Whether a row asks what the benchmark asks (the 199 and the full pools), and a note on the check.
+
+    The gate of a release asks the same question in the same way.
+    """
+    from ..audits.contamination import Index, query
+    from ..builders.sources import read
     from ..builders.sources.fetch import default_root
 
     root = sources or default_root()
     if not (root / "bfcl").is_dir():
         if sources is not None:
             raise UserError(f"no benchmark sources in {sources}: name their folder, or leave --sources out")
-        return leaks_of(None)
-    return leaks_of(root, progress)
+        return None, "not done: no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
+    progress("reading the benchmark's queries")
+    samples = (*read(root, "paper").samples, *read(root, "full").samples)
+    index = Index(query(sample.id, sample.messages) for sample in samples)
+
+    def leaks(clean_id: str, messages: "Sequence[Message]") -> bool:
+        overlap = index.look_up(query(clean_id, messages))
+        return overlap is not None and overlap.contaminated
+
+    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
 
 
 def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
@@ -205,6 +212,7 @@ def check(
 
     Example: rbtc train check toolrl-dr --model ./Qwen2.5-3B-Instruct trainer.n_gpus_per_node=4
     """
+    import msgspec
     from rich.table import Table
 
     from ..train_recipes.check import readiness
@@ -213,7 +221,7 @@ def check(
         findings = readiness(recipe, dataset, model, config, overrides or ())
     failed = [finding for finding in findings if finding.verdict == "failed"]
     if as_json:
-        _console.json(findings)
+        typer.echo(msgspec.json.format(msgspec.json.encode(findings), indent=1).decode())
     else:
         table = Table(title=f"{recipe}: {'not ready' if failed else 'ready'}", title_justify="left")
         for column in ("check", "verdict", "finding"):

@@ -24,7 +24,7 @@ def vectors(
 
     results = run_vectors(folder, {"toolrl_reward": check_vector})
     if as_json:
-        _console.json(results)
+        typer.echo(msgspec.json.encode(results).decode())
     else:
         table = Table()
         for name in ("file", "rows", "agreed", "listed disagreements", "unlisted"):
@@ -41,7 +41,7 @@ def vectors(
         _console.out.print(table)
     rows = [(result.name, row) for result in results for row in result.unlisted]
     for name, row in rows[:show]:
-        _console.echo(f"{name}: {msgspec.json.encode(row).decode()}", stderr=as_json)
+        typer.echo(f"{name}: {msgspec.json.encode(row).decode()}", err=as_json)
     if rows:
         raise typer.Exit(1)
 
@@ -58,7 +58,7 @@ def validate(
 
     reports = validate_release(release)
     if as_json:
-        _console.json(reports)
+        typer.echo(msgspec.json.encode(reports).decode())
     else:
         table = Table()
         for name in ("config", "rows", "passed"):
@@ -71,6 +71,6 @@ def validate(
         _console.out.print(table)
         for report in reports:
             for row_id, reason in report.failed.items():
-                _console.echo(f"{row_id}: {reason}")
+                typer.echo(f"{row_id}: {reason}")
     if any(report.failed for report in reports):
         raise typer.Exit(1)

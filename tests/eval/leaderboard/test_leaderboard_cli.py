@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
-from robustbench_tc.cli.leaderboard import app
+from robustbench_tc.cli.leaderboard import app, marts
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.limits import Limits
@@ -97,6 +98,15 @@ def test_every_verb_has_help_with_an_example() -> None:
     for verb in ("serve", "submit-check", "verify", "rebuild", "export"):
         done = told(verb, "--help")
         assert done.exit_code == 0 and "Example: rbtc leaderboard" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("names", [("accuracy",), ("table2", "deltas")])
+def test_the_marts_that_are_handed_in_are_those_of_rbtc_sql(names: tuple[str, ...]) -> None:
+    from robustbench_tc.eval import paper
+    from robustbench_tc.sql.query import Inputs, query
+
+    for name, rows in marts(names, None).items():
+        assert rows == query(name, Inputs(paper=paper.CELLS)).to_pylist()
 
 
 def test_limits_travel_to_the_worker(release: Path) -> None:

@@ -1,1 +1,0 @@
-"""Work over parts: in this process, in forked ones, or on Ray, with the same bytes."""

@@ -1,1 +1,0 @@
-"""Releases: frozen, compared and published."""

@@ -31,6 +31,7 @@ _WORDS: dict[str, Json] = {
     "undefined": None,
 }
 _UNITS_PER_TOKEN = 3
+_CHARS_PER_UNIT = 128
 _MAX_TRIES = 64
 """So many quotes inside one string are looked at."""
 
@@ -140,15 +141,16 @@ class _Reader:
         at = start + 1
         tries = 0
         while tries < _MAX_TRIES and (mark := ends.search(self.text, at)) is not None:
+            if not self.context.spend(1 + (mark.end() - at) // _CHARS_PER_UNIT):
+                raise _Unreadable
             at = mark.end()
             if mark[0][0] == "\\":
-                if not self.context.spend(1):
-                    raise _Unreadable
                 continue
             tries += 1
             if after.match(self.text, at):
                 self.position = at
                 return _ESCAPE.sub(_character, self.text[start + 1 : at - 1])
+        self.context.spend((len(self.text) - at) // _CHARS_PER_UNIT)
         raise _Unreadable
 
     def _skip(self, at: int) -> int:

@@ -41,6 +41,7 @@ _WORDS: dict[str, Json] = {
 _UNITS = 6
 _MAX_TRIES = 64
 _MAX_CALLS = 64
+_CHARS_PER_UNIT = 128
 
 
 class _Unreadable(Exception):
@@ -159,15 +160,16 @@ def _string(text: str, start: int, context: ParseContext) -> tuple[str, int]:
     at = start + 1
     tries = 0
     while tries < _MAX_TRIES and (mark := ends.search(text, at)) is not None:
-        at = mark.end()
-        if not context.spend(1):
+        if not context.spend(1 + (mark.end() - at) // _CHARS_PER_UNIT):
             break
+        at = mark.end()
         if mark[0][0] == "\\":
             continue
         tries += 1
         rest = text[at : at + 300]
         if _AFTER_STRING.match(rest) or (not rest.strip() and not context.cut):
             return _ESCAPE.sub(_character, text[start + 1 : at - 1]), at
+    context.spend((len(text) - at) // _CHARS_PER_UNIT)
     raise _Unreadable
 
 

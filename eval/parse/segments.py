@@ -92,6 +92,9 @@ _NAMES = {"word": _WORDS, "token": _TOKENS, "square": _SQUARES}
 _STOP = re.compile("|".join(turns.TURN_TOKENS_IN_THOUGHT))
 _STRUCTURE = re.compile(r"(?:\A|\n)[ \t`]{0,8}(?:[^\W\d][\w.-]{0,127})?(?P<at>[\[{(])")
 _NEXT_STEP = re.compile(r"\n[ \t*_]{0,8}(?i:thought|action)s?[ \t]{0,2}\d{0,3}[*_]{0,3}[ \t]{0,4}[:：]")
+_PLAIN_THOUGHTS = re.compile(r"(?:<think>[^<]*+</think>\s*+)++")
+"""The usual thought, several in a row too."""
+
 _SIGNS = ("<", "[", "◁", "✿", "]~")
 _CLOSERS: dict[str, re.Pattern[str]] = {
     pair[0]: re.compile(re.escape(pair[1]) + "|" + _STOP.pattern) for pair in PAIRS
@@ -137,15 +140,18 @@ class _Splitter:
         self.start = 0
         """Of the current piece of the final answer."""
         self.at = 0
-        self.label: re.Match[str] | None = None
-        self.no_more_labels = False
+        self.firm: re.Match[str] | None = None
+        self.weak: re.Match[str] | None = None
+        has_colon = ":" in text or "：" in text
+        self.no_more_firm = not has_colon and "##" not in text
+        self.no_more_weak = not has_colon
         self.event: re.Match[str] | None = None
         self.has_quotes = '"' in text or "`" in text
         self.has_final = False
         self.checked = 0
         """So many segments were looked at for the beginning of the final answer."""
-        self.call_seen = False
-        self.looked_to = 0
+        self.call_seen = -1
+        """Where the first thing like a call stands, at or behind the start of the current piece."""
 
     def split(self, opens_thought: bool) -> list[Segment]:
         text = self.text
@@ -185,12 +191,28 @@ class _Splitter:
         return None
 
     def _next_label(self) -> re.Match[str] | None:
-        if self.at == 0 and self.label is None and not self.no_more_labels:
-            self.label = turns.FIRST_LABEL.match(self.text)
-        if self.label is None or self.label.start() < self.at - 1:
-            self.label = None if self.no_more_labels else turns.LABELS.search(self.text, max(0, self.at - 1))
-            self.no_more_labels = self.label is None
-        return self.label
+        if self.at == 0 and self.firm is None and not self.no_more_firm:
+            self.firm = turns.FIRST_LABEL.match(self.text)
+        if self.firm is None or self.firm.start() < self.at - 1:
+            self.firm = None if self.no_more_firm else turns.LABELS.search(self.text, max(0, self.at - 1))
+            self.no_more_firm = self.firm is None
+        weak = self._next_weak_label()
+        if weak is not None and (self.firm is None or weak.start() < self.firm.start()):
+            return weak
+        return self.firm
+
+    def _next_weak_label(self) -> re.Match[str] | None:
+        """The next "Output:" behind something like a call in the final answer."""
+        if self.no_more_weak:
+            return None
+        if self.call_seen < self.start:
+            seen = turns.CALL_BEFORE.search(self.text, self.start)
+            self.call_seen = len(self.text) if seen is None else seen.start()
+        begin = max(self.at - 1, self.call_seen, 0)
+        if self.weak is None or self.weak.start() < begin:
+            self.weak = turns.WEAK_LABELS.search(self.text, begin)
+        self.no_more_weak = self.weak is None
+        return self.weak
 
     def _add(self, kind: Kind, start: int, end: int) -> None:
         if end > start and not (kind == "final" and self.text[start:end].isspace()):
@@ -206,14 +228,6 @@ class _Splitter:
 
     def _has_text(self, start: int, end: int) -> bool:
         return bool(turns.without_end_markers(self.text[start:end]).strip())
-
-    def _follows_a_call(self, label: int) -> bool:
-        """Whether something like a call stands in the current piece of the final answer before a label."""
-        if not self.call_seen:
-            begin = max(self.start, self.looked_to)
-            self.call_seen = turns.CALL_BEFORE.search(self.text, begin, label) is not None
-            self.looked_to = label
-        return self.call_seen
 
     # --- reasoning ------------------------------------------------------------------------------------
 
@@ -252,6 +266,11 @@ class _Splitter:
 
     def _thought(self, start: int, content: int, closer: re.Pattern[str]) -> None:
         self._add("final", self.start, start)
+        run = _PLAIN_THOUGHTS.match(self.text, start)
+        if run is not None:
+            self._add("reasoning", start, run.end())
+            self.start = self.at = run.end()
+            return
         closing = closer.search(self.text, content)
         if closing is None:
             self._open_thought(start, content)
@@ -283,7 +302,7 @@ class _Splitter:
         if last >= end and self.text.find(token.replace("/", "", 1), end, last) < 0:
             end = last + len(token)
         self.segments = []
-        self.has_final = self.call_seen = False
+        self.has_final = False
         self.checked = 0
         self._add("reasoning", 0, end)
         self.start = self.at = end
@@ -316,9 +335,6 @@ class _Splitter:
     def _read_label(self, label: re.Match[str]) -> None:
         start = label.start() + label[0].startswith("\n")
         kind = label.lastgroup
-        if kind == "weak" and not self._follows_a_call(start):
-            self.at = label.end()
-            return
         past = self._past_structure(start)
         if past is not None:
             self.at = past

@@ -104,12 +104,15 @@ _WEAK = (
 _LEAD = r"[ \t>]{0,8}(?:#{1,4}[ \t]{1,2})?[*_]{0,3}"
 _TAIL = r"[ \t]{0,2}\d{0,3}[*_]{0,3}[ \t]{0,4}[:：][*_]{0,3}"
 _LABEL = (
-    rf"(?:{_LEAD}(?:(?P<user>{_USERS})|(?P<assistant>{_ASSISTANTS})|(?P<strong>{_STRONG})|(?P<weak>{_WEAK})){_TAIL}"
+    rf"(?:{_LEAD}(?:(?P<user>{_USERS})|(?P<assistant>{_ASSISTANTS})|(?P<strong>{_STRONG})){_TAIL}"
     r"|[ \t]{0,4}#{2,4}[ \t](?P<header>User|Human|Instruction|Observation|Assistant)[ \t]*:?[ \t]*(?=\n))"
 )
 FIRST_LABEL = re.compile(_LABEL)
 LABELS = re.compile(r"\n" + _LABEL)
 """Turn and result labels: at the start of the text, and of a later line."""
+
+WEAK_LABELS = re.compile(rf"\n{_LEAD}(?P<weak>{_WEAK}){_TAIL}")
+"""Labels that mean a result only behind a call."""
 
 LOWER_LABELS = re.compile(r"\n[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]{0,2000}\n\s{0,8}(?:assistant|ai)[ \t]{0,2}:")
 """A user's and an assistant's turn in lower case: one alone may be an argument's name."""

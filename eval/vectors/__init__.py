@@ -44,7 +44,7 @@ CHECKS: dict[str, Check] = {
 }
 
 CLASSES: dict[str, tuple[str, ...]] = {
-    "bfcl": ("upstream_crash",),
+    "bfcl": ("upstream_crash", "tuple"),
     "bfcl_decoder": (
         "tolerant",
         "json_literal",
@@ -53,6 +53,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "nonliteral",
         "expansion",
         "empty_name",
+        "lambda",
     ),
     "apibank_toolrl": ("tolerant_text", "declared_number", "exact_calls", "malformed_item", "python_list"),
     "apibank_damo": ("background",),
@@ -63,6 +64,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "numeric_text",
         "control_tool",
         "several_actions",
+        "noisy_ask_to_user",
     ),
     "toolrl_bfcl_decoder": ("several_blocks", "tolerant"),
     "toolrl_reward": ("upstream_crash",),

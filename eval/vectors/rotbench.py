@@ -51,6 +51,13 @@ def check_rotbench(row: Row) -> str:
     if mutation in _CONTROL or last:
         named = any(answer[0].name == calls[0].name for answer in golden)
         return "control_tool" if ours == named else UNLISTED
+    if _is_control(calls[0].name, control) or any(_is_control(answer[0].name, control) for answer in golden):
+        # A noisy registry calls the two tools otherwise; upstream finds them by place, ours by name and keys.
+        same = any(
+            answer[0].name == calls[0].name and answer[0].parameters.keys() == calls[0].parameters.keys()
+            for answer in golden
+        )
+        return "noisy_ask_to_user" if ours == same else UNLISTED
     if not ours:
         return UNLISTED
     if any(answer[0] == calls[0] and not calls[0].parameters for answer in golden):
@@ -58,6 +65,10 @@ def check_rotbench(row: Row) -> str:
     if any(_equal_as_text(calls[0], answer[0]) for answer in golden):
         return "numeric_text"
     return UNLISTED
+
+
+def _is_control(name: str, control: set[str]) -> bool:
+    return name in control or name in ("ask_to_user", "finish")
 
 
 def _answer(text: str, control: set[str]) -> GoldenAnswer:

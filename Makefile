@@ -6,13 +6,25 @@ BIN   := $(VENV)/bin
 LOCK  := requirements.lock
 
 # The first Python that is declared (3.11, 3.12) and really runs.
-PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
-	$$p -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' >/dev/null 2>&1 && echo $$p && break; done)
-PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint $(LOCK)
+PYTHON ?= $(shell scripts/find_python.sh)
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+# $(call install,FOLDER,EXTRAS): what the lock has for these extras, each file checked against its sha256, then
+# this package itself. Nothing else is fetched: hatchling, which installs it, is in the lock too.
+install = $(1)/bin/python scripts/locked.py $(2) > $(1)/locked.txt && \
+	$(1)/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(1)/locked.txt && \
+	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
+	{ $(1)/bin/python -m pip check > $(1)/check.txt || { cat $(1)/check.txt; exit 1; }; }
+
+# $(call environment,FOLDER): an empty one, unless it is there.
+environment = @test -n "$(PYTHON)" || { \
+	echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }; \
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons bench fuzz nightly lock clean \
-	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers
+.PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted fuzz nightly facts lock clean \
+	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -20,8 +32,7 @@ help:  ## this list
 
 quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples and score a reference agent on it
 	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
-	@rm -rf out/quickstart
-	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart
+	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart --fresh
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 
@@ -30,20 +41,26 @@ test: env lint types pytest  ## what CI runs: lint, types, tests
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports --no-cache
 
 types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-test-pythons:  ## the tests under every declared Python; one that is not on the machine is skipped by name
-	@for v in 3.11 3.12; do \
-	  if python$$v -c '' >/dev/null 2>&1; then \
-	    echo "Python $$v:" && $(MAKE) --no-print-directory VENV=.venv-$$v PYTHON=python$$v pytest || exit 1; \
-	  else echo "Python $$v: skipped, not on this machine"; fi; done
+test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name
+
+test-3.11 test-3.12: test-%:
+	@if python=$$(scripts/find_python.sh $*); then \
+	  echo "Python $*: $$python" && $(MAKE) --no-print-directory VENV=.venv-$* PYTHON=$$python pytest; \
+	else echo "Python $*: skipped, not on this machine"; fi
 
 # Environments of their own: these packages disagree with each other, or are heavy.
+
+docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as a site, in out/docs
+	.venv-docs/bin/sphinx-build -q -W --keep-going -b html docs out/docs
+	@echo "open out/docs/index.html"
 
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl
@@ -61,52 +78,72 @@ env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray
 	.venv-scale/bin/python -m pytest tests/test_cluster.py tests/test_parallel.py
 
-EXTRAS_train       := .[train,dev]
-EXTRAS_serve       := .[serve]
-EXTRAS_leaderboard := .[leaderboard,report,dev]
-ALSO_leaderboard   := playwright==1.65.2
-EXTRAS_scale       := .[scale,dev]
+EXTRAS_leaderboard := leaderboard report dev browser
+EXTRAS_scale       := scale dev
+EXTRAS_docs        := docs
+EXTRAS_mutation    := audit sign report dev mutation
+
+.venv-%/.done: pyproject.toml $(LOCK) scripts/locked.py
+	$(call environment,.venv-$*)
+	$(call install,.venv-$*,$(EXTRAS_$*))
+	@touch $@
 
 # verl and transformers pin what the lock pins otherwise: these two go without it.
-CONSTRAIN_leaderboard := --constraint $(LOCK)
-CONSTRAIN_scale       := --constraint $(LOCK)
-
-.venv-%/.done: pyproject.toml $(LOCK)
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }
-	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-$*/bin/python -m pip install --quiet $(CONSTRAIN_$*) --editable '$(EXTRAS_$*)' $(ALSO_$*)
+.venv-train/.done: UNLOCKED := .[train,dev]
+.venv-serve/.done: UNLOCKED := .[serve]
+.venv-train/.done .venv-serve/.done: .venv-%/.done: pyproject.toml
+	$(call environment,.venv-$*)
+	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
 	@touch $@
 
 bench: env  ## speed and memory, side by side with yardsticks
 	$(BIN)/python -m benchmarks
 
 env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
-	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	$(call environment,.venv-peers)
 	-.venv-peers/bin/python -m pip install --quiet inspect_ai openai 'lm-eval[api]'
 	-.venv-peers/bin/python -m pip install --quiet --no-deps --target .venv-peers/bfcl-eval bfcl-eval
+	@touch .venv-peers/.done
+
+replies: env  ## the reader over every style of reply in every setting: make replies RELEASE=out/robustbench-tc
+	$(BIN)/python -m robustbench_tc.eval.replies $(or $(RELEASE),out/robustbench-tc)
+
+planted: env  ## plant edits in a real build and build its variations: the two tables of docs/audits.md
+	$(BIN)/python -m tests.audits.planted
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
 
-nightly: env fuzz  ## the long fuzz, and five kills over the real build
-	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py
+mutation: .venv-mutation/.done  ## does each area's own suite notice wrong code? 40 mutants each
+	.venv-mutation/bin/python scripts/mutation_run.py
 
-lock:  ## resolve everything but verl, vllm and transformers anew into requirements.lock
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra audit --extra report --extra leaderboard --extra scale --extra dev --universal \
-	  --python-version 3.11 --no-header --no-annotate --quiet --upgrade --output-file $(LOCK)
+nightly: env fuzz  ## the long fuzz, five kills over the real build, every planted edit
+	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/audits/test_planted.py
 
-clean:  ## remove environments and outputs
-	rm -rf .venv .venv-* out dist .pytest_cache .mypy_cache .ruff_cache
+facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it
+	$(BIN)/python scripts/write_facts.py
 
-$(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+# Every extra but those of scripts/locked.py's UNLOCKED, and what builds the package, in one resolution.
+lock: | .venv-lock/bin/uv  ## add to requirements.lock what pyproject.toml has more; versions stay (upgrade them: make lock UPGRADE=1)
+	@.venv-lock/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' | \
+	  .venv-lock/bin/uv pip compile pyproject.toml - \
+	  $$(.venv-lock/bin/python scripts/locked.py --extras | sed -E 's/([a-z]+)/--extra \1/g') --universal --python-version 3.11 \
+	  --generate-hashes --no-header --quiet $(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+	@grep -c '==' $(LOCK) | sed 's/$$/ entries in $(LOCK)/'
 
-$(VENV)/.core: pyproject.toml $(LOCK) | $(VENV)/bin/python
-	$(PIP) --editable .
+.venv-lock/bin/uv:
+	$(call environment,.venv-lock)
+	.venv-lock/bin/python -m pip install --quiet uv
+
+clean:  ## remove what make made: environments, caches, the quickstart's folders
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) scripts/clean.py
+
+$(VENV)/.core: pyproject.toml $(LOCK) scripts/locked.py
+	$(call environment,$(VENV))
+	$(call install,$(VENV),)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(LOCK) | $(VENV)/bin/python
-	$(PIP) --editable '.[audit,report,dev]'
+$(VENV)/.dev: pyproject.toml $(LOCK) scripts/locked.py
+	$(call environment,$(VENV))
+	$(call install,$(VENV),audit sign report dev)
 	@touch $@ $(VENV)/.core

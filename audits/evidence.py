@@ -101,7 +101,7 @@ def _address(case: dict[str, Any]) -> str:
         return (
             ""
             if re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{4,5}", str(url))
-            else "its address is no paper's"
+            else "its address is not a paper's"
         )
     place = rf"https://github\.com/{re.escape(str(case.get('repo')))}/(?:issues|pull|discussions)/{case.get('number')}"
     return "" if re.fullmatch(place, str(url)) else "its address is not that of its repository and number"

@@ -3,17 +3,25 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import parquet
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Json
 
+from . import inventory
 from .report import Check, Failure, check
+
+BROKEN = (OSError, ValueError, pa.ArrowException)
+"""What reading a Parquet file raises that is not one, or is a damaged one."""
+
+TABLES = ("taxonomy", "evidence", "known_issues")
+"""Configs of a benchmark build that hold no samples."""
 
 
 class Chunk(NamedTuple):
@@ -28,49 +36,81 @@ class Chunk(NamedTuple):
     rows: int
 
 
+_SHARD = r"(\w+)-\d{5}-of-\d{5}\.parquet"
+
+
 class Folder:
-    """A build: its report and its configs. Raises UserError where there is no build at all."""
+    """A build: its report and its configs. Raises UserError where there is no build at all.
+
+    Only regular files are ever opened: what is behind a link is not in the folder.
+    """
 
     def __init__(self, path: Path) -> None:
         if not path.is_dir():
             raise UserError(f"no build at {path}: name the folder that `rbtc build` wrote")
+        self.there = inventory.walk(path)
+        """Every entry of the folder, by relative path."""
+        if self.there.get(marker.BUILD, "file") != "file":
+            raise UserError(f"{path / marker.BUILD} is not a regular file: name the folder of a build")
         try:
             self.report: dict[str, Json] = msgspec.json.decode(
-                (path / "build_report.json").read_bytes(), type=dict[str, Json]
+                (path / marker.BUILD).read_bytes(), type=dict[str, Json]
             )
         except FileNotFoundError:
             raise UserError(
                 f"{path} holds no build_report.json: name the folder that `rbtc build` wrote"
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{path / 'build_report.json'} is damaged ({error}): build it again") from None
+        except OSError as error:
+            raise UserError(f"{path / 'build_report.json'} cannot be read: {error.strerror}") from None
         self.path = path
+        self._hashes: dict[str, str] = {}
         self.unreadable: list[Failure] = []
         """Files and shard sets that could not be read, noted as they are met."""
 
     @property
     def kind(self) -> Literal["benchmark", "training"]:
-        return "benchmark" if "profile" in self.report else "training"
+        return "training" if self.report.get("kind") == "toolrl-dr" else "benchmark"
+
+    def sha256(self, path: str) -> str | None:
+        """The sha256 of a regular file's bytes, "" if it cannot be read; None where there is no such file.
+
+        Only what is asked for is hashed, once: a foreign file may be of any size.
+        """
+        if self.there.get(path) != "file":
+            return None
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = marker.sha256(self.path / path)
+            except OSError:
+                self._hashes[path] = ""
+        return self._hashes[path]
 
     def configs(self) -> list[str]:
         """Folders that hold Parquet files, by name."""
-        return sorted(p.name for p in self.path.iterdir() if p.is_dir() and any(p.glob("*.parquet")))
+        folders = (path.split("/") for path in self._parquet())
+        return sorted({parts[0] for parts in folders if len(parts) == 2})
 
     def splits(self, config: str) -> list[str]:
         """Splits of a config, by its files' names."""
-        names = (
-            re.match(r"(\w+)-\d{5}-of-\d{5}\.parquet$", p.name)
-            for p in (self.path / config).glob("*.parquet")
-        )
+        names = (re.fullmatch(rf"{re.escape(config)}/{_SHARD}", path) for path in self._parquet())
         return sorted({match.group(1) for match in names if match})
 
     def shards(self, config: str, split: str) -> list[Path]:
         """The shards of a split; [] (and a note) where one is missing."""
+        names = (re.fullmatch(rf"{re.escape(config)}/{_SHARD}", path) for path in self._parquet())
+        found = [self.path / match.group() for match in names if match and match.group(1) == split]
         try:
-            return parquet.shards(self.path / config, split)
+            return parquet.complete(found, self.path / config, split)
         except UserError as error:
             self._note(config, split, error)
             return []
+
+    def _parquet(self) -> list[str]:
+        """Regular files named like Parquet, in the order of `manifest.digest`."""
+        found = [path for path, kind in self.there.items() if kind == "file" and path.endswith(".parquet")]
+        return sorted(found, key=lambda path: PurePosixPath(path).parts)
 
     def rows(self, config: str, split: str = "test") -> Iterator[dict[str, Any]]:
         """Rows as Parquet has them. A broken file ends them, with a note."""
@@ -84,7 +124,7 @@ class Folder:
         for path in self.shards(config, split):
             try:
                 about = pq.read_metadata(path)
-            except (OSError, ValueError) as error:
+            except BROKEN as error:
                 self._note(config, split, error)
                 continue
             for group in range(about.num_row_groups):
@@ -99,7 +139,7 @@ class Folder:
             with pq.ParquetFile(chunk.path) as file:
                 rows: list[dict[str, Any]] = file.read_row_group(chunk.group).to_pylist()
                 return rows
-        except (OSError, ValueError) as error:
+        except BROKEN as error:
             self._note(chunk.config, chunk.split, error)
             return []
 
@@ -109,21 +149,17 @@ class Folder:
         for path in self.shards(config, split):
             try:
                 found[path.name] = [(field.name, type_name(field.type)) for field in pq.read_schema(path)]
-            except (OSError, ValueError) as error:
+            except BROKEN as error:
                 self._note(config, split, error)
         return found
 
     def digest(self) -> str:
         """sha256 over names and contents of all Parquet files: which bytes were audited."""
-        total = hashlib.sha256()
-        for path in sorted(self.path.rglob("*.parquet")):
-            with path.open("rb") as file:
-                one = hashlib.file_digest(file, "sha256").hexdigest()
-            total.update(f"{path.relative_to(self.path).as_posix()} {one}\n".encode())
-        return total.hexdigest()
+        lines = "".join(f"{path} {self.sha256(path)}\n" for path in self._parquet())
+        return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
     def _note(self, config: str, split: str, error: Exception) -> None:
-        what = str(error).replace(f"{self.path}/", "").splitlines()[0][:200]
+        what = (str(error).replace(f"{self.path}/", "").splitlines() or [type(error).__name__])[0][:200]
         note = Failure(f"{config}/{split}", what)
         if note not in self.unreadable:
             self.unreadable.append(note)

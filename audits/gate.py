@@ -5,27 +5,31 @@ that it may be left out (`Check.may_be_left_out`). What the gate needs of other 
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io import audit_files, marker, numbers
 from robustbench_tc.schema import Message
 
-from . import contamination, evidence, paraphrase, provenance
+from . import contamination, evidence, judgments, paraphrase, provenance
 from .contamination import Index, Query
 from .folder import Folder, unreadable
-from .invariants.base import REWARD
-from .invariants.texts import STATED
+from .hygiene import files as other_files
+from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
+from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .rows import SelfCheck, UnitChecks
 from .scan import Scan
 from .waivers import Waiver, apply, shipped
 
 if TYPE_CHECKING:
+    from .expectations.gx import Validated
     from .expectations.training import EarnsMaximum
 
 Conversations = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
@@ -47,9 +51,11 @@ def audit(
     unit_checks: UnitChecks,
     self_check: SelfCheck,
     judge: Judge,
+    rebuild: Rebuild | None = None,
     second_judge: Judge | None = None,
     benchmark_queries: Conversations | None = None,
     pool_queries: Conversations | None = None,
+    without_sources: str = "no sources at hand",
     earns_maximum: "EarnsMaximum | None" = None,
     training: Path | None = None,
     waivers: Sequence[Waiver] | None = None,
@@ -57,46 +63,42 @@ def audit(
     seed: int = 0,
     n: int | None = 50,
     progress: Callable[[str], None] = lambda line: None,
+    files: dict[str, bytes] | None = None,
 ) -> AuditReport:
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `judge`: of rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
+    its scorer. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
+    texts; `n` pairs per type are drawn with `seed`, None for all.
+    `without_sources` says why queries that only the sources have are not handed in.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
-    needed for a training build. `waivers` default to the repository's, `today` to the clock's.
+    needed for a training build. `waivers` default to the repository's, `today` to the clock's. `files` is
+    filled with what goes under `audit/` beside the report: name → bytes.
     """
     build = Folder(folder)
-    today = today or datetime.date.today()
-    chosen = shipped() if waivers is None else tuple(waivers)
+    waive = partial(_waive, build, shipped() if waivers is None else waivers, today or datetime.date.today())
     if build.kind == "training":
         if earns_maximum is None:
             raise UserError(f"{folder} is a training build: its audit needs the reward")
-        return _training(build, earns_maximum, benchmark_queries, chosen, today, seed, progress)
+        asked = benchmark_queries, without_sources
+        return _training(build, rebuild, earns_maximum, *asked, waive, seed, progress, files)
+    progress("comparing with the sources")
+    origin = provenance.audit(build, rebuild)
     progress("reading every row")
     scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
-    from .expectations import benchmark, configs
-
     progress("validating")
-    checks = [
-        *benchmark.columns_suite(build),
-        *configs.configs_suite(scan),
-        *benchmark.rows_suite(scan),
-        *benchmark.texts_suite(scan),
-        *configs.tables_suite(build),
-    ]
+    suites, validated = _validated(build, scan)
     progress(f"judging pairs ({judge.name})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, judge, second_judge, n=n, seed=seed)
-    checks += judged.checks
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
-    checks += found
-    checks += provenance.audit(build)
-    queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
-    training_check, training_overlaps = _against_training(queries, training)
-    pool_check, pool_overlaps = _against_pools(queries, pool_queries)
-    near = contamination.near_duplicates(queries)
-    checks += [training_check, pool_check, _near_check(queries, near), unreadable(build)]
-    checks = apply(checks, chosen, kind="benchmark", profile=_text(build.report.get("profile")), today=today)
+    seen = _overlaps(scan, training, pool_queries, without_sources)
+    checks = [*origin.checks, *suites, *judged.checks, *found, *other_files.audit(build), *seen.checks]
+    checks.append(unreadable(build))
+    checks = waive(checks)
+    if files is not None:
+        progress("writing data docs")
+        files |= _project(validated, build) | {judgments.NAME: judgments.encode(judged.judgments)}
     return AuditReport(
         package_version=__version__,
         kind="benchmark",
@@ -105,17 +107,60 @@ def audit(
         profile=_text(build.report.get("profile")),
         build=build.digest(),
         seed=seed,
+        provenance=origin.said,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
+        files=_hashes(files),
         paraphrase=judged.scores,
         agreement=judged.agreement,
         redundant=judged.redundant,
         evidence=supported,
         identifiability=_identifiability(scan),
-        training_overlaps=tuple(training_overlaps[: contamination.LISTED]),
-        pool_overlaps=tuple(pool_overlaps[: contamination.LISTED]),
-        near_duplicates=tuple(near[: contamination.LISTED]),
+        training_overlaps=tuple(seen.training[: contamination.LISTED]),
+        pool_overlaps=tuple(seen.pools[: contamination.LISTED]),
+        near_duplicates=tuple(seen.near[: contamination.LISTED]),
     )
+
+
+def _validated(build: Folder, scan: Scan) -> "tuple[list[Check], list[Validated]]":
+    """The suites of Great Expectations: their checks, and what was run."""
+    from .expectations import benchmark, configs, gx
+
+    with gx.collected() as validated:
+        checks = [
+            *benchmark.columns_suite(build),
+            *configs.configs_suite(scan),
+            *benchmark.rows_suite(scan),
+            *benchmark.texts_suite(scan),
+            *configs.tables_suite(build),
+        ]
+    return checks, validated
+
+
+def _waive(
+    build: Folder, waivers: Sequence[Waiver], today: datetime.date, checks: list[Check]
+) -> list[Check]:
+    profile = _text(build.report.get("profile")) if build.kind == "benchmark" else None
+    return apply(checks, tuple(waivers), kind=build.kind, profile=profile, today=today)
+
+
+class _Overlaps(NamedTuple):
+    """Queries that are asked elsewhere too, or twice."""
+
+    checks: list[Check]
+    training: list[Overlap]
+    pools: list[Overlap]
+    near: list[Overlap]
+
+
+def _overlaps(
+    scan: Scan, training: Path | None, pool_queries: Conversations | None, without_sources: str
+) -> _Overlaps:
+    queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
+    of_training, trained = _against_training(queries, training)
+    of_pools, pooled = _against_pools(queries, pool_queries, without_sources)
+    near = contamination.near_duplicates(queries)
+    return _Overlaps([of_training, of_pools, _near_check(queries, near)], trained, pooled, near)
 
 
 def audit_predictions(
@@ -144,41 +189,66 @@ def audit_predictions(
     )
 
 
-def write(report: AuditReport, folder: Path) -> tuple[Path, Path]:
-    """Writes `audit_report.json` and `audit_report.html` into `folder`; returns both paths."""
+def write(
+    report: AuditReport, folder: Path, files: Mapping[str, bytes] = MappingProxyType({})
+) -> tuple[Path, Path]:
+    """Writes `audit_report.json` and `audit_report.html` into `folder`, `files` under its `audit/`.
+
+    Files of an earlier audit that this one has not are removed, if they still are what that audit wrote.
+    Returns the paths of both reports.
+    """
     from .page import render
 
-    paths = folder / "audit_report.json", folder / "audit_report.html"
-    for path, data in zip(paths, (report.json(), render(report).encode()), strict=True):
-        with atomic_file(path) as beside:
-            beside.write_bytes(data)
-    return paths
+    under_audit = {audit_files.FOLDER + name: data for name, data in files.items()}
+    return audit_files.replace(folder, report.json(), render(report).encode(), under_audit)
+
+
+def _hashes(files: Mapping[str, bytes] | None) -> dict[str, str]:
+    return {audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())}
+
+
+def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:
+    """The suites as a Great Expectations project with its data docs."""
+    from .expectations import project
+
+    profile, version = build.report.get("profile"), build.report.get("dataset_version")
+    what = "training data" if build.kind == "training" else f"profile {profile}"
+    return project.files(validated, f"Audit of {what}, version {version}")
 
 
 def _training(
     build: Folder,
+    rebuild: Rebuild | None,
     earns_maximum: "EarnsMaximum",
     benchmark_queries: Conversations | None,
-    waivers: Sequence[Waiver],
-    today: datetime.date,
+    without_sources: str,
+    waive: Callable[[list[Check]], list[Check]],
     seed: int,
     progress: Callable[[str], None],
+    files: dict[str, bytes] | None,
 ) -> AuditReport:
-    from .expectations import training
+    from .expectations import gx, training
 
+    progress("comparing with the sources")
+    origin = provenance.audit(build, rebuild)
     progress("reading and validating every row")
-    checks = training.suite(build, earns_maximum)
-    checks += provenance.audit(build)
+    with gx.collected() as validated:
+        checks = [*origin.checks, *training.suite(build, earns_maximum)]
+    checks += other_files.audit(build)
     found: list[Overlap] = []
     if benchmark_queries is None:
-        checks.append(not_run(*_TRAINING, "no benchmark at hand: name one with --benchmark or --sources"))
+        why = f"no benchmark at hand: name one with --benchmark or --sources ({without_sources})"
+        checks.append(not_run(*_TRAINING, why))
     else:
         progress("looking for benchmark queries")
         index = Index(contamination.query(row, messages) for row, messages in benchmark_queries())
         found, looked_at = contamination.overlaps(index, contamination.training_queries(build))
         checks.append(_overlap_check(_TRAINING, found, looked_at if index.size else 0))
     checks.append(unreadable(build))
-    checks = apply(checks, waivers, kind="training", profile=None, today=today)
+    checks = waive(checks)
+    if files is not None:
+        progress("writing data docs")
+        files |= _project(validated, build)
     return AuditReport(
         package_version=__version__,
         kind="training",
@@ -186,8 +256,10 @@ def _training(
         dataset_version=_text(build.report.get("dataset_version")),
         build=build.digest(),
         seed=seed,
+        provenance=origin.said,
         passed=not any(one.blocks for one in checks),
         checks=tuple(checks),
+        files=_hashes(files),
         training_overlaps=tuple(found[: contamination.LISTED]),
     )
 
@@ -197,7 +269,7 @@ def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[
         return not_run(
             *_TRAINING,
             "no training build was named with --training",
-            may_be_left_out="issue 4, facts: training data come later; their own gate checks it",
+            may_be_left_out="training data come later; their own gate checks it",
         ), []
     found, looked_at = contamination.overlaps(
         Index(queries), contamination.training_queries(Folder(training))
@@ -207,19 +279,21 @@ def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[
 
 def _overlap_check(what: tuple[str, str], found: Sequence[Overlap], looked_at: int) -> Check:
     bad = [
-        Failure(o.right, f"{'equals' if o.equal else f'shares {o.shared:.0%} with'} {o.left}")
+        Failure(o.right, f"{'equals' if o.equal else f'shares {numbers.percent(o.shared, 0)} with'} {o.left}")
         for o in found
         if o.contaminated
     ]
     return check(*what, looked_at, bad, reason=f"{len(found) - len(bad)} more share less" if found else "")
 
 
-def _against_pools(queries: Sequence[Query], pools: Conversations | None) -> tuple[Check, list[Overlap]]:
+def _against_pools(
+    queries: Sequence[Query], pools: Conversations | None, why_not: str
+) -> tuple[Check, list[Overlap]]:
     if pools is None:
         return not_run(
             *_POOLS,
-            "no sources at hand",
-            may_be_left_out="issue 4, scope 3: overlaps with the pools are listed only",
+            why_not,
+            may_be_left_out="overlaps with the pools are listed only",
         ), []
     mine = {asked.row for asked in queries}
     others = (contamination.query(row, messages) for row, messages in pools() if row not in mine)
@@ -245,7 +319,8 @@ def _near_check(queries: Sequence[Query], near: Sequence[Overlap]) -> Check:
 
 def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
     """Per reward type, the rows whose gold tool is the one best offer, and whether the query asks for it."""
-    rows: dict[str, list[int]] = {code: [0, 0, 0] for code in REWARD}
+    rows: dict[str, list[int]] = {code: [0, 0, 0] for code in codes_of(OFFERS)}
+    stated_in = set(codes_of(states_preference))
     columns = (
         scan.found.rows["config"],
         scan.found.rows["gold_is_the_unique_best"],
@@ -255,7 +330,7 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
         if config in rows:
             rows[config][0] += 1
             rows[config][1] += unique == ""
-            rows[config][2] += preference == "" and config in STATED
+            rows[config][2] += preference == "" and config in stated_in
     note = "no preference is stated: the annotations alone decide"
     return tuple(
         Identifiability(
@@ -263,7 +338,7 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
             rows=number,
             unique_best=unique,
             preference_stated=stated,
-            note="" if code in STATED else note,
+            note="" if code in stated_in else note,
         )
         for code, (number, unique, stated) in rows.items()
         if number

@@ -1,4 +1,7 @@
-"""Who scores text pairs: recorded judgments, or a model behind any OpenAI-compatible endpoint."""
+"""Who judges texts: judgments that ship with the package, those of a file, or a model behind an endpoint.
+
+Several judges make a chain: a later one is asked about what the earlier ones have not judged.
+"""
 
 import asyncio
 import re
@@ -9,11 +12,15 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Stats, Store
 from robustbench_tc.schema import Json, dumps
 
 from .rows import NewTool, Pair
+
+_I = TypeVar("_I")
+_V = TypeVar("_V")
 
 TRIES = 3
 """How often a judge is asked for an answer that can be read."""
@@ -32,6 +39,8 @@ class Judgment(msgspec.Struct, frozen=True):
     """1 to 5, by the rubric of the paraphrase audit."""
     reason: str
     judge: str
+    pinned: bool = False
+    """It ships with the package, under the hash of the text: nobody can write it beside a build."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -40,6 +49,7 @@ class Answer(msgspec.Struct, frozen=True):
     could_answer: bool
     reason: str
     judge: str
+    pinned: bool = False
 
 
 class Unjudged(msgspec.Struct, frozen=True):
@@ -53,7 +63,7 @@ class Judge(Protocol):
 
     name: str
     live: bool
-    """A model is asked now: canaries are mixed in, and only the draw is judged."""
+    """Its judgments are a model's of this build: it must have seen through the canaries among them."""
 
     def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]: ...
 
@@ -61,20 +71,59 @@ class Judge(Protocol):
 
 
 class Recorded:
-    """Judgments that somebody wrote down; `find` gives a pair's, or None."""
+    """Judgments that somebody wrote down; `find` gives a pair's and `find_answer` a new tool's, or None."""
 
     live = False
 
-    def __init__(self, find: Callable[[Pair], Judgment | None], name: str = "recorded") -> None:
+    def __init__(
+        self,
+        find: Callable[[Pair], Judgment | None],
+        name: str = "recorded",
+        find_answer: Callable[[NewTool], Answer | None] = lambda tool: None,
+    ) -> None:
         self.name = name
         self._find = find
+        self._find_answer = find_answer
 
     def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
-        missing = Unjudged("no recorded judgment of this pair: name a judge with --judge")
+        missing = Unjudged("no recorded judgment of this text: name a judge with --judge")
         return [self._find(pair) or missing for pair in pairs]
 
     def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
-        return [Unjudged("nobody recorded an answer") for _ in tools]
+        missing = Unjudged("no recorded judgment of this new tool: name a judge with --judge")
+        return [self._find_answer(tool) or missing for tool in tools]
+
+
+class Chain:
+    """Several judges: each is asked about what those before it have not judged."""
+
+    def __init__(self, *judges: Judge) -> None:
+        self.judges = judges
+        self.name = ", then ".join(judge.name for judge in judges)
+        self.live = any(judge.live for judge in judges)
+
+    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
+        return in_turn([judge.score for judge in self.judges], pairs)
+
+    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
+        return in_turn([judge.could_answer for judge in self.judges], tools)
+
+
+def in_turn(
+    ask: Sequence[Callable[[Sequence[_I]], list[_V | Unjudged]]], items: Sequence[_I]
+) -> list[_V | Unjudged]:
+    """The verdicts on `items`: each of `ask` is asked about what those before left unjudged."""
+    found: list[_V | Unjudged] = [Unjudged("nobody was asked") for _ in items]
+    for one in ask:
+        left = [at for at, verdict in enumerate(found) if isinstance(verdict, Unjudged)]
+        for at, verdict in zip(left, one([items[at] for at in left]) if left else [], strict=True):
+            found[at] = verdict
+    return found
+
+
+def judges_of(judge: Judge) -> tuple[Judge, ...]:
+    """The judges of a chain in their order; a single one is a chain of one."""
+    return judge.judges if isinstance(judge, Chain) else (judge,)
 
 
 class _Score(msgspec.Struct, frozen=True):
@@ -103,13 +152,6 @@ _SCHEMAS: dict[_Kind, Json] = {
         "required": ["reason", "could_answer"],
         "additionalProperties": False,
     },
-}
-
-_WHAT = {
-    "realistic_typos": "a user's request; the second was typed in a hurry, and slips as such cost nothing",
-    "query_paraphrase": "a user's request",
-    "paraphrase_tool_description": "the description of a tool",
-    "paraphrase_parameter_description": "the description of a tool's parameter",
 }
 
 
@@ -151,7 +193,7 @@ class EndpointJudge:
         system = prompt("equivalence.v1")
 
         async def one(client: Client, pair: Pair) -> Judgment | Unjudged:
-            data = {"kind": _WHAT[pair.kind], "first": pair.before, "second": pair.after}
+            data = {"kind": taxonomy.get(pair.kind).judged_as, "first": pair.before, "second": pair.after}
             found = await self._ask(client, system, data, _Score)
             if isinstance(found, Unjudged):
                 return found
@@ -178,14 +220,14 @@ class EndpointJudge:
                     try:
                         async with asyncio.TaskGroup() as group:
                             tasks = [group.create_task(one(client, item)) for item in items]
-                    except BaseExceptionGroup as several:  # the first says what to mend
+                    except BaseExceptionGroup as several:  # the first says what to fix
                         raise several.exceptions[0] from None
             return [task.result() for task in tasks]
 
         return asyncio.run(run())
 
     async def _ask(self, client: Client, system: str, data: Json, kind: type[_T]) -> _T | Unjudged:
-        """One judgment. A model whose answers cannot be read is asked anew, then left out."""
+        """One judgment. A model whose answers cannot be read is asked again, then left out."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": dumps(data)}]
         why = ""
         for attempt in range(TRIES):
@@ -201,7 +243,7 @@ class EndpointJudge:
             found = read(done.text, kind)
             if found is not None:
                 return found
-            why = "the answer is no judgment"
+            why = "the answer is not a judgment"
         return Unjudged(why)
 
     async def _complete(
@@ -227,7 +269,7 @@ def read(text: str, kind: type[_T]) -> _T | None:
     for found in reversed(re.findall(r"\{[^{}]*\}", text)):
         try:
             return msgspec.json.decode(found, type=kind)
-        except ValueError:
+        except ValueError:  # an object in front of it may be the judgment
             continue
     return None
 

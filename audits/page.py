@@ -1,23 +1,25 @@
 """The audit as one HTML file that needs no network: no script, no font, no image from elsewhere."""
 
 import re
-from importlib.resources import files
 
-import jinja2
 import markupsafe
+
+from robustbench_tc.io import marker, templates
 
 from .report import AuditReport, Check
 
 GROUPS = {
+    "provenance": "Licence and provenance",
     "files": "Files",
     "columns": "Columns",
     "configs": "Configs",
     "rows": "Rows",
+    "hygiene": "Hygiene of all texts and tools",
     "texts": "Rewritten texts",
     "tables": "Tables",
     "paraphrase": "Paraphrase audit",
+    "secrets": "Secrets in files",
     "evidence": "Evidence",
-    "provenance": "Licence and provenance",
     "contamination": "Contamination",
     "gate": "Waivers",
 }
@@ -26,12 +28,10 @@ GROUPS = {
 
 def render(report: AuditReport) -> str:
     """The page. Everything that rows or judges wrote is escaped."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": _number, "prose": _prose}
-    template = files("robustbench_tc.audits").joinpath("page.html.j2").read_text("utf-8")
-    return environment.from_string(template).render(report=report, groups=grouped(report))
+    environment = templates.environment("robustbench_tc.audits")
+    environment.filters["prose"] = _prose
+    page = environment.get_template("page.html.j2").render(report=report, groups=grouped(report))
+    return marker.sealed_page(page)
 
 
 def grouped(report: AuditReport) -> dict[str, list[Check]]:
@@ -47,7 +47,3 @@ def grouped(report: AuditReport) -> dict[str, list[Check]]:
 def _prose(text: str) -> markupsafe.Markup:
     """Escaped text in which `code` is code."""
     return markupsafe.Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
-
-
-def _number(value: float | None, digits: int = 2) -> str:
-    return "n/a" if value is None else f"{value:.{digits}f}"

@@ -1,24 +1,29 @@
-"""The paraphrase audit: does a rewritten text still mean what the clean one says?
+"""The judgment of written texts: does a rewritten text still mean what the clean one says, and could a new
+tool answer the query?
 
-A judge scores pairs from 1 to 5 (benchmark.md, section 10). Recorded judgments cover the whole build for
-nothing; a live judge is asked about a draw per type, unless all are wanted. Among a live judge's pairs are
-canaries: another sample's text as a rewriting, half of them with an order to give a 5. A judge that scores
-one above 2 reads instead of comparing, and the audit is void.
+Every written text is judged (benchmark.md, section 10). Judgments that ship with the package come first, a
+live judge is asked about the rest; in every pass there are canaries, and a judge that one of them fools voids
+the audit. What is reported beside all texts is a draw per type, as the paper has it.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from robustbench_tc import taxonomy
+from robustbench_tc.io import numbers
 from robustbench_tc.seeding import rng
 
 from .agreement import quadratic_kappa, wilson_upper
-from .canaries import canary_check, canary_pairs, fooled
-from .invariants.texts import REWRITES
-from .judge import Judge, Judgment, Unjudged
+from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
+from .hygiene.redact import redact
+from .invariants.base import REWRITES, codes_of
+from .judge import Answer, Judge, Judgment, Unjudged, in_turn, judges_of
+from .judgments import Line, Stored, line
 from .report import (
     Agreement,
     Check,
@@ -51,7 +56,6 @@ class Thresholds(msgspec.Struct, frozen=True):
     """Widest first. Fewer pairs than the last asks for can keep no bound: the other two rules decide."""
     canary_at_most: int
     canaries_per_type: int
-    redundant_could_answer_at_most: int
     lowest_listed: int
 
     def limit(self, pairs: int) -> float | None:
@@ -66,6 +70,8 @@ class Result(msgspec.Struct, frozen=True):
     scores: tuple[TypeScore, ...]
     agreement: tuple[Agreement, ...]
     redundant: RedundantScore
+    judgments: tuple[Line, ...]
+    """Every judgment that it rests on, canaries included."""
 
 
 @cache
@@ -88,33 +94,24 @@ def audit(
     n: int | None = 50,
     seed: int = 0,
 ) -> Result:
-    """Judges the pairs of every rewriting type: `n` drawn with `seed`, or all with None.
+    """Judges every pair of the rewriting types and every new tool.
 
-    `pairs` and `new_tools` map to the first row that holds each.
+    `pairs` and `new_tools` map to the first row that holds each. `n` pairs per type are drawn with `seed`
+    (all with None): they are reported beside all of them, and are what the second judge scores.
     """
     limits = thresholds()
+    asked = _Asked(judge, limits)
     checks: list[Check] = []
     scores: list[TypeScore] = []
     agreement: list[Agreement] = []
-    canaries: list[Failure] = []
-    planted = 0
-    for code in REWRITES:
+    codes = _judged_types(pairs)
+    for code in codes:
         population = [pair for pair in pairs if pair.kind == code]
+        fakes = canary_pairs(population, SEED, limits.canaries_per_type)
+        verdicts = asked.about(code, population, fakes, lambda one: one.score, pairs)
         drawn = draw(population, n, seed, code)
-        wanted = drawn if judge.live else population
-        fakes = canary_pairs(population, seed, limits.canaries_per_type) if judge.live else []
-        judged, fake_judged = _mixed(judge, wanted, fakes, seed)
-        planted += len(fakes)
-        canaries += fooled(
-            code,
-            fake_judged,
-            limits.canary_at_most,
-            expected=limits.canaries_per_type if judge.live else 0,
-        )
-        verdicts = dict(zip(wanted, judged, strict=True))
         scopes = [("sample", drawn)] if len(drawn) < len(population) else []
-        if len(wanted) == len(population):
-            scopes.append(("all", population))
+        scopes.append(("all", population))
         of_type = [
             _score(code, judge.name, scope, chosen, verdicts, pairs, len(population))
             for scope, chosen in scopes
@@ -123,15 +120,90 @@ def audit(
         checks.append(_verdict(code, of_type, verdicts, pairs, limits))
         if second is not None:
             agreement += _agreement(code, judge, second, drawn, verdicts)
-    checks.insert(0, canary_check(judge, canaries, planted))
-    if canaries:
-        checks = [checks[0], *(_void(found) for found in checks[1:])]
-    redundant, redundant_check = _redundant(new_tools, judge, n, seed, limits)
-    if second is None:
-        checks.append(_agreement_check(None, agreement))
-    else:
-        checks.append(_agreement_check(second, agreement))
-    return Result((*checks, redundant_check), tuple(scores), tuple(agreement), redundant)
+    tools = list(new_tools)
+    fake_tools = canary_tools(tools, SEED, limits.canaries_per_type)
+    answers = asked.about("redundant", tools, fake_tools, lambda one: one.could_answer, new_tools)
+    redundant, redundant_check = _redundant(new_tools, answers)
+    checks.append(redundant_check)
+    canaries = canary_check(asked.fooled, asked.planted)
+    if asked.fooled:
+        checks = [_void(found) for found in checks]
+    checks = [canaries, *checks, _agreement_check(second, agreement, codes), *asked.stored_checks()]
+    return Result(tuple(checks), tuple(scores), tuple(agreement), redundant, tuple(asked.lines))
+
+
+_I = TypeVar("_I", Pair, NewTool)
+_V = TypeVar("_V", Judgment, Answer)
+
+
+class _Asked:
+    """Asks the judges of a chain in turn, canaries among each one's texts, and keeps what they said."""
+
+    def __init__(self, judge: Judge, limits: Thresholds) -> None:
+        self._judges = judges_of(judge)
+        self._limits = limits
+        self.lines: list[Line] = []
+        self.fooled: list[Failure] = []
+        self.planted: dict[str, int] = {}
+        """Judge → canaries mixed into its passes."""
+        self._contradicted: list[Failure] = []
+        self._compared = 0
+
+    def about(
+        self,
+        kind: str,
+        items: Sequence[_I],
+        fakes: Sequence[_I],
+        asks: Callable[[Judge], Callable[[Sequence[_I]], list[_V | Unjudged]]],
+        rows: dict[_I, str],
+    ) -> dict[_I, _V | Unjudged]:
+        """The verdicts on `items`, the first judge's that has one."""
+
+        def passed(one: Judge) -> Callable[[Sequence[_I]], list[_V | Unjudged]]:
+            return lambda left: self._pass(one, kind, left, fakes, asks(one))
+
+        verdicts = dict(zip(items, in_turn([passed(one) for one in self._judges], items), strict=True))
+        for item, found in verdicts.items():
+            if not isinstance(found, Unjudged):
+                self.lines.append(line(item, found, rows[item]))
+                self._compare(item, found, rows[item])
+        return verdicts
+
+    def _pass(
+        self,
+        judge: Judge,
+        kind: str,
+        left: Sequence[_I],
+        fakes: Sequence[_I],
+        ask: Callable[[Sequence[_I]], list[_V | Unjudged]],
+    ) -> list[_V | Unjudged]:
+        """One judge's verdicts on what is left, given in one shuffled batch with the canaries."""
+        both: list[_I] = list(left) + list(fakes)
+        order = list(range(len(both)))
+        rng(SEED, "mix", kind).shuffle(order)
+        answers = dict(zip(order, ask([both[at] for at in order]), strict=True))
+        found = [answers[at] for at in range(len(both))]
+        real, of_fakes = found[: len(left)], found[len(left) :]
+        self.planted[judge.name] = self.planted.get(judge.name, 0) + len(fakes)
+        self.fooled += fooled(kind, judge, of_fakes, self._limits.canary_at_most)
+        for fake, said in zip(fakes, of_fakes, strict=True):
+            if not isinstance(said, Unjudged):
+                self.lines.append(line(fake, said, kind, canary=True))
+        return real
+
+    def _compare(self, item: _I, found: _V, row: str) -> None:
+        for judge in self._judges:
+            if isinstance(judge, Stored):
+                self._compared += 1
+                if failure := judge.contradicts(item, found, row):
+                    self._contradicted.append(failure)
+
+    def stored_checks(self) -> list[Check]:
+        """Where judgments of a file are replayed: it may not contradict the package."""
+        if not any(isinstance(judge, Stored) for judge in self._judges):
+            return []
+        protects = "Stored judgments say what the package's own say: a file that was edited is not believed."
+        return [check("paraphrase.stored_judgments", protects, self._compared, self._contradicted)]
 
 
 def draw(population: Sequence[Pair], n: int | None, seed: int, code: str) -> list[Pair]:
@@ -140,18 +212,6 @@ def draw(population: Sequence[Pair], n: int | None, seed: int, code: str) -> lis
         return list(population)
     chosen = sorted(rng(seed, "paraphrase", code).sample(range(len(population)), n))
     return [population[at] for at in chosen]
-
-
-def _mixed(
-    judge: Judge, pairs: Sequence[Pair], fakes: Sequence[Pair], seed: int
-) -> tuple[list[Judgment | Unjudged], list[Judgment | Unjudged]]:
-    """Judges pairs and canaries in one shuffled batch."""
-    order = list(range(len(pairs) + len(fakes)))
-    rng(seed, "mix", pairs[0].kind if pairs else "").shuffle(order)
-    both = [*pairs, *fakes]
-    answers = dict(zip(order, judge.score([both[at] for at in order]), strict=True))
-    found = [answers[at] for at in range(len(both))]
-    return found[: len(pairs)], found[len(pairs) :]
 
 
 def _score(
@@ -176,6 +236,7 @@ def _score(
         population=population,
         n=n,
         unjudged=len(chosen) - n,
+        pinned=sum(found.pinned for _, found in judged),
         mean=round(statistics.fmean(values), 4) if values else None,
         median=float(statistics.median(values)) if values else None,
         std=round(statistics.pstdev(values), 4) if values else None,
@@ -187,7 +248,7 @@ def _score(
             LowPair(
                 row=rows[pair],
                 score=found.score,
-                reason=found.reason,
+                reason=redact(found.reason),
                 judge=found.judge,
                 before=pair.before,
                 after=pair.after,
@@ -211,14 +272,16 @@ def _verdict(
             failures.append(
                 Failure(
                     code,
-                    f"mean {score.mean:.3f} over {score.n} pairs, at least {limits.mean_at_least} is asked",
+                    f"mean {numbers.number(score.mean)} over {score.n} pairs, "
+                    f"at least {numbers.number(limits.mean_at_least, 1)} is asked",
                 )
             )
         if score.upper is not None and score.limit is not None and score.upper > score.limit:
             failures.append(
                 Failure(
                     code,
-                    f"upper bound {score.upper:.3%} of the bad share, {score.limit:.1%} at most",
+                    f"upper bound {numbers.percent(score.upper)} of the bad share, "
+                    f"{numbers.percent(score.limit)} at most",
                 )
             )
     for pair, found in verdicts.items():
@@ -264,50 +327,53 @@ def _agreement(
     ]
 
 
-def _agreement_check(second: Judge | None, agreement: Sequence[Agreement]) -> Check:
+def _judged_types(pairs: Collection[Pair]) -> list[str]:
+    """The rewriting types of the core, and those beyond it that this build has."""
+    there = {pair.kind for pair in pairs}
+    return [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
+
+
+def _agreement_check(second: Judge | None, agreement: Sequence[Agreement], judged: Sequence[str]) -> Check:
     protects = "A second judge shows whether the scores are more than one model's taste."
     if second is None:
         return not_run(
             "paraphrase.agreement",
             protects,
             "one judge",
-            may_be_left_out="issue 4, scope 2: two judges are optional",
+            may_be_left_out="a second judge is optional",
         )
     missing = [
         Failure(code, "no pair was judged by both")
-        for code in REWRITES
+        for code in judged
         if code not in {a.type_code for a in agreement}
     ]
     return check("paraphrase.agreement", protects, sum(a.n for a in agreement), missing)
 
 
 def _redundant(
-    new_tools: dict[NewTool, str], judge: Judge, n: int | None, seed: int, limits: Thresholds
+    new_tools: dict[NewTool, str], answers: dict[NewTool, Answer | Unjudged]
 ) -> tuple[RedundantScore, Check]:
     """The question of its own for `redundant`: could a new tool answer the query?"""
-    name = "paraphrase.redundant"
-    protects = "A redundant tool that could answer the query would make a right call wrong."
-    tools = list(new_tools)
-    if not judge.live:
-        return RedundantScore(judge=None, population=len(tools)), not_run(
-            name,
-            protects,
-            "nobody judged it",
-            may_be_left_out="issue 4, scope 2: where nobody judged, the card says so",
-        )
-    if n is not None and n < len(tools):
-        tools = [tools[at] for at in sorted(rng(seed, "redundant").sample(range(len(tools)), n))]
-    answers = judge.could_answer(tools)
     failures = []
-    yes = 0
-    for tool, answer in zip(tools, answers, strict=True):
+    for tool, answer in answers.items():
         if isinstance(answer, Unjudged):
-            failures.append(Failure(new_tools[tool], answer.why))
+            failures.append(Failure(new_tools[tool], f"{tool.name}: {answer.why}"))
         elif answer.could_answer:
-            yes += 1
-            failures.append(Failure(new_tools[tool], f"{tool.name} could answer it: {answer.reason}"))
-    if yes <= limits.redundant_could_answer_at_most and yes == len(failures):
-        failures = []
-    asked = sum(not isinstance(answer, Unjudged) for answer in answers)
-    score = RedundantScore(judge=judge.name, population=len(new_tools), asked=asked, could_answer=yes)
-    return score, check(name, protects, asked, failures)
+            what = f"{tool.name} could answer it: {answer.reason}"
+            failures.append(Failure(new_tools[tool], what, tool.hash))
+    judged = [answer for answer in answers.values() if isinstance(answer, Answer)]
+    score = RedundantScore(
+        judge="+".join(sorted({answer.judge for answer in judged})) or None,
+        population=len(answers),
+        asked=len(judged),
+        pinned=sum(answer.pinned for answer in judged),
+        could_answer=sum(answer.could_answer for answer in judged),
+    )
+    protects = "A redundant tool that could answer the query would make a right call wrong."
+    return score, check(
+        "paraphrase.redundant",
+        protects,
+        len(answers),
+        failures,
+        reason="" if answers else "the build holds no new tool",
+    )

@@ -7,7 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from .credentials import redact
+from robustbench_tc.io import marker
+
+from .hygiene.redact import redact
 
 REPORT_VERSION = 1
 
@@ -20,12 +22,14 @@ TEXT = 240
 Status = Literal["passed", "failed", "waived", "not_run"]
 
 
-class Failure(msgspec.Struct, frozen=True):
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row (or pair, file, type) that breaks a check."""
 
     where: str
     """The row's id, or the name of what is wrong: `CD_AB.messages`, a config, a type code."""
     what: str
+    key: str = ""
+    """Hash of what fails, where a waiver may name it alone."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +81,8 @@ class TypeScore(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     """Pairs judged."""
     unjudged: int = 0
+    pinned: int = 0
+    """Of the judged ones, those whose judgment ships with the package; the others are their judge's word."""
     mean: float | None = None
     median: float | None = None
     std: float | None = None
@@ -112,6 +118,8 @@ class RedundantScore(msgspec.Struct, frozen=True, kw_only=True):
     population: int
     """Distinct (query, new tool) pairs."""
     asked: int = 0
+    pinned: int = 0
+    """Of those asked about, the ones whose judgment ships with the package."""
     could_answer: int = 0
 
 
@@ -170,8 +178,13 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 over the audited Parquet files: another build has another one."""
     seed: int = 0
     """Of the audit's own draws."""
+    provenance: str = ""
+    """What the build was compared with: rebuilt from the sources, or the clean rows by their digest only."""
     passed: bool
     checks: tuple[Check, ...]
+    files: dict[str, str] = {}
+    """sha256 of every file that the audit wrote beside this report, by its path: `audit/judgments.jsonl`, the
+    Great Expectations project, its data docs. They are not part of `build`."""
     paraphrase: tuple[TypeScore, ...] = ()
     agreement: tuple[Agreement, ...] = ()
     redundant: RedundantScore | None = None
@@ -182,7 +195,14 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     near_duplicates: tuple[Overlap, ...] = ()
 
     def json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return marker.sealed_report(self)
+
+    def unjudged(self) -> dict[str, int]:
+        """Type → how many of its texts have no judgment."""
+        found = {one.type_code: one.unjudged for one in self.paraphrase if one.scope == "all"}
+        if self.redundant is not None:
+            found["redundant"] = self.redundant.population - self.redundant.asked
+        return {code: number for code, number in found.items() if number}
 
     @property
     def blocking(self) -> tuple[Check, ...]:
@@ -220,8 +240,18 @@ def check(
         reason=reason,
         applied=applied,
         failed=number,
-        failures=tuple(Failure(f.where[:TEXT], redact(f.what)[:TEXT]) for f in failures[:SHOWN]),
+        failures=tuple(
+            Failure(visible(f.where)[:TEXT], visible(redact(f.what))[:TEXT], f.key) for f in failures[:SHOWN]
+        ),
     )
+
+
+def visible(text: str) -> str:
+    """Text that a terminal and a page show as it is: control, bidi and invisible characters are escaped."""
+    if text.isprintable():
+        return text
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(escaped)
 
 
 def not_run(id: str, protects: str, reason: str, may_be_left_out: str | None = None) -> Check:

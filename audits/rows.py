@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample, dumps, loads
+from robustbench_tc.schema import Sample, dumps, loads, tool_hash
 
-from . import credentials
+from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
 from .invariants.allowed import rewritten_texts
-from .invariants.base import CLEAN, HOLDS, PERTURBED
+from .invariants.base import HOLDS
 
 UnitChecks = Callable[[Sample, Sample], list[str]]
 """What the type's own unit finds wrong with a row, given (clean, row)."""
@@ -32,14 +32,15 @@ HANDED_IN = {
 }
 
 OF_THE_PASS = {
-    "decodes": "A row that is no row of the contract cannot be read by anybody.",
+    "decodes": "A row that is not a row of the contract cannot be read by anybody.",
     "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
+    "type_is_audited": "A type without facts is held against no rule of its own: its rows would pass unseen.",
     "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
     "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
-    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
+    "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a person.",
 }
 
-COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *INVARIANTS)
+COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *HYGIENE, *INVARIANTS)
 
 TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio")
 
@@ -71,6 +72,19 @@ class NewTool(msgspec.Struct, frozen=True):
     description: str
     parameters: str
     """JSON text."""
+    clean_id: str = ""
+    gold: str = ""
+    """JSON text of the tool that does answer it: canaries are made of it."""
+
+    @property
+    def hash(self) -> str:
+        """Of the sample and the whole tool: under which it was judged."""
+        tool = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": loads(self.parameters),
+        }
+        return tool_hash(self.clean_id, tool)
 
 
 class Found(msgspec.Struct):
@@ -103,15 +117,13 @@ class RowChecks:
         self, *, self_check: SelfCheck, unit_checks: UnitChecks, allowed: frozenset[str] | None = None
     ) -> None:
         self._self_check, self._unit_checks = self_check, unit_checks
-        self._allowed = credentials.allowlist() if allowed is None else allowed
+        self._texts = RowTexts(allowed)
         self._packed: dict[str, bytes] = {}
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
         self._scored: dict[bytes, str] = {}
-        self._held = {
-            code: [(name, i.holds) for name, i in INVARIANTS.items() if code in i.types]
-            for code in (*CLEAN, *PERTURBED)
-        }
+        self._held: dict[str, list[tuple[str, Callable[[Sample, Sample], Verdict]]]] = {}
+        """Type code → the invariants for its rows."""
         self.clean = lru_cache(maxsize=UNPACKED)(self._unpack)
 
     def clean_rows(self) -> Iterator[Sample]:
@@ -154,6 +166,8 @@ class RowChecks:
             if canonical
             else "a JSON column is not canonical, or holds other fields",
         }
+        audited = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
+        values["type_is_audited"] = HOLDS if audited else "the audit knows no type of that code"
         if row.type_code == taxonomy.CLEAN:
             if config == taxonomy.CLEAN and row.clean_id not in self._packed:
                 self._packed[row.clean_id] = _ENCODE(row)
@@ -163,21 +177,31 @@ class RowChecks:
             there = row.clean_id in self._packed
             clean = self.clean(row.clean_id) if there else None
             values["anchored"] = HOLDS if there else "no clean row has its clean_id"
-        if clean is None or row.type_code not in self._held:
+        values |= self._text_verdicts(raw, row, clean)
+        if clean is None:
             return values
-        for name, holds in self._held[row.type_code]:
+        for name, holds in self._invariants(row.type_code):
             values[name] = _verdict(holds, row, clean)
         anchor = None if row is clean else clean
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
-        if anchor is None:
-            finds = credentials.in_clean(row)
-            unreviewed = [f for f in finds if credentials.key(row.clean_id, f) not in self._allowed]
-            values["clean_credentials_reviewed"] = _named(unreviewed)
-        else:
-            values["no_new_credential"] = _named(list(credentials.in_new_text(clean, row)))
+        if anchor is not None:
             values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
             _collect(row, found)
         return values
+
+    def _text_verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
+        """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
+        try:
+            return self._texts.verdicts(raw, row, None if row is clean else clean)
+        except Exception as error:
+            return dict.fromkeys(HYGIENE, f"it could not be checked: {type(error).__name__}")
+
+    def _invariants(self, code: str) -> list[tuple[str, Callable[[Sample, Sample], Verdict]]]:
+        found = self._held.get(code)
+        if found is None:
+            found = [(name, one.holds) for name, one in INVARIANTS.items() if one.of_type(code)]
+            self._held[code] = found
+        return found
 
     def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
         return "; ".join(self._unit_checks(clean, row)[:3])
@@ -198,18 +222,23 @@ def _collect(row: Sample, found: Found) -> None:
     for path, tool, parameter, before, after in rewritten_texts(row):
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None
-        described = row.type_code == "paraphrase_tool_description"
+        described = tool is not None and parameter is None
         entry = (f"{row.id} {path}", row.type_code, ratio, ratio if described else None)
         for name, value in zip(TEXT_COLUMNS, entry, strict=True):
             found.texts[name].append(value)
-    if row.type_code != "redundant":
+    if not taxonomy.known(row.type_code) or taxonomy.get(row.type_code).channel != "siblings":
         return
     query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
     for change in row.changes:
         new = change.after
         if change.before is None and isinstance(new, dict):
-            tool_ = NewTool(query, str(new["name"]), str(new["description"]), dumps(new["parameters"]))
-            found.new_tools.setdefault(tool_, row.id)
+            shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
+            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row)), row.id)
+
+
+def _gold(row: Sample) -> str:
+    at = row.gold_tool_index
+    return dumps(row.tools[at]) if at is not None and 0 <= at < len(row.tools) else ""
 
 
 def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:
@@ -228,11 +257,6 @@ def _verdict(holds: Callable[[Sample, Sample], Verdict], row: Sample, clean: Sam
         return holds(row, clean)
     except Exception as error:
         return f"it could not be checked: {type(error).__name__}: {str(error)[:120]}"
-
-
-def _named(found: list[credentials.Find]) -> str:
-    """Kinds, fields and the beginning of the hash; never the string."""
-    return ", ".join(f"{find.kind} in {find.field} ({find.hash[:8]})" for find in found[:5])
 
 
 def _digest(*parts: str) -> bytes:

@@ -3,18 +3,13 @@
 What comes out are columns for the expectations to look at; it is the same with any number of processes.
 """
 
-import gc
-import multiprocessing
-import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 
 from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
+from robustbench_tc.compute import parallel
 from robustbench_tc.schema import Sample
 
-from .folder import Chunk, Folder
+from .folder import TABLES, Chunk, Folder
 from .report import Failure
 from .rows import Found, RowChecks, SelfCheck, UnitChecks
 
@@ -41,8 +36,8 @@ class Scan:
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
         self._checks = RowChecks(self_check=self_check, unit_checks=unit_checks, allowed=allowed)
-        known = {taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))}
-        there = [config for config in folder.configs() if config in known]
+        # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
+        there = [config for config in folder.configs() if config not in TABLES]
         for config in there:
             self.counts[config], self.present[config] = 0, set()
         for chunk in folder.chunks(taxonomy.CLEAN) if taxonomy.CLEAN in there else ():
@@ -68,27 +63,9 @@ class Scan:
     def _all(self, chunks: list[Chunk], processes: int | None) -> Iterator[tuple[Found, list[Failure]]]:
         """What the chunks amount to, in their order."""
         if processes is None:
-            processes = len(os.sched_getaffinity(0)) if sum(c.rows for c in chunks) > ALONE_BELOW else 1
+            processes = parallel.cores() if sum(c.rows for c in chunks) > ALONE_BELOW else 1
         if processes <= 1:
             yield from map(self._check, chunks)
-            return
-        global _scan
-        _scan = self  # forked processes see it, clean rows and all, and nothing is copied
-        gc.freeze()
-        try:
-            fork = multiprocessing.get_context("fork")
-            with ProcessPoolExecutor(processes, mp_context=fork) as pool:
-                yield from pool.map(_in_a_process, chunks)
-        except BrokenProcessPool:
-            raise UserError("a process of the audit was killed: is there enough memory?") from None
-        finally:
-            _scan = None
-            gc.unfreeze()
-
-
-_scan: Scan | None = None
-
-
-def _in_a_process(chunk: Chunk) -> tuple[Found, list[Failure]]:
-    assert _scan is not None
-    return _scan._check(chunk)
+        else:  # forked processes see the clean rows, and nothing is copied
+            with parallel.collecting_rarely():
+                yield from parallel.forked(self._check, chunks, processes)

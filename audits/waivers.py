@@ -19,6 +19,8 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     reason: str
     expires: datetime.date
     """The last day on which it holds."""
+    only: tuple[str, ...] = ()
+    """Only failures with these keys: one more, and the check fails as if nothing were waived."""
     profile: str | None = None
     """Only for builds of this profile."""
     kind: str = "benchmark"
@@ -50,12 +52,19 @@ def apply(
             wrong.append(Failure(waiver.check, "the waiver gives no reason"))
         else:
             at = ids.index(waiver.check)
-            if out[at].blocks:
+            if out[at].blocks and _covers(waiver, out[at]):
                 out[at] = _waived(out[at], waiver, today)
     return [
         *out,
         check("gate.waivers", "A waiver names a check, gives a reason and ends.", max(1, len(mine)), wrong),
     ]
+
+
+def _covers(waiver: Waiver, found: Check) -> bool:
+    """Whether every failure of the check is one that the waiver names, where it names any."""
+    return not waiver.only or (
+        found.failed == len(found.failures) and all(failure.key in waiver.only for failure in found.failures)
+    )
 
 
 def _waived(found: Check, waiver: Waiver, today: datetime.date) -> Check:

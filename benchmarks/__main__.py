@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from robustbench_tc.io import templates
+
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("RBTC_SHARED", HERE.parents[1] / "shared"))
 
@@ -102,22 +104,16 @@ def machine() -> dict[str, Any]:
 
 def page(found: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    of = found["machine"]
-    packages = ", ".join(f"{name} {version}" for name, version in of["packages"].items())
-    lines = [
-        "# Benchmarks",
-        "",
-        f"Measured on {found['measured_on']}: {of['cores']} cores, {of['memory_gib']} GiB, "
-        f"{of['architecture']}, Python {of['python']}; {packages}.",
-        "Made by `make bench`; quote ratios, not seconds.",
-    ]
-    for name, figures in found["results"].items():
-        lines += ["", f"## {name}", ""]
-        if (HERE / f"{name}.svg").exists():
-            lines += [f"![Growth of {name}]({name}.svg)", ""]
-        lines += ["| figure | value |", "|---|---:|"]
-        lines += [f"| {key} | {_shown(value)} |" for key, value in _flat(figures)]
-    return "\n".join(lines) + "\n"
+    return (
+        templates.environment("benchmarks")
+        .get_template("results.md.j2")
+        .render(
+            found=found,
+            drawn=[path.stem for path in HERE.glob("*.svg")],
+            flat=_flat,
+            shown=_shown,
+        )
+    )
 
 
 def _flat(value: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -231,8 +231,8 @@ def timed(command: list[str], folder: Path, environment: dict[str, str], samples
 
 def build(folder: Path) -> Path:
     """A release to ask: its texts and registries are of real size."""
+    from robustbench_tc.api import build_release
     from robustbench_tc.builders.build import BuildSpec
-    from robustbench_tc.release import build_release
 
     shared = Path(os.environ.get("RBTC_SHARED", "../shared")) / "sources"
     spec = BuildSpec(profile="paper", sources=shared) if shared.is_dir() else BuildSpec(profile="bundled")

@@ -36,11 +36,10 @@ PATHS = ("/?focus=CD", "/types", "/progress", "/?sort=clean", "/?version=paper",
 
 def serve(release: str, store: str, port: int) -> None:
     """The server's process."""
-    from robustbench_tc.cli.leaderboard import site
-    from robustbench_tc.eval.leaderboard.app import run
     from robustbench_tc.eval.leaderboard.limits import Limits
+    from robustbench_tc.eval.leaderboard.serve import serve as run
 
-    run(site(release, store=store, limits=Limits(per_day=100_000, pending=1000)), "127.0.0.1", port)
+    run(release, store=store, limits=Limits(per_day=100_000, pending=1000), port=port)
 
 
 class Tally:
@@ -186,9 +185,9 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
     from tests.eval.leaderboard.made import run_folder
 
+    from robustbench_tc.api import build_release
     from robustbench_tc.builders.build import BuildSpec
     from robustbench_tc.eval import inputs
-    from robustbench_tc.release import build_release
 
     spec = BuildSpec(profile="paper", sources=SOURCES) if SOURCES.is_dir() else BuildSpec(profile="bundled")
     build_release(spec, folder / "release")

@@ -12,6 +12,7 @@ sources of the growth are the paper's samples, copied under new ids; answers are
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -25,8 +26,10 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.figures import Axis, Dot
+
 from . import training_rows
-from .figure import log_log
 
 HERE = Path(__file__).parent
 COPIES = 4
@@ -137,14 +140,39 @@ def growth(sources: Path, folder: Path, quick: bool) -> dict[str, Any]:
             if name in seconds:
                 seconds[name][factor] = one["seconds"]
         found[f"times_{factor}"] = {"rows": rows, **figures}
-    (HERE / "scale.svg").write_text(
-        log_log(seconds, "samples, in times the paper profile's 199", "seconds, one process")
-    )
+    (HERE / "scale.svg").write_text(drawn(seconds))
     last, before = times[-1], times[-2]
     found["last_step_cost"] = {
         name: round(by[last] / by[before] / (last / before), 2) for name, by in seconds.items()
     }
     return found
+
+
+def drawn(seconds: dict[str, dict[int, float]]) -> str:
+    """Seconds by size as a figure of its own, both axes logarithmic.
+
+    A dashed line is proportional to the size, and meets the line beside it at its end.
+    """
+    times = sorted({factor for by in seconds.values() for factor in by})
+    logs = [math.log10(value) for by in seconds.values() for value in by.values()]
+    powers = [10.0**power for power in range(math.floor(min(logs)), math.ceil(max(logs)) + 1)]
+    dots, paths = [], []
+    for kind, (name, by) in zip(("first", "second", "third"), seconds.items(), strict=True):
+        points, per_sample = sorted(by.items()), by[times[-1]] / times[-1]
+        straight = [(x, per_sample * x) for x in times if per_sample * x >= powers[0]]
+        paths += [figures.Path(straight, "proportional"), figures.Path(points, kind, name)]
+        dots += [Dot(x, y, kind, f"{name}, {x}×: {y:g} s") for x, y in points]
+    samples, spent = "samples, in times the paper profile's 199", "seconds, one process; dashed: proportional"
+    chart = figures.chart(
+        Axis(times[0], times[-1], {x: f"{x}×" for x in times}, log=True, name=samples),
+        Axis(powers[0], powers[-1], {y: f"{y:g}" for y in powers}, log=True, name=spent),
+        dots,
+        paths,
+        "Seconds of build, score and report by the number of samples",
+        size=(640, 400),
+        right=80,
+    )
+    return figures.alone(chart)
 
 
 # --- what runs in processes of their own ------------------------------------------------------------------

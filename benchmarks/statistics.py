@@ -25,7 +25,8 @@ from robustbench_tc.eval.report.content import TABLE2
 from robustbench_tc.eval.stats import intervals, paired
 from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.significance import holm
-from robustbench_tc.eval.stats.summary import codes_of, from_counts, summarise
+from robustbench_tc.eval.stats.summary import from_counts, summarise
+from robustbench_tc.eval.stats.values import codes_of
 
 MODELS = 21
 
@@ -44,13 +45,19 @@ def synthetic(seed: int) -> Outcomes:
     n[:2, types.index("paraphrase_tool_description")] = 0
     n[140:148, types.index("same_name_B")] = 0
     ability = generator.beta(2, 1.2, size=(199, 1))
-    correct = (generator.random(n.shape) < ability * generator.uniform(0.5, 1, len(types))) * n
+    right = (generator.random(n.shape) < ability * generator.uniform(0.5, 1, len(types))) * n
+    correct = right.astype(np.int64)
+    pairs = n * (np.arange(len(types)) > 0)
     return Outcomes(
         clean_ids=tuple(f"s{i}" for i in range(199)),
         types=types,
-        correct=correct.astype(np.int64),
+        correct=correct,
         n=n,
         missing=np.zeros_like(n),
+        pairs=pairs,
+        kept=pairs * (correct[:, :1] & correct),
+        lost=pairs * (correct[:, :1] > correct),
+        gained=pairs * (correct[:, :1] < correct),
         repeats=1,
     )
 
@@ -72,7 +79,7 @@ def marks(runs: list[Outcomes]) -> None:
             if metric.startswith("delta_"):
                 paired.compare_deltas(base, run, codes_of(metric.removeprefix("delta_")))
             elif metric != "retention":
-                paired.compare(base, run, codes_of(metric) or [taxonomy.CLEAN])
+                paired.compare(base, run, codes_of(metric))
         pairs = {code: paired.compare(base, run, [code]) for code in taxonomy.codes()}
         holm({code: pair.p for code, pair in pairs.items() if pair})
 

@@ -22,10 +22,11 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
 from robustbench_tc.builders.plan import Plan, Skip, text_requests
 from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, Tool, dumps
 
 BYTES = 3_000

@@ -25,11 +25,14 @@ from robustbench_tc.schema import Sample
 from .plan import Plan, row_dict
 from .sources import Profile
 
-VERSION = "1.0.0"
-"""Version of the dataset that this code builds: what `rbtc release` freezes unless told otherwise."""
+VERSION = "1.1.0"
+"""Version of the dataset that this code builds: what `rbtc release` freezes unless another is named."""
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 """The 23 sample configs; `clean` is the default."""
+
+EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
+"""Configs beside them, of types that are built only when named."""
 
 TABLES = ("taxonomy", "evidence", "known_issues")
 """Configs that describe the benchmark instead of holding samples."""
@@ -94,8 +97,7 @@ def features(config: str) -> datasets.Features:
 def table_rows(config: str, issues: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
     """The rows of a table config; `issues` are the readers' known issues."""
     if config == "taxonomy":
-        rows = [{n: getattr(t, n) for n in _TABLE_COLUMNS[config]} for t in taxonomy.types("all")]
-        return [{**row, "sources": list(row["sources"])} for row in rows]
+        return [taxonomy.published(kind) for kind in taxonomy.types("all")]
     if config == "evidence":
         return [{name: row.get(name) for name in _TABLE_COLUMNS[config]} for row in taxonomy.evidence()]
     return [
@@ -121,7 +123,7 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
     VERSION = datasets.Version(VERSION)
     BUILDER_CONFIG_CLASS = RobustBenchTCConfig
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
-        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *TABLES)
+        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *EXTENSIONS, *TABLES)
     ]
     DEFAULT_CONFIG_NAME = taxonomy.CLEAN
 
@@ -150,8 +152,8 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
             codes=() if name in (taxonomy.CLEAN, *TABLES) else (name,),
             seed=self.config.seed,
         )
-        plan, issues, _ = prepare(spec)
-        yield from enumerate(examples(self.config.name, plan, issues))
+        prepared = prepare(spec)
+        yield from enumerate(examples(self.config.name, prepared.plan, prepared.issues))
 
 
 def examples(config: str, plan: Plan, issues: tuple[Any, ...]) -> Iterator[dict[str, Any]]:

@@ -3,30 +3,40 @@
 DIR/<config>/test-00000-of-00001.parquet     23 sample configs, 3 tables
 DIR/README.md                                the card with the YAML that `load_dataset` reads
 DIR/build_report.json, build_report.md       counts, every skip with its reason, generators, pins
+DIR/errata.jsonl                             golden answers that this build corrects, where it does
+DIR/generations.jsonl                        every answer of a generator: enough to build it again
 """
 
 import asyncio
 import hashlib
 import itertools
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import files, parallel, parquet, schema, taxonomy
-from robustbench_tc.errors import UserError
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io.errata import NAME as ERRATA
+from robustbench_tc.io.errata import Erratum
+from robustbench_tc.io.errata import write as write_errata
 from robustbench_tc.schema import Sample
 
+from . import generations
 from .benchmark import TABLES, VERSION, features, table_rows
+from .errata import amended
 from .generate import Generator, Settings, parse_generators
+from .generations import Recording
+from .generators.base import Silent
 from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
-from .sources import BUNDLED, Accept, KnownIssue, Profile, read
+from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
 from .sources.pins import pins
 
@@ -34,7 +44,7 @@ PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""
 
 Progress = Callable[[str], None]
-"""Told what is being worked on, one short line at a time."""
+"""Called with what is being worked on, one short line at a time."""
 
 
 class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +59,9 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     """How endpoints are asked; moves no byte of a build whose texts are there."""
     allow_missing: bool = False
-    workers: Workers = ALONE
+    errata: tuple[Erratum, ...] = ()
+    """Golden answers that are corrected before any row is made."""
+    workers: Workers = SERIAL
     """Moves no byte."""
 
 
@@ -62,8 +74,20 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
         if name in taxonomy.COMPONENTS:
             wanted |= {t.code for t in taxonomy.types() if t.component == name}
         elif name != taxonomy.CLEAN:
-            wanted.add(taxonomy.get(name).code)
+            if not taxonomy.known(name):
+                known = (*taxonomy.COMPONENTS, *(t.code for t in taxonomy.types("all")))
+                raise unknown("perturbation type or component", name, known)
+            wanted.add(name)
     return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
+
+
+class Prepared(NamedTuple):
+    """What a build is made of, once its samples are read and its texts written."""
+
+    plan: Plan
+    issues: tuple[KnownIssue, ...]
+    recordings: tuple[Recording, ...]
+    """Of the generators that were asked, in the types' order."""
 
 
 def prepare(
@@ -72,29 +96,36 @@ def prepare(
     accept: Accept | None = None,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
-) -> tuple[Plan, tuple[KnownIssue, ...], dict[str, Any]]:
-    """The plan of a build: samples read, texts written. Also the known issues and the generators' statistics.
+    pool: Pool | None = None,
+) -> Prepared:
+    """Reads the samples (unless a `pool` of them is given) and has the texts written.
 
     Raises UserError where sources are missing or broken, and for a text that nobody has written unless
     `spec.allow_missing`.
     """
-    root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
-    progress(f"reading sources, profile {spec.profile}")
-    pool = read(root, spec.profile, accept)
-    if not pool.samples:
-        raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
-    requests = text_requests(pool.samples, spec.codes)
+    if pool is None:
+        root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
+        progress(f"reading sources, profile {spec.profile}")
+        pool = read(root, spec.profile, accept)
+        if not pool.samples:
+            raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
+        pool = Pool(amended(pool.samples, spec.errata, accept), pool.issues)
     texts: dict[str, Text | str] = {}
-    statistics: dict[str, Any] = {}
-    if requests:
+    recordings: list[Recording] = []
+    silent: frozenset[str] = frozenset()
+    written = [code for code in spec.codes if REGISTRY[code].method == "llm"]
+    if written:
         if generators is None:
             generators = parse_generators(
                 spec.generators, bundled=spec.profile == "bundled", settings=spec.settings
             )
-        for kind, wanted in requests.items():
+        silent = frozenset(code for code in written if isinstance(generators[code], Silent))
+        requests = text_requests(pool.samples, [code for code in written if code not in silent])
+        for kind in written:
+            wanted, generator = requests.get(kind, []), generators[kind]
             progress(f"{len(wanted)} texts for {kind}")
-            generator = generators[kind]
-            answers = asyncio.run(generator.generate(wanted, refuse_text))
+            recordings.append(Recording(kind, generator))
+            answers = asyncio.run(recordings[-1].generate(wanted, refuse_text))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
                 first = missing[0]
@@ -104,8 +135,8 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-            statistics[kind] = generator.statistics()
-    return Plan(samples=pool.samples, seed=spec.seed, texts=texts), pool.issues, statistics
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent)
+    return Prepared(plan, pool.issues, tuple(recordings))
 
 
 def build(
@@ -116,21 +147,28 @@ def build(
     accept: Accept | None = None,
     check: bool = True,
     force: bool = False,
+    discard_changes: bool = False,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
+    pool: Pool | None = None,
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
 
     `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
-    passes its own type's invariants or the build ends.
+    passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
     """
-    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
-        plan, issues, statistics = prepare(spec, accept=accept, progress=progress, generators=generators)
+    with (
+        parallel.on_ray(spec.workers),
+        files.atomic_dir(out, kind="robustbench-tc", force=force, discard_changes=discard_changes) as folder,
+    ):
+        plan, issues, recordings = prepare(
+            spec, accept=accept, progress=progress, generators=generators, pool=pool
+        )
         tally = Tally()
         checksums: dict[str, str] = {}
         kept = None
         if spec.workers.engine == "ray":
-            kept = parallel.kept_beside(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
+            kept = parallel.checkpoint_dir(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
         for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
             _write(tables, folder, code, checksums)
@@ -150,14 +188,21 @@ def build(
             flags=tally.flags,
             typing_errors=tally.typing_errors,
             lengths=tally.lengths,
-            generators=statistics,
+            generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
             pins=pins().rows() if spec.profile != "bundled" else (),
+            pyarrow=pa.__version__,
         )
-        (folder / "build_report.json").write_bytes(report.json())
+        files.claim(folder, generations.NAME, ERRATA, "build_report.md", "README.md", marker.BUILD)
+        generations.write(folder / generations.NAME, recordings)
+        if spec.errata:
+            write_errata(folder / ERRATA, spec.errata)
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
-    parallel.forget_kept(out)
+        # The marker comes last: it names every file that lies in the folder now.
+        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
+        (folder / marker.BUILD).write_bytes(report.json())
+    parallel.remove_checkpoints(out)
     return report
 
 
@@ -181,7 +226,7 @@ def _configs(
         tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
         return table
 
-    done = zip(parts, parallel.ordered(work, parts, spec.workers, kept), strict=True)
+    done = zip(parts, parallel.map_ordered(work, parts, spec.workers, kept), strict=True)
     for code, group in itertools.groupby(done, key=lambda item: item[0][0]):
         yield code, (counted(table) for _, table in group)
 
@@ -209,7 +254,9 @@ def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dic
             digest.update(shard.read_bytes())
         checksums[config] = digest.hexdigest()
     else:
-        shutil.rmtree(folder / config)
+        (empty,) = parquet.shards(folder / config)
+        empty.unlink()
+        (folder / config).rmdir()
 
 
 def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:

@@ -16,7 +16,7 @@ from robustbench_tc.schema import Change, Sample, Tool, dumps
 
 from .generators.base import Generator
 from .perturb import REGISTRY, Context, NotApplicable, Text, refuse_text
-from .perturb.reward import annotation
+from .perturb.offers import annotation
 from .plan import text_requests
 from .sources.rlla import SOURCE, RllaRow
 from .sources.rlla_prompt import Originals, gold_text, rename_in_history, system_text
@@ -60,7 +60,7 @@ class Draws(msgspec.Struct, kw_only=True):
 
     @property
     def drawn_codes(self) -> tuple[str, ...]:
-        return tuple(c for c in self.codes if REGISTRY[c].type.method != "llm" or c in self.generators)
+        return tuple(c for c in self.codes if REGISTRY[c].method != "llm" or c in self.generators)
 
     def __call__(self, rows: Sequence[RllaRow]) -> list[Outcome]:
         """The rows' outcomes, in order. Rows do not influence each other."""

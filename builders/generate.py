@@ -42,7 +42,8 @@ def make_generator(
         return Recorded(*(from_path(Path(rest)) if colon else shipped(bundled=bundled)))
     if name == "openai":
         endpoint, *also = parse_endpoints(rest)
-        endpoint.resolved()  # a missing key is said before any work
+        for one in (endpoint, *also):
+            one.resolved()  # a missing key or a wrong address is said before any work
         return Model(kind, endpoint, settings, spent, also)
     if name == "none" and not colon:
         return Silent()

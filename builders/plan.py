@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import seeding
-from robustbench_tc.schema import Sample, Tool, dumps
+from robustbench_tc.schema import Sample, Tool, dumps, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
 
 
 class Skip(msgspec.Struct, frozen=True):
-    """A (sample, type) pair that is no row, and why."""
+    """A (sample, type) pair without a row, and why."""
 
     clean_id: str
     source: str
@@ -31,16 +31,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     texts: Mapping[str, Text | str] = {}
     """Accepted texts by request key, or the reason why there is none."""
+    silent: frozenset[str] = frozenset()
+    """Model-written types for which nobody writes anything: their texts are not even asked for."""
 
     def fingerprint(self) -> str:
         """64 hex digits over everything in it."""
-        digest = hashlib.sha256(dumps((self.seed, sorted(self.texts.items(), key=itemgetter(0)))).encode())
+        texts = sorted(self.texts.items(), key=itemgetter(0))
+        digest = hashlib.sha256(dumps((self.seed, texts, sorted(self.silent))).encode())
         for sample in self.samples:
             digest.update(dumps(sample).encode())
         return digest.hexdigest()
 
     def context(self) -> Context:
-        return Context(self.texts, donor_pools(self.samples))
+        return Context(self.texts, donor_pools(self.samples), self.silent)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)
@@ -54,14 +57,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             return
         unit = REGISTRY[code]
         context = context or self.context()
+        generators = seeding.Series(self.seed, code)
         for sample in self.samples[part]:
-            generator = seeding.rng(self.seed, code, sample.clean_id)
             try:
-                row = unit.perturb(sample, generator, context)
+                row = unit.perturb(sample, generators.rng(sample.clean_id), context)
             except NotApplicable as skip:
                 yield Skip(sample.clean_id, sample.source, code, skip.reason)
             else:
-                yield msgspec.structs.replace(row, seed=self.seed)
+                yield row if row.seed == self.seed else msgspec.structs.replace(row, seed=self.seed)
 
 
 def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
@@ -70,7 +73,7 @@ def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
     for sample in samples:
         pool = pools.setdefault(sample.source, {})
         for tool in sample.tools:
-            pool.setdefault(dumps(tool), tool)
+            pool.setdefault(tool_text(tool), tool)
     return {source: list(pool.values()) for source, pool in pools.items()}
 
 
@@ -79,7 +82,7 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
 
     One definition serves every sample that holds it: values to keep are gathered from all of them.
     """
-    units = [REGISTRY[code] for code in codes if REGISTRY[code].type.method == "llm"]
+    units = [REGISTRY[code] for code in codes if REGISTRY[code].method == "llm"]
     found: dict[str, dict[str, TextRequest]] = {unit.code: {} for unit in units}
     for sample in samples:
         for unit in units:

@@ -3,21 +3,21 @@
 import difflib
 import statistics as stats
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from robustbench_tc.io import marker, templates
 from robustbench_tc.schema import SOURCES, Sample
 
 from .plan import Skip
 
-REPORT_VERSION = 1
-
 
 class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`build_report.json`."""
+    """`build_report.json`, the marker of the build (`io.marker`)."""
 
-    report_version: int = REPORT_VERSION
+    kind: Literal["robustbench-tc"] = "robustbench-tc"
+    report_version: int = marker.BUILD_VERSION
     dataset_version: str
     profile: str
     seed: int
@@ -34,7 +34,7 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Flag → type code → rows that carry it."""
     typing_errors: dict[str, int]
     """Words changed by `realistic_typos` → rows."""
-    lengths: dict[str, dict[str, float]]
+    lengths: dict[str, dict[str, int | float]]
     """Rewriting type → texts, and the quantiles of length after / before in characters."""
     generators: dict[str, Any]
     """Rewriting type → what its generator did."""
@@ -42,9 +42,15 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Source → reason → records left out."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
+    pyarrow: str = ""
+    """Version of the library that wrote the Parquet files: another one writes other bytes."""
+    files: dict[str, str] = {}
+    """Every other file of the build → sha256; filled in when they are written."""
+    own_sha256: str = ""
+    """Filled in by `json`."""
 
     def json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     @property
     def total(self) -> int:
@@ -52,46 +58,13 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def markdown(self) -> str:
         """The readable form: rows per type and source, then why pairs were skipped, then the texts."""
-        sources = [s for s in SOURCES if any(s in by_source for by_source in self.rows.values())]
-        lines = [
-            f"# Build report: profile {self.profile}, seed {self.seed}",
-            "",
-            f"Dataset version {self.dataset_version}. {self.total} rows.",
-            "",
-            "| type | " + " | ".join(sources) + " | rows |",
-            "|---|" + "---:|" * (len(sources) + 1),
-        ]
-        for code, by_source in self.rows.items():
-            counts = [str(by_source.get(source, 0)) for source in sources]
-            lines.append(f"| {code} | {' | '.join(counts)} | {sum(by_source.values())} |")
-        lines += ["", "## Skipped pairs", ""]
-        reasons = Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped)
-        if reasons:
-            lines += ["| type | source | reason | samples |", "|---|---|---|---:|"]
-            lines += [f"| {t} | {s} | {r} | {n} |" for (t, s, r), n in reasons.items()]
-        else:
-            lines.append("None.")
-        lines += ["", "## Flags", ""]
-        lines += [
-            f"- `{flag}`: " + ", ".join(f"{code} {n}" for code, n in by_type.items())
-            for flag, by_type in self.flags.items()
-        ] or ["None."]
-        lines += ["", "## Rewritten texts", ""]
-        if self.typing_errors:
-            errors = ", ".join(f"{n} words in {rows} rows" for n, rows in self.typing_errors.items())
-            lines.append(f"- Words changed by realistic_typos: {errors}.")
-        lines += [
-            f"- {code}: {int(q['texts'])} texts, length after / before: median {q['median']:.2f}, "
-            f"from {q['min']:.2f} to {q['max']:.2f}."
-            for code, q in self.lengths.items()
-        ]
-        lines += [f"- {kind}: {_inline(made)}" for kind, made in self.generators.items()]
-        lines += ["", "## Upstream records left out", ""]
-        lines += [
-            f"- {source}: " + ", ".join(f"{reason} {n}" for reason, n in reasons_.items())
-            for source, reasons_ in self.known_issues.items()
-        ] or ["None."]
-        return "\n".join(lines) + "\n"
+        environment = templates.environment("robustbench_tc.builders")
+        environment.filters["inline"] = _inline
+        return environment.get_template("build_report.md.j2").render(
+            report=self,
+            sources=[s for s in SOURCES if any(s in by_source for by_source in self.rows.values())],
+            skipped=Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped),
+        )
 
 
 class Tally(msgspec.Struct, kw_only=True):
@@ -116,7 +89,8 @@ class Tally(msgspec.Struct, kw_only=True):
             by_type[row.type_code] = by_type.get(row.type_code, 0) + 1
         if row.component == "observation":
             for change in row.changes:
-                self.ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
+                if isinstance(change.before, str) and isinstance(change.after, str) and change.before:
+                    self.ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
             if row.type_code == "realistic_typos":
                 words = changed_words(row.changes[0].before, row.changes[0].after)
                 self.words[words] = self.words.get(words, 0) + 1
@@ -142,7 +116,7 @@ class Tally(msgspec.Struct, kw_only=True):
         return {str(n): rows for n, rows in sorted(self.words.items())}
 
     @property
-    def lengths(self) -> dict[str, dict[str, float]]:
+    def lengths(self) -> dict[str, dict[str, int | float]]:
         return {
             code: {
                 "texts": len(ratios),

@@ -12,8 +12,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from robustbench_tc import parallel, parquet, schema, seeding, taxonomy
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc import schema, seeding, taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import (
     FineTuningRow,
     Json,
@@ -27,6 +29,9 @@ from .toolrl_versions import PERTURBED, Versions
 
 CONFIGS = ("full", "mixed", "retry", "paft")
 
+_ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_error is not None}
+"""What calls of `retry` meet: the benchmark's own six texts."""
+
 
 class ConfigWriter:
     """Writes configs from one set of versions."""
@@ -39,7 +44,7 @@ class ConfigWriter:
         alpha: Fraction,
         retry_probability: float,
         retry_position: int,
-        workers: Workers = ALONE,
+        workers: Workers = SERIAL,
     ) -> None:
         self._versions, self._seed, self._workers = versions, seed, workers
         self._shares = {"mixed": ratio, "paft": alpha}
@@ -89,7 +94,7 @@ class ConfigWriter:
             rows = [schema.record(row, TrainingRow) for row in table.to_pylist()]
             return self._table(config, rows)
 
-        for table in parallel.ordered(work, chosen, self._workers):
+        for table in parallel.map_ordered(work, chosen, self._workers):
             self.injected.update(msgspec.json.decode(parquet.note(table)))
             yield table
 
@@ -124,10 +129,10 @@ class ConfigWriter:
     def _with_error(self, row: TrainingRow) -> TrainingRow:
         """The row with the transition error that its rollout meets, if it has a call and the draw says so."""
         rng = seeding.rng(self._seed, "retry", row.extra_info["clean_id"])
-        meets, code = rng.random() < self._retry_probability, rng.choice(tuple(taxonomy.INJECTED_ERRORS))
+        meets, code = rng.random() < self._retry_probability, rng.choice(tuple(_ERRORS))
         error: Json = None
         if meets and "<tool_call>" in row.reward_model["ground_truth"]:
-            text = taxonomy.INJECTED_ERRORS[code]
+            text = _ERRORS[code]
             error = {"type_code": code, "error": text, "position": self._retry_position}
         return msgspec.structs.replace(row, extra_info=row.extra_info | {"retry": error})
 

@@ -5,6 +5,7 @@ DIR/mixed/…                               a share of the train rows perturbed 
 DIR/retry/…                               clean rows; the first call meets a transition error in the rollout
 DIR/paft/…                                conversations for fine-tuning, a share alpha perturbed
 DIR/README.md, build_report.json, build_report.md
+DIR/generations.jsonl                     every answer of a generator: enough to build it again
 
 Every version of every row is made once, into a scratch file (`toolrl_versions`); a config is a choice of
 versions (`toolrl_configs`). One batch is in memory at a time.
@@ -14,14 +15,20 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
-from robustbench_tc import files, parallel, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.io import files, marker
 
+from . import generations
 from .build import select_types
+from .generations import Recording
 from .generators.base import Generator
 from .sources import rlla
 from .toolrl_configs import CONFIGS, ConfigWriter
@@ -53,15 +60,20 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the rows with a call whose call meets an error (`retry`)."""
     retry_position: int = 1
     """Which tool turn of the rollout meets it, from 1."""
-    workers: Workers = ALONE
+    workers: Workers = SERIAL
     """Moves no byte. Texts that a model writes are asked for by one process."""
 
     def codes(self) -> tuple[str, ...]:
         """The types that rows draw from, in the taxonomy's order. Raises UserError for a transition type."""
         for name in self.types:
-            if name == "transition" or (name not in taxonomy.COMPONENTS and not taxonomy.get(name).static):
+            kind = None if name in taxonomy.COMPONENTS else taxonomy.get(name)
+            if name == "transition" or (kind is not None and not kind.static):
                 raise UserError(
                     f"{name} happens at run time and is never drawn: the config `retry` trains on it"
+                )
+            if kind is not None and not kind.train_augmentable:
+                raise UserError(
+                    f"{name} is for measuring only and is never drawn (its train_augmentable is false)"
                 )
         return select_types(self.types or ("observation", "action", "reward"))
 
@@ -72,7 +84,7 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
                 raise unknown("config", config, CONFIGS)
         for name, share in (("--ratio", self.ratio), ("--alpha", self.alpha)):
             if not 0 <= share <= 1:
-                raise UserError(f"{name} {share} is no share: give a number from 0 to 1")
+                raise UserError(f"{name} {share} is not a share: give a number from 0 to 1")
         if not 0 <= self.retry_probability <= 1:
             raise UserError(f"--retry-probability {self.retry_probability}: give a number from 0 to 1")
         if not 1 <= self.copies <= 16:
@@ -90,6 +102,7 @@ def build(
     generators: Mapping[str, Generator] | None = None,
     leak_note: str = "not done",
     force: bool = False,
+    discard_changes: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingReport:
     """Writes the folder `out`, all or nothing, and returns its report.
@@ -101,15 +114,19 @@ def build(
     codes = spec.codes()
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
-    used = {code: generator for code, generator in (generators or {}).items() if code in codes}
-    with parallel.ready(spec.workers), files.atomic_dir(out, force=force) as folder:
+    used = {code: Recording(code, writes) for code, writes in (generators or {}).items() if code in codes}
+    with (
+        parallel.on_ray(spec.workers),
+        files.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
+    ):
         scratch = folder / "scratch.parquet"
+        files.claim(folder, scratch.name)
         maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
-        workers = ALONE if used else spec.workers
+        workers = SERIAL if used else spec.workers
         made_of = (sources, codes, spec.seed, spec.copies, leak_note, checks.max_tokens)
-        kept = partial(parallel.kept_beside, out, *made_of)
+        kept = partial(parallel.checkpoint_dir, out, *made_of)
         versions = maker.make(scratch, progress, workers, kept)
         writer = ConfigWriter(
             versions,
@@ -125,39 +142,61 @@ def build(
             progress(f"writing {config}")
             rows[config] = writer.write(config, folder / config)
         scratch.unlink()
-        tally, drawable = maker.tally, maker.drawable
-        drawn = {code: sum(counts.values()) for code, counts in tally.drawn_to_used.items()}
-        report = TrainingReport(
-            dataset_version=VERSION,
-            form=source.form,
-            files=sources,
-            seed=spec.seed,
-            copies=spec.copies,
-            ratio=str(spec.ratio),
-            alpha=str(spec.alpha),
-            types=drawable,
-            not_generated=tuple(code for code in codes if code not in drawable),
-            rows=rows,
-            used=in_order(tally.used),
-            drawn=in_order(drawn),
-            drawn_to_used={code: in_order(tally.drawn_to_used[code]) for code in in_order(drawn)},
-            uniform=uniformity(drawn, drawable),
-            refused={code: tally.refused[code] for code in in_order(tally.refused)},
-            dropped={split: tally.dropped[split] for split in SPLITS if split in tally.dropped},
-            dropped_rows=tuple(tally.dropped_rows),
-            left_out=writer.left_out,
-            kept={what: n for what, n in sorted(tally.kept.items()) if n},
-            injected=in_order(writer.injected),
-            prompt_length={
-                "unit": "characters" if checks.tokens is None else "tokens",
-                "limit": None if checks.tokens is None else checks.max_tokens,
-                "quantiles": quantiles(tally.lengths),
-            },
-            leak_check=leak_note,
-            generators={code: generator.statistics() for code, generator in used.items()},
-        )
-        (folder / "build_report.json").write_bytes(report.json())
+        report = _report(spec, source.form, sources, checks, leak_note, maker, writer, rows, used)
+        files.claim(folder, generations.NAME, "build_report.md", "README.md", marker.BUILD)
+        generations.write(folder / generations.NAME, used.values())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
-    parallel.forget_kept(out)
+        # The marker comes last: it names every file that lies in the folder now.
+        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
+        (folder / marker.BUILD).write_bytes(report.json())
+    parallel.remove_checkpoints(out)
     return report
+
+
+def _report(
+    spec: TrainingSpec,
+    form: str,
+    sources: tuple[dict[str, Any], ...],
+    checks: Checks,
+    leak_note: str,
+    maker: VersionMaker,
+    writer: ConfigWriter,
+    rows: dict[str, dict[str, int]],
+    used: Mapping[str, Recording],
+) -> TrainingReport:
+    """What the build was, but for the hashes of its files."""
+    tally, drawable = maker.tally, maker.drawable
+    drawn = {code: sum(counts.values()) for code, counts in tally.drawn_to_used.items()}
+    return TrainingReport(
+        dataset_version=VERSION,
+        form=form,
+        sources=sources,
+        seed=spec.seed,
+        copies=spec.copies,
+        ratio=str(spec.ratio),
+        alpha=str(spec.alpha),
+        retry_probability=spec.retry_probability,
+        retry_position=spec.retry_position,
+        types=drawable,
+        not_generated=tuple(code for code in spec.codes() if code not in drawable),
+        rows=rows,
+        used=in_order(tally.used),
+        drawn=in_order(drawn),
+        drawn_to_used={code: in_order(tally.drawn_to_used[code]) for code in in_order(drawn)},
+        uniform=uniformity(drawn, drawable),
+        refused={code: tally.refused[code] for code in in_order(tally.refused)},
+        dropped={split: tally.dropped[split] for split in SPLITS if split in tally.dropped},
+        dropped_rows=tuple(tally.dropped_rows),
+        left_out=writer.left_out,
+        kept={what: n for what, n in sorted(tally.kept.items()) if n},
+        injected=in_order(writer.injected),
+        prompt_length={
+            "unit": "characters" if checks.tokens is None else "tokens",
+            "limit": None if checks.tokens is None else checks.max_tokens,
+            "quantiles": quantiles(tally.lengths),
+        },
+        leak_check=leak_note,
+        generators={code: generator.statistics() for code, generator in used.items()},
+        pyarrow=pa.__version__,
+    )

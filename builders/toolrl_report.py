@@ -5,11 +5,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.io import marker, templates
 
 BATCH, EPOCHS = 64, 3
 """The paper's batch and epochs: what the step counts are computed with."""
@@ -19,19 +20,25 @@ PAPER_STEPS = {"full": 153, "mixed": 156}
 
 
 class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`build_report.json` of a training build."""
+    """`build_report.json` of a training build, its marker (`io.marker`)."""
 
-    report_version: int = 1
+    kind: Literal["toolrl-dr"] = "toolrl-dr"
+    report_version: int = marker.BUILD_VERSION
     dataset_version: str
     form: str
     """rl_parquet, raw_json, or sft_json (400 rows that stand in for the 4,000)."""
-    files: tuple[dict[str, Any], ...]
+    sources: tuple[dict[str, Any], ...]
+    """Files that the build read: bytes, sha256, whether they are the pinned ones."""
     seed: int
     copies: int
     ratio: str
     """Perturbed share of the train split of `mixed`."""
     alpha: str
     """Perturbed share of the train split of `paft`."""
+    retry_probability: float
+    """Share of the rows with a call whose call meets an error (`retry`)."""
+    retry_position: int
+    """Which tool turn of the rollout meets it, from 1."""
     types: tuple[str, ...]
     """Types that rows could draw."""
     not_generated: tuple[str, ...]
@@ -62,9 +69,15 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Unit, limit, and quantiles of every train prompt that was made."""
     leak_check: str
     generators: dict[str, Any]
+    pyarrow: str = ""
+    """Version of the library that wrote the Parquet files: another one writes other bytes."""
+    files: dict[str, str] = {}
+    """Every other file of the build → sha256; filled in when they are written."""
+    own_sha256: str = ""
+    """Filled in by `json`."""
 
     def json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     def steps(self, config: str) -> int:
         """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""
@@ -79,60 +92,13 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def markdown(self) -> str:
         """The readable form: rows per config, types drawn and used, what was left out and why."""
-        lines = [
-            f"# Build report: training data from {self.form}, seed {self.seed}",
-            "",
-            "| config | train | of it perturbed | validation | steps (3 epochs, batch 64) | paper |",
-            "|---|---:|---:|---:|---:|---:|",
-        ]
-        for name, counts in self.rows.items():
-            steps = str(self.steps(name)) if name in PAPER_STEPS else ""
-            lines.append(
-                f"| {name} | {counts['train']} | {counts['perturbed']} | {counts['validation']} "
-                f"| {steps} | {PAPER_STEPS.get(name, '')} |"
-            )
-        lines += ["", "## Types", ""]
-        if self.drawn:
-            lines += ["| type | component | drawn first | used |", "|---|---|---:|---:|"]
-            lines += [
-                f"| {code} | {taxonomy.get(code).component} | {self.drawn.get(code, 0)} "
-                f"| {self.used.get(code, 0)} |"
-                for code in self.types
-            ]
-            test = self.uniform
-            lines += [
-                "",
-                f"First draws against equal shares: chi-square {test['statistic']:.2f} with "
-                f"{test['dof']:.0f} degrees of freedom, p = {test['p']:.3f}.",
-                "Per component: " + ", ".join(f"{c} {n}" for c, n in self.components.items()) + ".",
-            ]
-        if self.not_generated:
-            lines += ["", f"Not generated (no generator): {', '.join(self.not_generated)}."]
-        lines += ["", "## Draws that did not apply", ""]
-        lines += [
-            f"- {code}: " + ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            for code, reasons in self.refused.items()
-        ] or ["None."]
-        lines += ["", "## Rows left out", ""]
-        lines += [
-            f"- {split}: " + ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            for split, reasons in self.dropped.items()
-        ]
-        lines += [f"- config {config}: no_type_fits {n}" for config, n in self.left_out.items() if n]
-        lines += ["None."] if lines[-1] == "" else []
-        lines += ["", "## Kept and counted", ""]
-        lines += [f"- {what}: {n}" for what, n in self.kept.items()] or ["Nothing."]
-        length = self.prompt_length
-        lines += [
-            "",
-            "## Lengths and leaks",
-            "",
-            f"- Prompt length in {length['unit']}: "
-            + ", ".join(f"{name} {value}" for name, value in length["quantiles"].items())
-            + f"; limit {length['limit'] or 'not checked (no tokenizer given)'}.",
-            f"- Leak check: {self.leak_check}",
-        ]
-        return "\n".join(lines) + "\n"
+        environment = templates.environment("robustbench_tc.builders")
+        return environment.get_template("toolrl_report.md.j2").render(
+            report=self,
+            paper_steps=PAPER_STEPS,
+            component_of=taxonomy.component_of,
+            left_out={config: n for config, n in self.left_out.items() if n},
+        )
 
 
 def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, float]:

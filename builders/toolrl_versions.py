@@ -14,9 +14,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import parallel, parquet, schema
+from robustbench_tc import schema
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_features
 
 from .draws import Draws, Outcome, Version, offers
@@ -168,12 +170,12 @@ class VersionMaker:
         self,
         scratch: Path,
         progress: Callable[[str], None],
-        workers: Workers = ALONE,
+        workers: Workers = SERIAL,
         kept: Callable[[Sequence[int]], Path] | None = None,
     ) -> Versions:
         """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve.
 
-        `kept` names the folder of finished parts (see `parallel.ordered`), given the lengths of the
+        `kept` names the folder of finished parts (see `parallel.map_ordered`), given the lengths of the
         validation prompts: they tell one tokenizer from another.
         """
         made = array("B")
@@ -186,7 +188,7 @@ class VersionMaker:
                     continue
                 folder = None if kept is None else kept(lengths)
                 items = parquet.batches(enumerate(texts), BATCH)
-                for table in parallel.ordered(self._part, items, workers, folder):
+                for table in parallel.map_ordered(self._part, items, workers, folder):
                     part = msgspec.json.decode(parquet.note(table), type=Part)
                     self.tally.merge(part.tally)
                     made.extend(part.made)

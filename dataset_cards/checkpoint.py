@@ -6,7 +6,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 
-from .render import BIBTEX, template
+from .citation import paper_bibtex
+from .front_matter import model_header
+from .render import template
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,4 +41,8 @@ def checkpoint_card(description: Any, version: str) -> str:
         raise UserError(f"checkpoint.json: {error}") from None
     if any(list(row) != list(model.results[0]) for row in model.results):
         raise UserError("checkpoint.json: the rows of `results` have different keys")
-    return template("checkpoint.md.j2").render(model=model, version=version, bibtex=BIBTEX)
+    tags = ["tool-calling", "reinforcement-learning"]
+    header = model_header(model.licence, model.base_model, model.dataset_repo, tags)
+    return template("checkpoint.md.j2").render(
+        header=header, model=model, version=version, bibtex=paper_bibtex()
+    )

@@ -1,10 +1,12 @@
-"""`croissant.json`: the release in the Croissant 1.1 vocabulary, file by file with its hash.
+"""`croissant.json`: the release in the Croissant 1.1 vocabulary with its responsible-AI part, file by file.
 
-Addresses are relative to the folder, so the file is true of the release wherever it lies. There is no date in
-it: the only time stamp of a release is in its manifest.
+Written with mlcroissant, which refuses what does not validate. Addresses of files are relative to the folder,
+so they are true wherever the release lies. The day of the release is in it, and no other time.
 """
 
+import datetime
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,49 +14,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robustbench_tc.errors import need_extra
+
 LICENCE_URL = "https://www.apache.org/licenses/LICENSE-2.0"
 
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
+CONFORMS_TO = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
+
+TERMS: dict[str, Any] = {
     "arrayShape": "cr:arrayShape",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
     "containedIn": "cr:containedIn",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
+    "description": {"@container": "@language"},
     "isArray": "cr:isArray",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    "name": {"@container": "@language"},
 }
+"""What Croissant 1.1 has in its `@context` beyond 1.0; mlcroissant writes that of 1.0 by itself."""
 
 
 class Config(NamedTuple):
@@ -64,44 +37,73 @@ class Config(NamedTuple):
     files: dict[str, list[str]]
 
 
-def croissant(
-    folder: Path,
-    *,
-    name: str,
-    version: str,
-    description: str,
-    sha256: Mapping[str, str],
-    cite_as: str,
-    keywords: Iterable[str] = (),
-) -> bytes:
-    """The metadata of the Parquet files under `folder`; `sha256` maps their relative paths to hashes."""
-    distribution: list[dict[str, Any]] = []
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What the metadata say of a dataset besides its files."""
+
+    name: str
+    version: str
+    description: str
+    creator: str
+    url: str
+    published: datetime.date
+    cite_as: str
+    keywords: tuple[str, ...] = ()
+    doi: str | None = None
+    responsible_ai: Mapping[str, str | list[str]] = {}
+    """Properties of the RAI vocabulary, under the names of mlcroissant's arguments."""
+
+
+def croissant(folder: Path, about: About, sha256: Mapping[str, str]) -> bytes:
+    """The metadata of the Parquet files under `folder`; `sha256` maps their relative paths to hashes.
+
+    UserError where mlcroissant is not installed. Its ValidationError would be a defect of this package.
+    """
+    if find_spec("mlcroissant") is None:
+        raise need_extra("mlcroissant", "audit")
+    import mlcroissant as mlc
+
+    # The version must be known before the nodes are made: it decides which terms they may use.
+    context = mlc.Context(conforms_to=CONFORMS_TO[0], is_live_dataset=False)
+    context.rdf = mlc.Rdf(context={**context.rdf.context, **TERMS})
+    distribution: list[Any] = []
     record_sets = []
     for config in configs(sha256):
         for split, paths in config.files.items():
             id_ = config.name if len(config.files) == 1 else f"{config.name}-{split}"
-            distribution += [_file_object(folder, path, sha256[path]) for path in paths]
-            source = {"fileObject": {"@id": paths[0]}}
+            distribution += [_file_object(mlc, context, folder, path, sha256[path]) for path in paths]
+            source = {"file_object": paths[0]}
             if len(paths) > 1:
-                distribution.append(_file_set(id_, config.name, split, paths))
-                source = {"fileSet": {"@id": f"{id_}-files"}}
-            record_sets.append(_record_set(id_, pq.read_schema(folder / paths[0]), source))
-    document = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.1",
-        "name": name,
-        "description": description,
-        "version": version,
-        "license": LICENCE_URL,
-        "citeAs": cite_as,
-        "keywords": list(keywords),
-        "inLanguage": "en",
-        "isLiveDataset": False,
-        "distribution": distribution,
-        "recordSet": record_sets,
-    }
-    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+                pattern = f"{config.name}/{split}-*.parquet"
+                distribution.append(
+                    mlc.FileSet(
+                        ctx=context,
+                        id=f"{id_}-files",
+                        name=f"{id_}-files",
+                        encoding_formats=["application/x-parquet"],
+                        includes=[pattern],
+                    )
+                )
+                source = {"file_set": f"{id_}-files"}
+            record_sets.append(_record_set(mlc, context, id_, pq.read_schema(folder / paths[0]), source))
+    metadata = mlc.Metadata(
+        ctx=context,
+        conforms_to=CONFORMS_TO,
+        name=about.name,
+        description=about.description,
+        version=about.version,
+        license=[LICENCE_URL],
+        creators=[mlc.Organization(ctx=context, name=about.creator, url=about.url)],
+        url=about.url,
+        date_published=datetime.datetime.combine(about.published, datetime.time()),
+        cite_as=about.cite_as,
+        keywords=list(about.keywords),
+        in_language=["en"],
+        same_as=[f"https://doi.org/{about.doi}"] if about.doi else None,
+        distribution=distribution,
+        record_sets=record_sets,
+        **about.responsible_ai,
+    )
+    return msgspec.json.format(msgspec.json.encode(metadata.to_json()), indent=1) + b"\n"
 
 
 def configs(paths: Iterable[str]) -> list[Config]:
@@ -114,64 +116,68 @@ def configs(paths: Iterable[str]) -> list[Config]:
     return [Config(name, found[name]) for name in sorted(found, key=lambda name: (name != "clean", name))]
 
 
-def _file_object(folder: Path, path: str, sha256: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        "contentUrl": path,
-        "contentSize": f"{(folder / path).stat().st_size} B",
-        "encodingFormat": "application/x-parquet",
-        "sha256": sha256,
-    }
+def _file_object(mlc: Any, context: Any, folder: Path, path: str, sha256: str) -> Any:
+    return mlc.FileObject(
+        ctx=context,
+        id=path,
+        name=path,
+        content_url=path,
+        content_size=f"{(folder / path).stat().st_size} B",
+        encoding_formats=["application/x-parquet"],
+        sha256=sha256,
+    )
 
 
-def _file_set(id_: str, config: str, split: str, paths: list[str]) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileSet",
-        "@id": f"{id_}-files",
-        "encodingFormat": "application/x-parquet",
-        "includes": f"{config}/{split}-*.parquet",
-    }
-
-
-def _record_set(id_: str, schema: pa.Schema, source: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "@type": "cr:RecordSet",
-        "@id": id_,
-        "name": id_,
-        "field": [_field(f"{id_}/{column.name}", column.name, column.type, source) for column in schema],
-    }
-    if "id" in schema.names:
-        found["key"] = {"@id": f"{id_}/id"}
-    return found
+def _record_set(mlc: Any, context: Any, id_: str, schema: pa.Schema, source: Mapping[str, str]) -> Any:
+    return mlc.RecordSet(
+        ctx=context,
+        id=id_,
+        name=id_,
+        key=[f"{id_}/id"] if "id" in schema.names else None,
+        fields=[
+            _field(mlc, context, f"{id_}/{column.name}", column.name, column.type, source)
+            for column in schema
+        ],
+    )
 
 
 def _field(
-    id_: str, column: str, kind: pa.DataType, source: dict[str, Any], inner: str = ""
-) -> dict[str, Any]:
+    mlc: Any,
+    context: Any,
+    id_: str,
+    column: str,
+    kind: pa.DataType,
+    source: Mapping[str, str],
+    inner: str = "",
+) -> Any:
     """The field of a column; a struct becomes sub-fields that pick their key out of it."""
-    field: dict[str, Any] = {"@type": "cr:Field", "@id": id_, "name": inner or column}
+    field: dict[str, Any] = {"ctx": context, "id": id_, "name": inner or column}
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         field["repeated"] = True
         kind = kind.value_type
     if pa.types.is_struct(kind):
-        field["subField"] = [
-            _field(f"{id_}/{part.name}", column, part.type, source, part.name) for part in kind
+        parts = [
+            _field(mlc, context, f"{id_}/{part.name}", column, part.type, source, part.name) for part in kind
         ]
-        return field
-    field["dataType"] = _data_type(kind)
-    field["source"] = {**source, "extract": {"column": column}}
-    if inner:
-        field["source"]["transform"] = {"jsonPath": inner}
-    return field
+        return mlc.Field(**field, sub_fields=parts)
+    picked = mlc.Transform(ctx=context, json_path=inner) if inner else None
+    return mlc.Field(
+        **field,
+        data_types=[_data_type(mlc, kind)],
+        source=mlc.Source(
+            ctx=context,
+            **source,
+            extract=mlc.Extract(ctx=context, column=column),
+            transforms=[picked] if picked else [],
+        ),
+    )
 
 
-def _data_type(kind: pa.DataType) -> str:
+def _data_type(mlc: Any, kind: pa.DataType) -> Any:
     if pa.types.is_boolean(kind):
-        return "sc:Boolean"
+        return mlc.DataType.BOOL
     if pa.types.is_integer(kind):
-        return "sc:Integer"
+        return mlc.DataType.INTEGER
     if pa.types.is_floating(kind):
-        return "sc:Float"
-    return "sc:Text"
+        return mlc.DataType.FLOAT
+    return mlc.DataType.TEXT

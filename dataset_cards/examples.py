@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc import schema
+from robustbench_tc import schema, sources
 from robustbench_tc.schema import Change, Sample
 
 TEXT = 280
@@ -12,9 +12,6 @@ TEXT = 280
 
 CHANGES = 5
 """Changes shown of a row."""
-
-LAST = ("apibank",)
-"""Sources whose rows are taken only where there is no other: long dialogues that hold account tokens."""
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -36,7 +33,7 @@ class Example(msgspec.Struct, frozen=True):
 
 def example_of(rows: Sequence[Sample]) -> Example:
     """The row with the shortest diff and query."""
-    row = min(rows, key=lambda row: (row.source in LAST, _length(row), row.id))
+    row = min(rows, key=lambda row: (_shown_last(row), _length(row), row.id))
     lines = [f"row: {_cut(row.id)}"]
     if not _changes_query(row):
         lines.append(f"user: {_cut(_query(row))}")
@@ -53,6 +50,11 @@ def diff_lines(changes: Sequence[Change]) -> list[str]:
     if len(changes) > CHANGES:
         lines.append(f"… and {len(changes) - CHANGES} more changes")
     return lines
+
+
+def _shown_last(row: Sample) -> bool:
+    source = sources.find(row.source)
+    return source is not None and source.shown_last
 
 
 def _length(row: Sample) -> int:

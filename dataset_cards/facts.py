@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 
-from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.io import errata, parquet
+from robustbench_tc.io.errata import Erratum
 from robustbench_tc.schema import Change, Sample
 
 from .croissant import configs
@@ -61,6 +63,7 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     share_low: float | None = None
     upper: float | None = None
     paper: dict[str, float] | None = None
+    pinned: int = 0
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +79,7 @@ class Redundant(msgspec.Struct, frozen=True, kw_only=True):
 
     judge: str | None
     asked: int = 0
+    pinned: int = 0
     could_answer: int = 0
 
 
@@ -100,11 +104,29 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     def having(self, status: str) -> list[Check]:
         return [check for check in self.checks if check.status == status]
 
+    @property
+    def unpinned(self) -> dict[str, tuple[int, str]]:
+        """Type → judgments that do not ship with the package, and who judged the type."""
+        found = {p.type_code: (p.n - p.pinned, p.judge) for p in self.paraphrase if p.scope == "all"}
+        if self.redundant is not None and self.redundant.judge is not None:
+            found["redundant"] = (self.redundant.asked - self.redundant.pinned, self.redundant.judge)
+        return {code: number for code, number in found.items() if number[0]}
+
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
     """What the card of a release says beyond that of a build."""
 
     version: str
+    bibtex: str
+    """The entry of this version of the dataset."""
+    repo: str | None = None
+    """Where it is published on the Hub, `org/name`; None: nobody has said."""
+    previous: str | None = None
+    """The version that it followed."""
+    step: str = ""
+    """How far the data moved from it: none, patch, minor, major."""
+    errata: tuple[Erratum, ...] = ()
+    """Golden answers that it corrects."""
     sizes: dict[str, dict[str, Size]]
     """Config → split."""
     checksums: dict[str, str]
@@ -138,6 +160,10 @@ def release_facts(
     sha256: Mapping[str, str],
     audit: Mapping[str, Any],
     citations: Mapping[str, str],
+    bibtex: str,
+    repo: str | None = None,
+    previous: str | None = None,
+    step: str = "",
 ) -> Release:
     """Reads a release folder; `sha256` maps the relative paths of its Parquet files to their hashes."""
     sizes: dict[str, dict[str, Size]] = {}
@@ -157,6 +183,11 @@ def release_facts(
         examples = _training_examples(folder, sha256)
     return Release(
         version=version,
+        bibtex=bibtex,
+        repo=repo,
+        previous=previous,
+        step=step,
+        errata=errata.read(folder / errata.NAME),
         sizes=sizes,
         checksums=checksums,
         audit=msgspec.convert(audit, Audit),

@@ -4,27 +4,17 @@ The reports are taken as they are and the rest is counted in the release's files
 can never say another number than its data hold.
 """
 
-from importlib.resources import files
 from typing import Any, Protocol
 
 import jinja2
-import msgspec
 
 from robustbench_tc import __version__, taxonomy
+from robustbench_tc.io import templates
 
+from .citation import paper_bibtex
 from .facts import Release
+from .front_matter import config, dataset_header
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS
-
-BIBTEX = """\
-@article{zhou2026simulation,
-  title   = {When Simulation Lies: A Sim-to-Real Benchmark and Domain-Randomized RL Recipe
-             for Tool-Use Agents},
-  author  = {Zhou, Xiaolin and Yuan, Aojie and Luo, Zheng and Ling, Zipeng and Pan, Xixiao and Gao, Yicheng
-             and Zhang, Haiyue and Li, Jiate and Jiang, Shuli and Wang, Prince Zizhuang and Zhu, Zixuan
-             and Liu, Jinbo and Rossi, Ryan A. and Wei, Hua and Hu, Xiyang},
-  journal = {arXiv preprint arXiv:2605.11928},
-  year    = {2026}
-}"""
 
 
 class Report(Protocol):
@@ -60,7 +50,25 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
     types = [t for t in taxonomy.types("all") if count.get(t.code)]
+    version = release.plain_version if release else report.dataset_version
+    header = dataset_header(
+        "RobustBench-TC",
+        report.total,
+        ["tool-calling", "function-calling", "robustness", "agents", "benchmark"],
+        [
+            config(
+                name,
+                ["test"],
+                default=name == taxonomy.CLEAN,
+                version=version,
+                sha256=report.checksums[name],
+            )
+            for name in report.configs
+        ],
+        release.sizes if release else None,
+    )
     return template("robustbench_tc.md.j2").render(
+        header=header,
         report=report,
         release=release,
         types=types,
@@ -70,7 +78,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         how_made=HOW_MADE,
         flags=FLAGS,
         paper_rows=PAPER_ROWS,
-        bibtex=BIBTEX,
+        bibtex=paper_bibtex(),
         package_version=__version__,
     )
 
@@ -84,28 +92,5 @@ def _skips(report: Report) -> dict[tuple[str, str], int]:
 
 
 def template(name: str) -> jinja2.Template:
-    """A template of this room. An unknown name in it is an error, never an empty place in a card."""
-    folder = files("robustbench_tc.dataset_cards")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # Markdown, of our own text and our own numbers
-    )
-    environment.filters |= {
-        "cell": lambda value: " ".join(str(value).replace("|", "\\|").split()),
-        "code": lambda text: f"`{text}`",
-        "number": lambda value, places: "" if value is None else f"{value:.{places}f}",
-        "percent": lambda value: "" if value is None else f"{100 * value:.1f} %",
-        "size_category": size_category,
-        "yaml": lambda value: msgspec.json.encode(value).decode(),  # JSON is YAML
-    }
-    return environment.get_template(name)
-
-
-def size_category(rows: int) -> str:
-    """The Hub's word for a number of rows: `1K<n<10K`."""
-    borders = (("n<1K", 10**3), ("1K<n<10K", 10**4), ("10K<n<100K", 10**5), ("100K<n<1M", 10**6))
-    return next((word for word, border in borders if rows < border), "1M<n<10M")
+    """A template of this room."""
+    return templates.environment("robustbench_tc.dataset_cards").get_template(name)

@@ -4,9 +4,11 @@ from typing import Any
 
 from robustbench_tc import __version__, taxonomy
 
+from .citation import paper_bibtex
 from .facts import Release
+from .front_matter import config, dataset_header
 from .how_made import HOW_MADE
-from .render import BIBTEX, template
+from .render import template
 
 PURPOSES = {
     "full": "GRPO, every row perturbed (the paper's ToolRL-DR-Full)",
@@ -21,13 +23,29 @@ def training_card(report: Any, release: Release | None = None) -> str:
 
     `report` is a build report of the training builder (`builders.toolrl_report.TrainingReport`).
     """
+    header = dataset_header(
+        "ToolRL-DR",
+        sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
+        ["tool-calling", "reinforcement-learning", "grpo", "domain-randomization"],
+        [
+            config(
+                name,
+                release.sizes[name] if release else ("train", "validation"),
+                default=name == next(iter(report.rows)),
+                version=release.plain_version if release else None,
+                sha256=release.checksums[name] if release else None,
+            )
+            for name in report.rows
+        ],
+        release.sizes if release else None,
+    )
     return template("toolrl_dr.md.j2").render(
+        header=header,
         report=report,
         release=release,
-        total=sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
         types=[t for t in taxonomy.types("all") if t.code in report.types],
         how_made=HOW_MADE,
         purposes=PURPOSES,
-        bibtex=BIBTEX,
+        bibtex=paper_bibtex(),
         package_version=__version__,
     )

@@ -19,7 +19,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Sample
 
 from . import prompts, wire
-from .agents import Scene, agent
+from .agents import AgentContext, agent
 from .inputs import Dataset
 from .render import render_calls
 
@@ -37,19 +37,19 @@ class Index:
                 # Clean and transition rows ask in the same words; their gold is the same too.
                 self._rows.setdefault((mode, _address(ask.messages, ask.tools)), row)
 
-    def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, Scene] | None:
+    def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, AgentContext] | None:
         """The mode and the scene of a request, or None for one that no row sends."""
         mode = "prompt" if tools is None else "fc"
         row = self._rows.get((mode, _address(messages, tools)))
         if row is not None:
-            return mode, Scene(row, self._anchors[row.id], False)
+            return mode, AgentContext(row, self._anchors[row.id], False)
         if not self._ends_with_error(messages):
             return None
         turns = len(messages) - 1
         while turns and messages[turns]["role"] != "assistant":
             turns -= 1
         row = self._rows.get((mode, _address(messages[:turns], tools)))
-        return None if row is None else (mode, Scene(row, self._anchors[row.id], True))
+        return None if row is None else (mode, AgentContext(row, self._anchors[row.id], True))
 
     def _ends_with_error(self, messages: list[dict[str, Json]]) -> bool:
         last = messages[-1] if messages else {}
@@ -64,7 +64,7 @@ def _address(messages: Json, tools: Json) -> bytes:
     return hashlib.sha256(canonical.encode()).digest()
 
 
-def reply(name: str, found: tuple[str, Scene], model: str) -> dict[str, Json]:
+def reply(name: str, found: tuple[str, AgentContext], model: str) -> dict[str, Json]:
     """The agent's answer as a chat-completions reply."""
     mode, scene = found
     said = agent(name).reply(scene)

@@ -6,20 +6,22 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.numbers import p_value, points
 
 from . import paper
 from .stats.intervals import Interval, independent_difference
 from .stats.paired import DeltaPair, Pair, compare, compare_deltas
 from .stats.runs import Outcomes, Run, Subset, align
 from .stats.significance import fisher_p, holm
-from .stats.summary import codes_of, gaps
+from .stats.summary import gaps
+from .stats.values import HEADS, Counts, codes_of, from_counts
 
 LEVEL = 0.05
 """Below it we say that there is a difference."""
 
 UNPAIRED = (
     "unpaired, and over other rows: the paper's counts belong to another version of the dataset, so a "
-    "difference is no ranking and has no mark"
+    "difference is not a ranking and has no mark"
 )
 
 
@@ -52,17 +54,14 @@ def compare_runs(
 ) -> Comparison:
     """Raises UserError where the runs are of different datasets or share no row."""
     first, second = align([a, b], subset=subset, expected=expected)
-    overall = {}
-    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
-        codes = [taxonomy.CLEAN] if name == taxonomy.CLEAN else codes_of(name)
-        if found := compare(first, second, codes):
-            overall[name] = found
+    overall = {name: found for name in HEADS if (found := compare(first, second, codes_of(name)))}
     if not overall:
         raise UserError(f"{a.path} and {b.path} have no answered row in common")
-    deltas: dict[str, DeltaPair] = {}
-    for name in taxonomy.COMPONENTS:
-        if found_deltas := compare_deltas(first, second, codes_of(name)):
-            deltas[name] = found_deltas
+    deltas: dict[str, DeltaPair] = {
+        name: delta
+        for name in taxonomy.COMPONENTS
+        if (delta := compare_deltas(first, second, codes_of(name)))
+    }
     pairs = {code: compare(first, second, [code]) for code in first.types if code != taxonomy.CLEAN}
     there = {code: pair for code, pair in pairs.items() if pair is not None}
     corrected = holm({code: pair.p for code, pair in there.items()})
@@ -94,22 +93,22 @@ def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: tuple[Type
     name = "perturbed" if "perturbed" in overall else taxonomy.CLEAN
     pair = overall[name]
     found = pair.difference
-    numbers = (
-        f"{100 * found.value:+.1f} points [{100 * found.low:+.1f}, {100 * found.high:+.1f}], "
-        f"p = {pair.p:.2g}, {pair.n} pairs"
+    said = (
+        f"{points(found.value)} points [{points(found.low)}, {points(found.high)}], "
+        f"p = {p_value(pair.p)}, {pair.n} pairs"
     )
     if pair.p >= LEVEL:
-        head = f"Whether {b} or {a} is better on {name} rows is open: {numbers}."
+        head = f"Whether {b} or {a} is better on {name} rows is open: {said}."
     else:
         better, worse = (b, a) if found.value > 0 else (a, b)
-        head = f"{better} is better than {worse} on {name} rows: {b} has {numbers}."
+        head = f"{better} is better than {worse} on {name} rows: {b} has {said}."
     sure = [one for one in types if one.p_holm < LEVEL]
     for word, side in (
         (f"{b} ahead", [one for one in sure if one.pair.difference.value > 0]),
         (f"{a} ahead", [one for one in sure if one.pair.difference.value < 0]),
     ):
         if side:
-            where = ", ".join(f"{x.type_code} {100 * x.pair.difference.value:+.1f}" for x in side)
+            where = ", ".join(f"{x.type_code} {points(x.pair.difference.value)}" for x in side)
             head += f" {word} (after Holm over {len(types)} types): {where}."
     if not sure and types:
         head += f" No single type differs after Holm over {len(types)} types."
@@ -147,28 +146,24 @@ class PaperLine(msgspec.Struct, frozen=True):
 
 def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[PaperLine, ...]:
     """Components, then types, that both have without a gap. Raises UserError for an unknown model."""
-    theirs = paper.counts(model)
+    counts = {code: Counts(*count) for code, count in paper.counts(model).items()}
     [outcomes] = align([run], subset=subset)
-    usable = outcomes.usable()
-    ours = outcomes.counts(usable)
+    ours = from_counts(outcomes.counts(), outcomes.usable()).lines
+    theirs = from_counts(counts, counts).lines
     lines = []
-    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS, *taxonomy.codes()):
-        codes = codes_of(name) or (name,)
-        if not all(code in ours and code in theirs for code in codes):
+    for name in (*HEADS, *taxonomy.codes()):
+        left, right = ours.get(name), theirs.get(name)
+        if left is None or right is None or left.accuracy is None or right.accuracy is None:
             continue
-        left, right = (
-            (sum(side[code][0] for code in codes), sum(side[code][1] for code in codes))
-            for side in (ours, theirs)
-        )
         lines.append(
             PaperLine(
                 name,
-                independent_difference(left, right),
-                left[0] / left[1],
-                left[1],
-                right[0] / right[1],
-                right[1],
-                fisher_p(left, right) if codes == (name,) else None,
+                independent_difference(left.of, right.of),
+                left.accuracy,
+                left.n,
+                right.accuracy,
+                right.n,
+                fisher_p(left.of, right.of) if codes_of(name) == (name,) else None,
             )
         )
     return tuple(lines)

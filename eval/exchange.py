@@ -15,7 +15,7 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Call, Json, Prediction, Sample
 
 from .inputs import Dataset
@@ -122,9 +122,9 @@ def _good_lines(file: Path, left_out: Counter[str]) -> Iterator[tuple[str, dict[
             if number == len(lines):
                 left_out["torn last line"] += 1
                 return
-            raise UserError(f"{where} is no JSON: {error}") from None
+            raise UserError(f"{where} is not JSON: {error}") from None
         if not isinstance(record, dict):
-            raise UserError(f"{where} is no JSON object")
+            raise UserError(f"{where} is not a JSON object")
         yield where, record
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import parquet
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Prediction, Verdict, record
+from robustbench_tc.io import parquet
+from robustbench_tc.schema import ERROR_MODES, Prediction, Verdict, record
 
-from .summary import ERROR_MODES
+from .stats.breakdown import READ_WITH_CARE
 
 REASONS = {
     "no_call": "there is no call to judge",
@@ -19,6 +19,7 @@ REASONS = {
     "wrong_type": "a value has the wrong type",
     "wrong_value": "a value is not an accepted one",
     "no_match": "one of several golden calls has no partner",
+    "unexpected_call": "called a tool where no call is right",
     "unknown_tool": "the golden tool is not in the registry",
     "rejected": "the server refused the tool list",
     "too_long": "the server refused the length",
@@ -58,10 +59,22 @@ def read(run: Path) -> list[Judged]:
 
 
 def failures(
-    run: Path, *, type_code: str | None = None, mode: str | None = None, source: str | None = None
+    run: Path,
+    *,
+    type_code: str | None = None,
+    mode: str | None = None,
+    source: str | None = None,
+    flag: str | None = None,
 ) -> list[Judged]:
-    """The wrong answers of a run, filtered. Raises UserError with near misses for names that do not occur."""
+    """The wrong answers of a run, filtered; with `flag`, right ones that carry it too.
+
+    Raises UserError with near misses for names that do not occur.
+    """
     rows = read(run)
+    if flag is not None:
+        known = {*READ_WITH_CARE, *(f for row in rows if row.verdict for f in row.verdict.flags)}
+        if flag not in known:
+            raise unknown("flag", flag, known)
     found_types = {row.prediction.type_code for row in rows}
     if type_code is not None and type_code not in found_types:
         raise unknown("type of this run", type_code, found_types)
@@ -74,7 +87,7 @@ def failures(
         row
         for row in rows
         if row.verdict is not None
-        and not row.verdict.correct
+        and (not row.verdict.correct if flag is None else flag in row.verdict.flags)
         and (type_code is None or row.prediction.type_code == type_code)
         and (mode is None or row.verdict.error_mode == mode)
         and (source is None or row.prediction.source == source)

@@ -10,8 +10,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import manifest, parallel, parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import parquet
+from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
 from . import paper_layout
@@ -123,14 +126,14 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset:
     if local.is_dir():
         return _load_folder(folder.resolve())
     if not (folder / taxonomy.CLEAN).is_dir():
-        raise UserError(f"{dataset} on the Hub is no RobustBench-TC dataset: it has no config clean")
+        raise UserError(f"{dataset} on the Hub is not a RobustBench-TC dataset: it has no config clean")
     # The cache keeps each commit in a folder of its name.
     return _load_release(folder, dataset, revision=folder.name)
 
 
 def locate(dataset: str, revision: str | None = None) -> Path:
     """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
-    return manifest.resolve_dataset(dataset, revision, patterns=_NEEDED)
+    return resolve_dataset(dataset, revision, patterns=_NEEDED)
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
@@ -189,7 +192,8 @@ def _load_folder(folder: Path) -> Dataset:
             release = paper_layout.read_release(paper)
             return Dataset(name=str(folder), rows=release.rows, left_out=release.left_out)
     raise UserError(
-        f"{folder} is no RobustBench-TC dataset: it has neither clean/test-*.parquet nor api_eval/clean.jsonl"
+        f"{folder} is not a RobustBench-TC dataset: it has neither clean/test-*.parquet nor "
+        "api_eval/clean.jsonl"
     )
 
 

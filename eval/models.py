@@ -31,6 +31,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     base_url: str | None = None
     """Of a closed model."""
     thinking: Literal["off"] | None = None
+    opens_thought: bool = False
+    """The chat template ends inside a thought: a reply without its closing tag is all thought."""
     dtype: str | None = None
     max_model_len: int | None = None
     """Tokens."""

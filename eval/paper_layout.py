@@ -88,9 +88,9 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Json]]]:
             try:
                 record = schema.loads(line)
             except (ValueError, RecursionError) as error:
-                raise UserError(f"{file}, line {number} is no JSON: {error}") from None
+                raise UserError(f"{file}, line {number} is not JSON: {error}") from None
             if not isinstance(record, dict):
-                raise UserError(f"{file}, line {number} is no JSON object")
+                raise UserError(f"{file}, line {number} is not a JSON object")
             yield number, record
 
 

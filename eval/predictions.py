@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from robustbench_tc import parquet, schema
+from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io import parquet
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
@@ -88,12 +89,17 @@ def answer(journal: Store, key: str) -> Answer | None:
 def write(path: Path, found: Iterable[Prediction]) -> None:
     """`predictions.parquet`, or `predictions.jsonl` by the ending of `path`."""
     if path.suffix == ".jsonl":
-        with atomic_file(path) as beside, beside.open("wb") as file:
-            for one in found:
-                file.write(schema.dumps(one).encode() + b"\n")
+        write_lines(path, found)
         return
     tables = (table(batch) for batch in parquet.batches(found))
     parquet.write_file(tables, path, arrow_schema(scored=False))
+
+
+def write_lines(path: Path, found: Iterable[Prediction]) -> None:
+    """Predictions as JSON lines, one a prediction, under exactly this name."""
+    with atomic_file(path) as beside, beside.open("wb") as file:
+        for one in found:
+            file.write(schema.dumps(one).encode() + b"\n")
 
 
 def table(found: Iterable[Prediction]) -> "pa.Table":

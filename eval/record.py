@@ -5,11 +5,15 @@
       journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
       predictions.parquet   one row per (row, repeat)                    (Prediction)
       scores.parquet        the same rows with their verdicts            (`rbtc score`)
+      rbtc.json             names these files: what of the folder is ours (`io.owned`)
 
 The journal is the truth: the parquet files are made from it and can be made again.
 """
 
 import hashlib
+import itertools
+import os
+import re
 from pathlib import Path
 from typing import Literal, cast
 
@@ -17,11 +21,15 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io import marker, owned
+from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
+from robustbench_tc.io.folders import is_more_than
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
 from .inputs import Dataset, Selection
+
+RECORD = "run.json"
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
@@ -96,6 +104,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Over the predictions that are there: `predictions.totals`."""
     flagged: dict[str, dict[str, dict[str, int]]] = {}
     """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
+    reader: str | None = None
+    """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -137,6 +147,8 @@ class RunFolder:
     def __init__(self, path: Path, record: RunRecord) -> None:
         self.path = path
         self.record = record
+        self.notes: list[str] = []
+        """What the user has to know of how the folder was found."""
 
     @property
     def predictions_path(self) -> Path:
@@ -151,13 +163,74 @@ class RunFolder:
         return self.path / "journal.jsonl"
 
     def save(self) -> None:
-        """Writes `run.json`."""
-        with atomic_file(self.path / "run.json") as beside:
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
+        """Writes `run.json`, and names it and the journal in the folder's marker."""
+        folder = owned.owner(self.path)
+        data = msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n"
+        with atomic_file(self.path / RECORD, replace=True) as beside:
+            beside.write_bytes(data)
+            if folder is not None:
+                folder.announce(RECORD, marker.sha256_of(data))
+        if folder is not None:
+            folder.grew(self.journal_path.name)
 
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""
         return Store(self.journal_path)
+
+    def make_way(self, *paths: Path) -> list[str]:
+        """Sees to it that `paths`, made from the journal, may be written again; a line for each set aside.
+
+        UserError for a file that was changed since we wrote it, or that we did not write. A damaged one is
+        kept under another name. A run from before folders had markers gets one, for the files that show by
+        their form that they are a run's.
+        """
+        derived = (self.predictions_path, self.scores_path)
+        folder = owned.owner(self.path)
+        if folder is None:
+            ours = [path.name for path in (self.path / RECORD, self.journal_path) if path.is_file()]
+            folder = owned.create(self.path, "run", ours + [p.name for p in derived if _is_ours(p)])
+        if folder.kind != "run":
+            raise UserError(f"{self.path} holds {folder.kind}, not a run: choose another folder")
+        return [note for path in paths if (note := self._make_way(folder, path))]
+
+    def _make_way(self, folder: owned.Owned, path: Path) -> str | None:
+        try:
+            folder.refuse_foreign(path.name)
+        except UserError:
+            if path.is_symlink() or not path.is_file() or _columns(path):
+                raise
+            return f"{path} is damaged: kept as {set_aside(path).name}"
+        return None
+
+
+def set_aside(path: Path) -> Path:
+    """Gives a damaged file another name beside its own, which is returned."""
+    names = (path.with_name(f"{path.name}.damaged{n or ''}") for n in itertools.count())
+    free = next(name for name in names if not os.path.lexists(name))
+    path.rename(free)
+    return free
+
+
+def discard(path: Path, *, discard_changes: bool = False) -> None:
+    """Removes a run. UserError where the folder holds anything else, or was changed (`folders.check`)."""
+    open_run(path)  # says what it is instead
+    remove_dir(path, kind="run", discard_changes=discard_changes)
+
+
+def default_place(model: str, mode: Mode, suffix: str = "") -> Path:
+    """Where a run goes that was given no place: `runs/MODEL-MODE`, with characters that a path may hold."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-") or "model"
+    return Path("runs") / f"{slug}-{mode}{suffix}"
+
+
+def check_place(path: Path) -> None:
+    """UserError where no run can be begun or gone on with at `path`: said before any work."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link: name the folder itself")
+    if (path / RECORD).exists():
+        open_run(path)
+    elif not new_or_empty(path) and not _is_begun(path):
+        raise UserError(f"{path} is there and is not a run: take another --out")
 
 
 def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
@@ -165,19 +238,23 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
 
     Raises UserError with every difference for a folder that has answers under other settings.
     """
-    if (path / "run.json").exists():
+    check_place(path)
+    if (path / RECORD).exists():
         folder = open_run(path)
         differences = _differences(folder.record.settings, settings)
         if not differences:
             folder.record.dataset = dataset.name
+            folder.notes = folder.make_way(folder.predictions_path, folder.scores_path)
             return folder
         if _has_answers(folder):
             raise UserError(
                 f"{path} holds a run of other settings: {'; '.join(differences)}. Take another --out"
             )
-    elif path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UserError(f"{path} is there and is no run: take another --out")
-    path.mkdir(parents=True, exist_ok=True)
+        notes = folder.make_way(folder.predictions_path, folder.scores_path)
+    else:
+        path.mkdir(parents=True, exist_ok=True)
+        owned.create(path, "run")
+        notes = []
     folder = RunFolder(
         path,
         RunRecord(
@@ -189,8 +266,31 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
             expected=expected,
         ),
     )
+    folder.notes = notes
     folder.save()
     return folder
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a start that was killed at once left the folder: it holds a run's marker only."""
+    folder = owned.owner(path) if path.is_dir() else None
+    return folder is not None and folder.kind == "run" and not is_more_than(path, marker.OWN)
+
+
+def _columns(path: Path) -> list[str]:
+    """The columns of a Parquet file; [] for one that cannot be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (OSError, ValueError):
+        return []
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file has the columns of predictions or scores."""
+    expected = list(schema.Prediction.__struct_fields__)
+    return path.is_file() and not path.is_symlink() and _columns(path)[: len(expected)] == expected
 
 
 def _has_answers(folder: RunFolder) -> bool:
@@ -203,11 +303,11 @@ def _has_answers(folder: RunFolder) -> bool:
 
 def open_run(path: Path) -> RunFolder:
     """An existing run folder. Raises UserError."""
-    file = path / "run.json"
+    file = path / RECORD
     try:
         return RunFolder(path, msgspec.json.decode(file.read_bytes(), type=RunRecord))
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{path} is no run folder: it has no run.json (`rbtc eval` makes one)") from None
+        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
     except (msgspec.DecodeError, OSError) as error:
         raise UserError(f"{file} is damaged: {error}") from None
 

@@ -3,6 +3,7 @@
 import keyword
 from collections.abc import Callable, Sequence
 
+from robustbench_tc import sources
 from robustbench_tc.errors import unknown
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
 
@@ -22,13 +23,14 @@ def concrete(golden: GoldenAnswer, tools: Sequence[Tool], *, source: str | None 
     """The calls of a golden answer with one accepted value each: the first, or the parameter left out if that
     is the mark of omission; a free value is made up by the declared type.
 
-    `source` says whether the keys of an object have accepted values of their own (BFCL); without it that is
-    taken from the object's shape.
+    `source` says whether the keys of an object have accepted values of their own (BFCL's scorer); without it
+    that is taken from the object's shape.
     """
-    return tuple(_call(call, tools, source) for call in golden)
+    found = sources.find(source) if source else None
+    return tuple(_call(call, tools, found.scorer if found else source) for call in golden)
 
 
-def _call(golden: Call, tools: Sequence[Tool], source: str | None) -> Call:
+def _call(golden: Call, tools: Sequence[Tool], scorer: str | None) -> Call:
     tool = next((tool for tool in tools if tool.name == golden.name), None)
     properties = tool.properties if tool else {}
     required = tool.required if tool else ()
@@ -42,36 +44,36 @@ def _call(golden: Call, tools: Sequence[Tool], source: str | None) -> Call:
                 continue  # a golden parameter that its tool does not know can only be left out
             if accepted[0] == OMIT and key not in required:
                 continue
-        elif accepted == [OMIT] and source != "apibank" and key not in required:
+        elif accepted == [OMIT] and scorer != "apibank" and key not in required:
             continue
         value = (
             next((item for item in accepted if item != OMIT), OMIT) if accepted[0] == OMIT else accepted[0]
         )
-        parameters[key] = _value(value, schema if isinstance(schema, dict) else {}, source)
+        parameters[key] = _value(value, schema if isinstance(schema, dict) else {}, scorer)
     return Call(golden.name, parameters)
 
 
-def _value(accepted: Json, schema: dict[str, Json], source: str | None) -> Json:
+def _value(accepted: Json, schema: dict[str, Json], scorer: str | None) -> Json:
     if accepted == ANY:
         enum = schema.get("enum")
         if isinstance(enum, list) and enum:
             return enum[0]
         word = schema.get("type")
         return _SAMPLES.get(word if isinstance(word, str) else "string", "anything")
-    if source in (None, "bfcl_v3"):
-        if _has_choices(accepted, source):
+    if scorer in (None, "bfcl_v3"):
+        if _has_choices(accepted, scorer):
             return _chosen(accepted)
-        if isinstance(accepted, list) and accepted and all(_has_choices(item, source) for item in accepted):
+        if isinstance(accepted, list) and accepted and all(_has_choices(item, scorer) for item in accepted):
             return [_chosen(item) for item in accepted]
     return accepted
 
 
-def _has_choices(value: Json, source: str | None) -> bool:
+def _has_choices(value: Json, scorer: str | None) -> bool:
     """Whether an object gives a list of accepted values for each key."""
     if not isinstance(value, dict):
         return False
     lists = [isinstance(options, list) for options in value.values()]
-    return any(lists) if source == "bfcl_v3" else bool(lists) and all(lists)
+    return any(lists) if scorer == "bfcl_v3" else bool(lists) and all(lists)
 
 
 def _chosen(value: dict[str, Json]) -> Json:
@@ -85,7 +87,7 @@ def _chosen(value: dict[str, Json]) -> Json:
 
 
 def render_calls(calls: Sequence[Call], output_format: str) -> str:
-    """Concrete calls as text in an output format of `schema.OUTPUT_FORMATS`. Raises UserError for another."""
+    """Concrete calls as text in a source's output format. Raises UserError for an unknown one."""
     if output_format not in FORMATS:
         raise unknown("output format", output_format, FORMATS)
     return FORMATS[output_format](calls)

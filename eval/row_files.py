@@ -11,8 +11,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import parallel, parquet, schema, taxonomy
-from robustbench_tc.parallel import Workers
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import Workers
+from robustbench_tc.io import parquet
 
 from .inputs import fingerprint
 
@@ -45,7 +47,7 @@ class RowFiles:
         self._places: dict[str, int] = {}
         self._anchors, self._hashes = array("q"), array("Q")
         clean: dict[str, int] = {}
-        found = parallel.ordered(_identities, self._groups, Workers(num_proc=num_proc))
+        found = parallel.map_ordered(_identities, self._groups, Workers(num_proc=num_proc))
         for group, table in zip(self._groups, found, strict=True):
             self._firsts.append(len(self._anchors))
             for one, clean_id, code, digest in zip(*table.to_pydict().values(), strict=True):

@@ -16,8 +16,8 @@ from robustbench_tc.llm import Completion, LLMError, Store
 from robustbench_tc.schema import Sample
 
 from . import wire
-from .parse import parse
 from .predictions import answer
+from .read_reply import read_reply
 from .record import Answer, Settings, Status
 
 REFUSALS = 20
@@ -120,7 +120,16 @@ class Harness:
             calls = wire.names_back(row, done.tool_calls)
             has_call = None
             if number == 1 and row.injected_error is not None:
-                has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+                found = read_reply(
+                    row,
+                    done.text,
+                    calls,
+                    model=self._settings.model,
+                    mode=self._settings.mode,
+                    finish_reason=done.finish_reason,
+                    reasoning=done.reasoning,
+                )
+                has_call = bool(found.calls)
             made = msgspec.structs.replace(
                 base,
                 text=done.text,
@@ -149,7 +158,7 @@ class Harness:
             if self._refused_outright >= REFUSALS:
                 raise UserError(
                     f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
-                    "--mode prompt; if it was started wrongly, mend that and begin again with --fresh"
+                    "--mode prompt; if it was started wrongly, fix that and begin again with --fresh"
                 )
         if made.status != "request_error":
             self._failures_in_a_row = 0

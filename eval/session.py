@@ -5,10 +5,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from robustbench_tc import __version__
-from robustbench_tc.llm import Client, Endpoint, Stats, over_http
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.llm import Client, Endpoint, Stats, Transport, over_http
+from robustbench_tc.llm.ray import over_ray
 from robustbench_tc.schema import Json, Sample
 
 from . import predictions
@@ -40,42 +44,64 @@ def endpoint(
     timeout_s: float = 300.0,
     max_retries: int = 6,
     backoff_s: float = 0.5,
+    workers: Workers = SERIAL,
 ) -> OpenBackend:
     """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests."""
     specs = [one.resolved() for one in (spec, *also)]
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        async with Client(
-            spec,
-            concurrency=concurrency,
-            timeout_s=timeout_s,
-            max_retries=max_retries,
-            backoff_s=backoff_s,
-            wire=over_http(specs, timeout_s),
-        ) as client:
-            yield Opened(EndpointBackend(client, decoding), ", ".join(map(str, specs)), client.stats)
+        with parallel.on_ray(workers) as ray:
+            async with Client(
+                specs[0],
+                concurrency=concurrency,
+                max_retries=max_retries,
+                backoff_s=backoff_s,
+                wire=over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
+            ) as client:
+                yield Opened(EndpointBackend(client, decoding), ", ".join(map(str, specs)), client.stats)
 
     return opened
 
 
-def vllm(model: Model | None, name: str, decoding: dict[str, Json], *, batch: int) -> OpenBackend:
-    """vLLM in this process; `name` is a folder, a Hub id or a name of the models' table."""
+def vllm(
+    model: Model | None,
+    name: str,
+    decoding: dict[str, Json],
+    *,
+    batch: int,
+    workers: Workers = SERIAL,
+    engines: int = 1,
+    gpus: float = 1,
+) -> OpenBackend:
+    """vLLM in this process, or on Ray so many engines with so many GPUs each.
+
+    `name` is a folder, a Hub id or a name of the models' table.
+    """
+    weights = (model.weights if model is not None else None) or name
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        from .backends.vllm import VLLMBackend
+        from .backends.vllm import VLLMTransport
 
-        weights = (model.weights if model is not None else None) or name
-        async with VLLMBackend(
+        engine = partial(
+            VLLMTransport,
             weights,
-            decoding,
             batch=batch,
             dtype=model.dtype if model is not None else None,
             max_model_len=model.max_model_len if model is not None else None,
-            logprobs=bool(decoding.get("logprobs")),
-        ) as backend:
-            yield Opened(backend, f"vllm in process: {weights}", Stats())
+        )
+        with parallel.on_ray(workers) as ray:
+            names = [f"vllm in process: {weights}"] * (1 if ray is None else engines)
+            wire: Transport
+            if ray is None:
+                wire = engine()
+            else:
+                wire = over_ray(ray, [engine] * engines, names, concurrency=2 * batch, gpus=gpus)
+            # Twice as many as an engine takes at once: the next batch waits while it is at one.
+            asked = Endpoint(name, reasoning=False)
+            async with Client(asked, concurrency=2 * batch * len(names), wire=wire) as client:
+                yield Opened(EndpointBackend(client, decoding), ", ".join(names), client.stats)
 
     return opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.parquet import read_rows, shards
+from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Call, Json, Sample, dumps, record
 from robustbench_tc.taxonomy import CLEAN
 

@@ -1,21 +1,25 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import parallel, parquet, schema
+from robustbench_tc import schema
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.parallel import ALONE, Workers
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
-from . import inputs, predictions, summary
+from . import inputs, predictions
 from .inputs import Dataset
-from .record import RunFolder
+from .parse import READER_VERSION
+from .record import RunFolder, open_run, set_aside
 from .row_files import RowFiles
 from .score import judge
 
@@ -61,19 +65,24 @@ def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
     """Makes the predictions again from the journal, and says so. Raises `error` where there is no journal."""
     if not folder.journal_path.is_file():
         raise error
+    kept = ""
+    if os.path.lexists(folder.predictions_path):
+        kept = f"; it is kept as {set_aside(folder.predictions_path).name}"
     with folder.journal() as journal:
         rows = inputs.select(dataset, folder.record.settings.selection)
         found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
     predictions.write(folder.predictions_path, found)
-    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}"
+    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}{kept}"
 
 
 class Rows(Protocol):
     """What predictions are judged against: a `Dataset` in memory, or `RowFiles` where they lie."""
 
-    def hash_of(self, row_id: str) -> str | None: ...
+    def hash_of(self, row_id: str) -> str | None:
+        """The row's `content_hash`, if there is such a row."""
 
-    def take(self, ids: Iterable[str]) -> pa.Table: ...
+    def take(self, ids: Iterable[str]) -> pa.Table:
+        """The rows with these ids, and the clean rows that they are judged against; each once."""
 
 
 def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Rows:
@@ -89,14 +98,37 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
     return dataset_of(folder, name)
 
 
+def score(
+    run: str | Path,
+    *,
+    dataset: str | Path | None = None,
+    workers: Workers = SERIAL,
+    progress: Callable[[str], None] = lambda line: None,
+) -> RunFolder:
+    """Turns the predictions of a run folder into verdicts (`scores.parquet`); the model is not asked.
+
+    `dataset`: where the run's dataset lies now, if it was moved. `progress` gets a line for every file that
+    was damaged and is made again. Raises UserError for a folder that is not a run, a file that was changed
+    since, and a dataset that is not the one that was asked; the verdicts of before then stay.
+    """
+    folder = open_run(Path(run))
+    for note in folder.make_way(folder.scores_path):
+        progress(note)
+    place = None if dataset is None else str(dataset)
+    rows = rows_of(folder, place, workers.num_proc)
+    if remade := score_file(folder, rows, workers, dataset=place):
+        progress(remade)
+    return folder
+
+
 def score_file(
-    folder: RunFolder, rows: Rows, workers: Workers = ALONE, *, dataset: str | None = None
+    folder: RunFolder, rows: Rows, workers: Workers = SERIAL, *, dataset: str | None = None
 ) -> str | None:
     """Judges the run's predictions and writes `scores.parquet`: prediction columns, then verdict columns.
 
-    A request_error is no answer: its verdict columns are null. Predictions go through a row group at a time,
-    and with `RowFiles` their rows too. Where their file was damaged, it is made again from the journal (for
-    which `dataset` says where the dataset lies now) and the text says so.
+    A request_error is not an answer: its verdict columns are null. Predictions go through a row group at a
+    time, and with `RowFiles` their rows too. Where their file was damaged, it is made again from the journal
+    (for which `dataset` says where the dataset lies now) and the text says so.
     Raises UserError for a prediction whose row the dataset does not have in that wording.
     """
     note = None
@@ -106,7 +138,7 @@ def score_file(
         whole = rows if isinstance(rows, Dataset) else dataset_of(folder, dataset)
         note = _remake(folder, whole, error)
         _score_file(folder, rows, workers)
-    parallel.forget_kept(folder.scores_path)
+    parallel.remove_checkpoints(folder.scores_path)
     return note
 
 
@@ -120,7 +152,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
         as_it_is = batch.schema.equals(predictions.arrow_schema(scored=False))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
-        bench = Bench([inputs.sample(row, registries) for row in taken.to_pylist()])
+        bench = BatchScorer([inputs.sample(row, registries) for row in taken.to_pylist()])
         return bench.judged(found, table)[1]
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
@@ -134,14 +166,14 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
     if workers.engine == "ray":
         with folder.predictions_path.open("rb") as file:
             answers = hashlib.file_digest(file, "sha256").hexdigest()
-        kept = parallel.kept_beside(folder.scores_path, folder.record.settings.fingerprint, answers)
-    _write(folder, parallel.ordered(work, batches(), workers, kept))
+        kept = parallel.checkpoint_dir(folder.scores_path, folder.record.settings.fingerprint, answers)
+    _write(folder, parallel.map_ordered(work, batches(), workers, kept))
 
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
     """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
     _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset)
-    bench = Bench(dataset.rows)
+    bench = BatchScorer(dataset.rows)
     verdicts: list[Verdict | None] = []
 
     def tables() -> Iterator[pa.Table]:
@@ -170,7 +202,7 @@ def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], rows: Rows)
             raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
 
 
-class Bench:
+class BatchScorer:
     """The judge's bench: rows, and the clean rows that their predictions are judged against."""
 
     def __init__(self, rows: Sequence[Sample]) -> None:
@@ -221,15 +253,5 @@ def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
 
     parquet.write_file(counted(), folder.scores_path, kinds)
     folder.record.flagged = flagged
+    folder.record.reader = READER_VERSION
     folder.save()
-
-
-def read_scores(path: Path) -> list[summary.ScoredRow]:
-    """The rows of a `scores.parquet`. Raises UserError."""
-    if not path.is_file():
-        raise UserError(f"{path.parent} is not scored yet: rbtc score {path.parent}")
-    wanted = summary.ScoredRow.__struct_fields__
-    try:
-        return [msgspec.convert(row, summary.ScoredRow) for row in parquet.read_rows([path], wanted)]
-    except msgspec.ValidationError as error:
-        raise UserError(f"{path} is damaged: {error}") from None

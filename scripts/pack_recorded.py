@@ -10,16 +10,19 @@ import typer
 from rich.console import Console
 
 from robustbench_tc.builders.generators.recorded import SHIPPED, pack
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="Folder with generations.jsonl and judgments.jsonl.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Folder with generations.jsonl, judgments.jsonl and redundant_judgments.jsonl."),
+    ],
     out: Annotated[Path, typer.Option(help="The packed file.")] = SHIPPED,
 ) -> None:
     """Writes the packed file; the same folder gives the same bytes."""
     data = pack(folder)
-    with atomic_file(out) as path:
+    with atomic_file(out, replace=out == SHIPPED) as path:
         path.write_bytes(data)
     Console().print(f"{out.name}: {len(data)} bytes")
 

@@ -1,10 +1,10 @@
--- Accuracy per source and component. `mean_score` keeps partial credit (ToolEyes) and is no accuracy.
+-- Accuracy per source and component. `mean_score` keeps partial credit (ToolEyes) and is not an accuracy.
 with final as (
     select
         predictions.run,
         any_value(predictions.model) as model,
         predictions.source,
-        coalesce(stg_types.component, 'clean') as component,
+        case when stg_types.core is false then 'extension' else coalesce(stg_types.component, 'clean') end as component,
         count(predictions.correct) as n,
         count(*) filter (where predictions.correct) as correct,
         count(*) - count(predictions.correct) as missing,
@@ -18,7 +18,7 @@ with final as (
         avg(predictions.score) as mean_score
     from stg_predictions as predictions
     left join stg_types on predictions.type_code = stg_types.type_code
-    group by predictions.run, predictions.source, coalesce(stg_types.component, 'clean')
+    group by all
 )
 
 select *

@@ -1,9 +1,5 @@
 -- The appendix's per-type tables: each type beside clean.
-with clean as (
-    select run, accuracy from int_cells where type_code = 'clean'
-),
-
-final as (
+with final as (
     select
         cells.dataset_version,
         cells.component,
@@ -14,13 +10,12 @@ final as (
         cells.n,
         cells.correct,
         cells.missing,
-        clean.accuracy as clean_accuracy,
+        cells.clean_accuracy,
         cells.accuracy,
-        clean.accuracy - cells.accuracy as delta,
+        cells.delta,
         cells.type_order
     from int_cells as cells
     inner join stg_types on cells.type_code = stg_types.type_code
-    left join clean on cells.run = clean.run
 )
 
 select * exclude (type_order)

@@ -3,7 +3,7 @@ with final as (
     select
         predictions.run,
         any_value(predictions.model) as model,
-        coalesce(stg_types.component, 'clean') as component,
+        case when stg_types.core is false then 'extension' else coalesce(stg_types.component, 'clean') end as component,
         count(predictions.correct) as n,
         count(*) filter (where predictions.correct) as correct,
         sum(predictions.prompt_tokens)::bigint as prompt_tokens,
@@ -18,7 +18,7 @@ with final as (
         count(*) filter (where predictions.finish_reason = 'length') as cut_at_limit
     from stg_predictions as predictions
     left join stg_types on predictions.type_code = stg_types.type_code
-    group by predictions.run, coalesce(stg_types.component, 'clean')
+    group by all
 )
 
 select *

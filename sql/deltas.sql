@@ -5,23 +5,19 @@ with matched as (
         run,
         component,
         type_code,
-        avg(clean_correct::int - perturbed_correct::int) as delta_matched,
+        sum(clean_correct::int - perturbed_correct::int) / count(*) as delta_matched,
         count(*) as pairs
     from int_pairs
     where core
     group by grouping sets ((run, component, type_code), (run, component), (run))
 ),
 
-clean as (
-    select run, accuracy from int_components where component = 'clean'
-),
-
 cells as (
-    select dataset_version, run, model, component, type_code, n, accuracy, type_order
+    select dataset_version, run, model, component, type_code, n, clean_accuracy, accuracy, delta, type_order
     from int_cells
     where core and type_code <> 'clean'
     union all
-    select dataset_version, run, model, component, null, n, accuracy, null
+    select dataset_version, run, model, component, null, n, clean_accuracy, accuracy, delta, null
     from int_components
     where component <> 'clean'
 ),
@@ -34,15 +30,13 @@ final as (
         cells.component,
         cells.type_code,
         cells.n,
-        clean.accuracy as clean_accuracy,
+        cells.clean_accuracy,
         cells.accuracy,
-        clean.accuracy - cells.accuracy as delta,
-        case when cells.accuracy is not null and clean.accuracy is not null then matched.delta_matched end
-            as delta_matched,
+        cells.delta,
+        case when cells.delta is not null then matched.delta_matched end as delta_matched,
         matched.pairs,
         cells.type_order
     from cells
-    left join clean on cells.run = clean.run
     left join matched
         on cells.run = matched.run
         and nullif(cells.component, 'perturbed') is not distinct from matched.component

@@ -1,15 +1,9 @@
 -- The share of a baseline's Δ that a model closes, per component: (Δ baseline - Δ model) / Δ baseline. The
 -- baseline is a model or run of the same dataset version; null where the baseline has no gap to close.
 with deltas as (
-    select
-        parts.dataset_version,
-        parts.run,
-        parts.model,
-        parts.component,
-        clean.accuracy - parts.accuracy as delta
-    from int_components as parts
-    inner join int_components as clean on parts.run = clean.run and clean.component = 'clean'
-    where parts.component not in ('clean', 'perturbed')
+    select dataset_version, run, model, component, delta
+    from int_components
+    where component not in ('clean', 'perturbed')
 ),
 
 baseline as (

@@ -26,7 +26,9 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_auth_error') as transient_auth_error,
         max(accuracy) filter (where type_code = 'transient_server_error') as transient_server_error,
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
-        max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift
+        max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
+        max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
     from int_cells
     group by dataset_version, run, model
 )

@@ -1,6 +1,5 @@
--- Correct of n per run and component, `clean` and `perturbed` included, weighted by samples. The accuracy is
--- null where a type or a row is missing, unless the variable `allow_missing` is true. `never_made` counts
--- predictions that the run record promises and the files do not hold.
+-- Correct of n per run and component, `clean` and `perturbed` included, weighted by samples. A value is null where
+-- a type or a row is missing, unless the variable `allow_missing` is true.
 create or replace view int_components as
 with cells as materialized (
     select * from int_cells
@@ -20,15 +19,12 @@ runs as (
         run,
         any_value(model) as model,
         any_value(mode) as mode,
-        case
-            when coalesce(getvariable('subset'), 'all') <> 'paper'
-            then greatest(max(expected) - sum(predictions), 0)::bigint
-        end as never_made
+        max(never_made) as never_made
     from cells
     group by dataset_version, run
 ),
 
-spread as (
+dealt as (
     select run, coalesce(component, 'clean') as component, type_code, n, correct, missing
     from cells
     where core
@@ -46,11 +42,11 @@ pooled as (
         sum(correct)::bigint as correct,
         sum(missing)::bigint as missing,
         count(*) filter (where n > 0) as types
-    from spread
+    from dealt
     group by run, component
 ),
 
-final as (
+valued as (
     select
         runs.dataset_version,
         runs.run,
@@ -65,7 +61,7 @@ final as (
         case
             when pooled.n > 0
                 and (
-                    (pooled.missing = 0 and pooled.types = wanted.types_wanted)
+                    (pooled.missing = 0 and pooled.types = wanted.types_wanted and runs.never_made = 0)
                     or coalesce(getvariable('allow_missing'), false)
                 )
             then pooled.correct / pooled.n
@@ -73,6 +69,14 @@ final as (
     from runs
     cross join wanted
     left join pooled on runs.run = pooled.run and wanted.component = pooled.component
+),
+
+final as (
+    select
+        *,
+        max(accuracy) filter (where component = 'clean') over (partition by run) as clean_accuracy,
+        clean_accuracy - accuracy as delta
+    from valued
 )
 
 select * from final;

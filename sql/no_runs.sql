@@ -4,7 +4,9 @@ select
     cast(null as varchar) as run,
     cast(null as varchar) as dataset_version,
     cast(null as varchar) as fingerprint,
-    cast(null as bigint) as expected
+    cast(null as bigint) as expected,
+    cast(null as integer) as repeats,
+    cast(null as bigint) as predictions
 where false;
 
 create or replace view stg_predictions as

@@ -107,8 +107,8 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
 
 def _views(inputs: Inputs) -> list[str]:
     return [
-        "macro_in_subset",
         "stg_types",
+        "macro_in_subset",
         "no_paper" if inputs.paper is None else "stg_paper_cells",
         *(["stg_runs", "stg_predictions"] if inputs.runs else ["no_runs"]),
         "no_release" if inputs.release is None else "stg_release",

@@ -8,8 +8,8 @@
 --     set variable release = 'robustbench-tc';
 --     .read sql/stg_release.sql
 --     .read sql/hardest.sql
-.read sql/macro_in_subset.sql
 .read sql/stg_types.sql
+.read sql/macro_in_subset.sql
 .read sql/stg_paper_cells.sql
 .read sql/no_runs.sql
 .read sql/no_release.sql

@@ -1,4 +1,4 @@
--- Every prediction with its verdict, of the run folders in the variable `runs`. A request_error is no answer:
+-- Every prediction with its verdict, of the run folders in the variable `runs`. A request_error is not an answer:
 -- its verdict is null, whatever the file says.
 create or replace view stg_predictions as
 with scored as (

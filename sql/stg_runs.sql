@@ -1,4 +1,5 @@
 -- One row per run folder in the variable `runs`, from its run.json. Types are stated, none is guessed.
+-- `expected` and `repeats` are what the record promises, `predictions` is what scores.parquet holds.
 create or replace view stg_runs as
 with records as (
     select *
@@ -14,13 +15,30 @@ with records as (
     )
 ),
 
+written as (
+    select left(filename, length(filename) - length('/scores.parquet')) as run, count(*) as predictions
+    from read_parquet(
+        list_transform(getvariable('runs'), lambda folder: folder || '/scores.parquet'),
+        filename = true,
+        union_by_name = true
+    )
+    group by filename
+),
+
+named as (
+    select left(filename, length(filename) - length('/run.json')) as run, * exclude (filename) from records
+),
+
 final as (
     select
-        left(filename, length(filename) - length('/run.json')) as run,
-        coalesce(dataset_version, 'unversioned') as dataset_version,
-        json_extract_string(settings, '$.fingerprint') as fingerprint,
-        expected
-    from records
+        named.run,
+        coalesce(named.dataset_version, 'unversioned') as dataset_version,
+        json_extract_string(named.settings, '$.fingerprint') as fingerprint,
+        named.expected,
+        coalesce(try_cast(json_extract_string(named.settings, '$.repeat') as integer), 1) as repeats,
+        coalesce(written.predictions, 0) as predictions
+    from named
+    left join written on named.run = written.run
 )
 
 select * from final;

@@ -13,14 +13,20 @@ with lost as (
     group by pairs.run, pairs.component, pairs.type_code
 ),
 
-rows_of_run as (
-    select run, sum(pairs) as perturbed_rows from lost group by run
+perturbed as (
+    select run, n from int_components where component = 'perturbed'
+),
+
+wrong as (
+    select run, type_code, coalesce(error_mode, 'other') as error_mode, count(*) as n
+    from stg_predictions
+    where correct = false
+    group by all
 ),
 
 modes as (
-    select run, type_code, mode(error_mode) as most_frequent_error
-    from stg_predictions
-    where correct = false
+    select run, type_code, first(error_mode order by n desc, error_mode) as most_frequent_error
+    from wrong
     group by run, type_code
 ),
 
@@ -33,10 +39,10 @@ final as (
         lost.pairs,
         lost.lost,
         lost.gained,
-        lost.lost / rows_of_run.perturbed_rows as perturbed_accuracy_gain,
+        lost.lost / perturbed.n as perturbed_accuracy_gain,
         modes.most_frequent_error
     from lost
-    inner join rows_of_run on lost.run = rows_of_run.run
+    inner join perturbed on lost.run = perturbed.run
     left join modes on lost.run = modes.run and lost.type_code = modes.type_code
 )
 

@@ -24,6 +24,12 @@ FINE = "hf_fine_grained_acme_0123456789"
 NARROW = "hf_fine_grained_elsewhere_0123456789"
 STRANGER = "hf_stranger_to_acme_0123456789"
 
+ROUTES = (
+    *("whoami", "create", "validate", "refs", "preupload", "batch", "upload", "complete", "commit", "tag"),
+    *("info", "revision", "tree", "resolve", "xet-write-token", "xet-read-token"),
+)
+"""What a fault can be about."""
+
 _SCOPES = {
     FINE: [{"entity": {"type": "org", "name": "acme"}, "permissions": ["repo.content.read", "repo.write"]}],
     NARROW: [{"entity": {"type": "org", "name": "acme"}, "permissions": ["repo.content.read"]}],
@@ -52,6 +58,8 @@ class Fault:
 
     route: str
     status: int = 0
+    retry_after: int | None = None
+    """Seconds, for the header of that name."""
     message: str = ""
     seconds: float = 0.0
     """Wait so long, then answer as ever."""
@@ -89,25 +97,42 @@ class Hub:
         self.process.wait(10)
         self.process.stdout.close()
 
-    def environment(self, token: str | None, home: Path) -> dict[str, str]:
-        """The environment of a client process: this hub, a cache of its own, no other network."""
+    def environment(self, token: str | None, home: Path, *, xet: bool = False) -> dict[str, str]:
+        """The environment of a client process: this hub, a cache of its own, no other network.
+
+        `xet`: large files go through the real `hf_xet`, as they do by default; else they are classic LFS.
+        """
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         kept |= {
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(home),
-            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_XET": "0" if xet else "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         }
         return kept | ({"HF_TOKEN": token} if token else {})
 
     def fault(self, route: str, **what: Json) -> None:
-        """From now on `route` goes wrong: see `Fault`. Routes: whoami, create, validate, refs, preupload,
-        batch, upload, commit, tag, info, revision, tree, resolve."""
+        """From now on `route` goes wrong: see `Fault`, and `ROUTES`."""
         self._ask("fault", asdict(Fault(route, **what)))
 
     def mend(self) -> None:
+        """Ends all faults and settings."""
         self._ask("mend")
+
+    def settings(self, **what: Json) -> None:
+        """`page`: entries of a page of the tree. `chunk`: bytes from which LFS objects are sent in parts."""
+        self._ask("settings", what)
+
+    def change(self, repo: str, path: str, at: int = 0) -> None:
+        """Flips a bit of a file at the head of `datasets/org/name`, as no commit could."""
+        kind, _, name = repo.partition("/")
+        self._ask("change", [kind, name, path, at])
+
+    def tree(self, repo: str) -> dict[str, str]:
+        """Path → sha256 of the files at the head of `datasets/org/name`."""
+        found: dict[str, str] = self._ask("repos")[repo]["tree"]
+        return found
 
     def tags(self, repo: str) -> dict[str, str]:
         """Tag → commit of `datasets/org/name`; empty where there is no such repository."""

@@ -49,8 +49,16 @@ class Client:
         return self._ask("load", repo=repo, revision=revision, configs=configs, streaming=streaming)
 
     def resolve(self, repo: str, revision: str | None) -> Json:
-        """`{"folder"}` of `manifest.resolve_dataset`, or `{"error"}`."""
+        """`{"folder"}` of `resolve_dataset`, or `{"error"}`."""
         return self._ask("resolve", repo=repo, revision=revision)
+
+    def verify(self, name: str, *, against: str | None = None, key: Path | None = None) -> Json:
+        """`{"intact", "problems": [kind, path], …}` of a folder or `org/name@version`, or `{"error"}`."""
+        return self._ask("verify", name=name, against=against, key=None if key is None else str(key))
+
+    def yank(self, repo: str, revision: str, reason: str | None, token: str, **more: Json) -> Json:
+        """`{"yanked", "commit"}`, or `{"error"}`."""
+        return self._ask("yank", repo=repo, revision=revision, reason=reason, token=token, **more)
 
     def _ask(self, what: str, **how: Json) -> Json:
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -67,7 +75,7 @@ def rows_hash(rows: list[dict[str, Json]]) -> str:
 
 
 def _publish(folder: str, repo: str, token: str | None, **more: Json) -> Json:
-    from robustbench_tc.publish import publish
+    from robustbench_tc.release.publish import publish
 
     done = publish(Path(folder), repo, token=token, **more)
     return {name: getattr(done, name) for name in done.__struct_fields__}
@@ -94,12 +102,46 @@ def _load(repo: str, revision: str, configs: list[str], streaming: bool) -> Json
 
 
 def _resolve(repo: str, revision: str | None) -> Json:
-    from robustbench_tc import manifest
+    from robustbench_tc.io.resolve import resolve_dataset
 
-    return {"folder": str(manifest.resolve_dataset(repo, revision))}
+    return {"folder": str(resolve_dataset(repo, revision))}
 
 
-DO: dict[str, Callable[..., Json]] = {"publish": _publish, "load": _load, "resolve": _resolve}
+def _verify(name: str, against: str | None, key: str | None) -> Json:
+    from robustbench_tc.release import verify
+    from robustbench_tc.release.hub import Hub
+
+    repo, revision = verify.parse_name(against or name)
+    hub, public = Hub(repo), None if key is None else Path(key)
+    if against:
+        found = verify.verify(Path(name), key=public, hub=hub, revision=revision)
+    else:
+        found = verify.verify_on_hub(hub, revision, key=public)
+    return {
+        "intact": found.intact,
+        "problems": [[problem.kind, problem.path] for problem in found.problems],
+        "tolerated": list(found.tolerated),
+        "witness": found.witness,
+        "commit": found.commit,
+        "yanked": found.yanked,
+    }
+
+
+def _yank(repo: str, revision: str, reason: str | None, token: str, use: str | None = None) -> Json:
+    from robustbench_tc.release.hub import Hub
+    from robustbench_tc.release.yank import yank_on_hub
+
+    done = yank_on_hub(Hub(repo, token=token), revision, reason, date="2026-11-21", use=use)
+    return {"yanked": [[one.version, one.reason, one.use] for one in done.yanked], "commit": done.commit}
+
+
+DO: dict[str, Callable[..., Json]] = {
+    "publish": _publish,
+    "load": _load,
+    "resolve": _resolve,
+    "verify": _verify,
+    "yank": _yank,
+}
 
 
 def serve() -> None:

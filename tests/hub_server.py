@@ -1,4 +1,5 @@
-"""The hub's server: repositories, one-commit uploads with LFS, refs, trees, downloads with ranges, whoami.
+"""The hub's server: one-commit uploads with LFS (whole or in parts) and Xet, refs, trees in pages, downloads
+with ranges, whoami.
 
 `python -m tests.hub_server` prints its address and serves until its standard input ends. State is in memory.
 """
@@ -14,48 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from .hub import NARROW, READER, STRANGER, TOKENS, Fault, Json, identity
-
-
-@dataclass(frozen=True)
-class Blob:
-    content: bytes
-    lfs: bool
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
-
-    @property
-    def git(self) -> str:
-        return hashlib.sha1(b"blob %d\0" % len(self.content) + self.content).hexdigest()
-
-    @property
-    def oid(self) -> str:
-        """What the client compares before it uploads."""
-        return self.sha256 if self.lfs else self.git
-
-
-Tree = dict[str, Blob]
-
-
-@dataclass
-class Repo:
-    commits: dict[str, Tree] = field(default_factory=dict)
-    head: str = ""
-    tags: dict[str, str] = field(default_factory=dict)
-
-    def commit(self, tree: Tree) -> str:
-        text = json.dumps([self.head, {path: blob.oid for path, blob in sorted(tree.items())}])
-        self.head = hashlib.sha1(text.encode()).hexdigest()
-        self.commits[self.head] = tree
-        return self.head
-
-    def resolve(self, revision: str) -> str | None:
-        revision = self.head if revision == "main" else self.tags.get(revision, revision)
-        return revision if revision in self.commits else None
+from .hub_store import Blob, Repo, Xet, listing
 
 
 class State:
@@ -66,6 +29,13 @@ class State:
         self.repos: dict[tuple[str, str], Repo] = {}
         self.objects: dict[tuple[str, str], bytes] = {}
         """LFS objects by repository and sha256."""
+        self.parts: dict[tuple[str, str], dict[int, bytes]] = {}
+        """Parts of LFS objects that are on their way."""
+        self.xet = Xet()
+        self.page = 1_000
+        """Entries of a page of the tree listing."""
+        self.chunk: int | None = None
+        """LFS objects larger than this are asked for in parts of this size."""
         self.faults: list[Fault] = []
         self.log: list[Json] = []
 
@@ -118,6 +88,8 @@ class Handler(BaseHTTPRequestHandler):
             self.payload = self.payload[: len(self.payload) // 2]
         if fault and fault.status:
             answer = refusal(fault.status, fault.message)
+            if fault.retry_after is not None:
+                answer.headers["Retry-After"] = str(fault.retry_after)
         else:
             answer = act()
         self.state.log.append([self.command, route, path, answer.status])
@@ -177,8 +149,12 @@ class Handler(BaseHTTPRequestHandler):
             return "create", self._create
         if path == "/api/validate-yaml":
             return "validate", lambda: Answer(body={"errors": [], "warnings": []})
-        if match := re.fullmatch(r"/_lfs/(.+)/(\w+)", path):
+        if match := re.fullmatch(r"/_lfs/(.+)/([0-9a-f]{64})", path):
             return "upload", lambda: self._upload(match[1], match[2])
+        if match := re.fullmatch(r"/_lfs/(.+)/([0-9a-f]{64})/(\d+)", path):
+            return "upload", lambda: self._part(match[1], match[2], int(match[3]))
+        if match := re.fullmatch(r"/_lfs/(.+)/([0-9a-f]{64})/complete", path):
+            return "complete", lambda: self._complete(match[1], match[2])
         if match := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)\.git/info/lfs/objects/batch", path):
             return "batch", lambda: self._batch(f"{match[1] or 'models'}/{match[2]}")
         if match := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
@@ -226,21 +202,41 @@ class Handler(BaseHTTPRequestHandler):
         return Answer(body={"url": url, "name": name})
 
     def _batch(self, repo: str) -> Answer:
-        objects = [
-            {"oid": found["oid"], "size": found["size"]}
-            | (
-                {}
-                if (repo, found["oid"]) in self.state.objects
-                else {"actions": {"upload": {"href": f"{self._base()}/_lfs/{repo}/{found['oid']}"}}}
-            )
-            for found in json.loads(self.payload)["objects"]
-        ]
+        objects = []
+        for found in json.loads(self.payload)["objects"]:
+            asked = {"oid": found["oid"], "size": found["size"]}
+            if (repo, found["oid"]) not in self.state.objects:
+                asked["actions"] = {"upload": self._upload_action(repo, found["oid"], found["size"])}
+            objects.append(asked)
         return Answer(body={"transfer": "basic", "objects": objects})
 
+    def _upload_action(self, repo: str, oid: str, size: int) -> Json:
+        href = f"{self._base()}/_lfs/{repo}/{oid}"
+        chunk = self.state.chunk
+        if chunk is None or size <= chunk:
+            return {"href": href}
+        parts = {str(number): f"{href}/{number}" for number in range(1, -(-size // chunk) + 1)}
+        return {"href": f"{href}/complete", "header": {"chunk_size": str(chunk), **parts}}
+
     def _upload(self, repo: str, oid: str) -> Answer:
-        if hashlib.sha256(self.payload).hexdigest() != oid:
+        return self._stored(repo, oid, self.payload)
+
+    def _part(self, repo: str, oid: str, number: int) -> Answer:
+        self.state.parts.setdefault((repo, oid), {})[number] = self.payload
+        return Answer(body={}, headers={"ETag": f'"{hashlib.md5(self.payload).hexdigest()}"'})
+
+    def _complete(self, repo: str, oid: str) -> Answer:
+        parts = self.state.parts.pop((repo, oid), {})
+        for named in json.loads(self.payload)["parts"]:
+            held = parts.get(named["partNumber"], b"")
+            if named["etag"].strip('"') != hashlib.md5(held).hexdigest():
+                return refusal(400, f"part {named['partNumber']} is not the one that was sent")
+        return self._stored(repo, oid, b"".join(parts[number] for number in sorted(parts)))
+
+    def _stored(self, repo: str, oid: str, content: bytes) -> Answer:
+        if hashlib.sha256(content).hexdigest() != oid:
             return refusal(400, "the bytes are not those of the object")
-        self.state.objects[repo, oid] = self.payload
+        self.state.objects[repo, oid] = content
         return Answer(body={})
 
     def _repository(self, kind: str, name: str, what: str, revision: str, rest: str) -> Answer:
@@ -248,7 +244,11 @@ class Handler(BaseHTTPRequestHandler):
         if repo is None:
             return refusal(404, "Repository not found", "RepoNotFound")
         if what == "refs":
-            return Answer(body=_refs(repo))
+            return Answer(body=repo.refs())
+        if what in ("xet-write-token", "xet-read-token"):
+            if what == "xet-write-token" and (refused := self._may_write(name.split("/")[0])):
+                return refused
+            return self._xet_token()
         if self.command == "POST" and what in ("preupload", "commit", "tag"):
             if refused := self._may_write(name.split("/")[0]):
                 return refused
@@ -296,9 +296,10 @@ class Handler(BaseHTTPRequestHandler):
                 tree[value["path"]] = Blob(base64.b64decode(value["content"]), lfs=False)
             elif operation["key"] == "lfsFile":
                 content = self.state.objects.get((store, value["oid"]))
-                if content is None:
+                blob = self.state.xet.blob(value["oid"]) if content is None else Blob(content, lfs=True)
+                if blob is None:
                     return refusal(400, f"LFS pointer pointed to a file that does not exist: {value['path']}")
-                tree[value["path"]] = Blob(content, lfs=True)
+                tree[value["path"]] = blob
             elif operation["key"] == "deletedFile":
                 del tree[value["path"]]
         commit = repo.commit(tree)
@@ -316,23 +317,27 @@ class Handler(BaseHTTPRequestHandler):
 
     # --- reading --------------------------------------------------------------------------------------
 
-    def _tree(self, tree: Tree, folder: str) -> Answer:
-        prefix = f"{folder.rstrip('/')}/" if folder else ""
+    def _tree(self, tree: dict[str, Blob], folder: str) -> Answer:
         recursive = self.query.get("recursive", [""])[0].lower() in ("true", "1")
-        entries: dict[str, Json] = {}
-        for path, blob in sorted(tree.items()):
-            if not path.startswith(prefix):
-                continue
-            parts = path.removeprefix(prefix).split("/")
-            for depth in range(1, len(parts) if recursive else min(len(parts), 2)):
-                above = prefix + "/".join(parts[:depth])
-                oid = hashlib.sha1(above.encode()).hexdigest()
-                entries.setdefault(above, {"type": "directory", "oid": oid, "size": 0, "path": above})
-            if recursive or len(parts) == 1:
-                entries[path] = _file_entry(path, blob)
+        entries = listing(tree, folder, recursive)
         if folder and not entries:
             return refusal(404, f"{folder} does not exist", "EntryNotFound")
-        return Answer(body=list(entries.values()))
+        start = int(self.query.get("cursor", ["0"])[0])
+        page = Answer(body=entries[start : start + self.state.page])
+        if start + self.state.page < len(entries):
+            path, _, _ = self.path.partition("?")
+            query = urlencode({"recursive": str(recursive).lower(), "cursor": start + self.state.page})
+            page.headers["Link"] = f'<{self._base()}{path}?{query}>; rel="next"'
+        return page
+
+    def _xet_token(self) -> Answer:
+        token = self.state.xet.token()
+        headers = {
+            "X-Xet-Cas-Url": token["casUrl"],
+            "X-Xet-Access-Token": token["accessToken"],
+            "X-Xet-Token-Expiration": str(token["exp"]),
+        }
+        return Answer(body=token, headers=headers)
 
     def _resolve(self, kind: str, name: str, revision: str, path: str) -> Answer:
         repo = self.state.repos.get((kind, name))
@@ -352,6 +357,10 @@ class Handler(BaseHTTPRequestHandler):
         }
         if blob.lfs:
             headers |= {"X-Linked-Etag": f'"{blob.oid}"', "X-Linked-Size": str(len(blob.content))}
+        if blob.xet:
+            headers["X-Xet-Hash"] = blob.xet
+            route = f"/api/{kind}/{name}/xet-read-token/{commit}"
+            headers["X-Xet-Refresh-Route"] = f"{self._base()}{route}"
         return Answer(headers=headers, content=blob.content)
 
     # --- the test's own door --------------------------------------------------------------------------
@@ -362,9 +371,25 @@ class Handler(BaseHTTPRequestHandler):
                 self.state.faults.append(Fault(**json.loads(self.payload)))
             elif what == "mend":
                 self.state.faults.clear()
+                self.state.page, self.state.chunk = 1_000, None
+            elif what == "settings":
+                for name, value in json.loads(self.payload).items():
+                    setattr(self.state, name, value)
+            elif what == "change":
+                kind, name, path, at = json.loads(self.payload)
+                repo = self.state.repos[kind, name]
+                tree = repo.commits[repo.head]
+                held = bytearray(tree[path].content)
+                held[at] ^= 1
+                tree[path] = Blob(bytes(held), tree[path].lfs)
             elif what == "repos":
                 found = {
-                    f"{kind}/{name}": {"head": repo.head, "tags": repo.tags, "commits": len(repo.commits)}
+                    f"{kind}/{name}": {
+                        "head": repo.head,
+                        "tags": repo.tags,
+                        "commits": len(repo.commits),
+                        "tree": {path: blob.sha256 for path, blob in repo.commits[repo.head].items()},
+                    }
                     for (kind, name), repo in self.state.repos.items()
                 }
                 return Answer(body=found)
@@ -377,18 +402,7 @@ class Handler(BaseHTTPRequestHandler):
         return f"http://{self.headers['Host']}"
 
 
-def _refs(repo: Repo) -> Json:
-    def ref(kind: str, name: str, commit: str) -> Json:
-        return {"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": commit}
-
-    return {
-        "branches": [ref("heads", "main", repo.head)],
-        "tags": [ref("tags", name, commit) for name, commit in repo.tags.items()],
-        "converts": [],
-    }
-
-
-def _info(name: str, commit: str, tree: Tree) -> Json:
+def _info(name: str, commit: str, tree: dict[str, Blob]) -> Json:
     return {
         "id": name,
         "sha": commit,
@@ -397,13 +411,6 @@ def _info(name: str, commit: str, tree: Tree) -> Json:
         "private": False,
         "tags": [],
     }
-
-
-def _file_entry(path: str, blob: Blob) -> Json:
-    entry = {"type": "file", "oid": blob.git, "size": len(blob.content), "path": path}
-    if blob.lfs:
-        entry["lfs"] = {"oid": blob.sha256, "size": len(blob.content), "pointerSize": 134}
-    return entry
 
 
 def serve() -> None:

@@ -17,13 +17,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from robustbench_tc import cluster, parallel, parquet
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.compute import cluster, parallel
+from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, record, session, verdicts
 from robustbench_tc.eval.agent_server import serving
-from robustbench_tc.parallel import Workers
-from robustbench_tc.release import build_release
+from robustbench_tc.io import parquet
 
 from .builders.test_generate import obedient
 from .conftest import ROOT, Done
@@ -97,7 +98,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def test_results_come_in_order_from_other_processes(running: None) -> None:
-    found = list(parallel.ordered(part, range(30), RAY))
+    found = list(parallel.map_ordered(part, range(30), RAY))
     assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(30)]
     assert str(os.getpid()).encode() not in {parquet.note(table) for table in found}
 
@@ -109,7 +110,7 @@ def test_what_the_work_raises_comes_out_as_it_was(running: None) -> None:
         return part(number)
 
     with pytest.raises(UserError, match=r"^row 3 is broken$"):
-        list(parallel.ordered(fails, range(8), RAY))
+        list(parallel.map_ordered(fails, range(8), RAY))
 
 
 def test_a_lost_worker_costs_its_part_only(running: None, tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_lost_worker_costs_its_part_only(running: None, tmp_path: Path) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
         return part(number)
 
-    found = list(parallel.ordered(dies_once, range(20), RAY))
+    found = list(parallel.map_ordered(dies_once, range(20), RAY))
     assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(20)]
     times = [int(line) for line in (tmp_path / "done").read_text().split()]
     assert times.count(5) == 2
@@ -134,7 +135,7 @@ def test_parts_that_are_kept_are_not_made_again(running: None, tmp_path: Path) -
         return part(number)
 
     kept = tmp_path / "kept"
-    first = parallel.ordered(counted, range(20), RAY, kept)
+    first = parallel.map_ordered(counted, range(20), RAY, kept)
     begun = [next(first) for _ in range(6)]
     first.close()  # type: ignore[attr-defined]
     files = sorted(kept.iterdir())
@@ -142,7 +143,7 @@ def test_parts_that_are_kept_are_not_made_again(running: None, tmp_path: Path) -
     files[2].write_bytes(b"torn")
     for marker in tmp_path.glob("made-*"):
         marker.unlink()
-    found = list(parallel.ordered(counted, range(20), RAY, kept))
+    found = list(parallel.map_ordered(counted, range(20), RAY, kept))
     assert found[:6] == begun
     made = {int(path.name.removeprefix("made-")) for path in tmp_path.glob("made-*")}
     assert made == {2, *range(6, 20)}
@@ -150,7 +151,7 @@ def test_parts_that_are_kept_are_not_made_again(running: None, tmp_path: Path) -
 
 def test_the_bundled_release_is_the_same_bytes(running: None, tmp_path: Path) -> None:
     made = []
-    for workers in (parallel.ALONE, RAY):
+    for workers in (parallel.SERIAL, RAY):
         out = tmp_path / workers.engine / "robustbench-tc"
         build_release(BuildSpec(profile="bundled", workers=workers), out)
         made.append(checksums(out))
@@ -163,7 +164,7 @@ def test_training_data_is_the_same_bytes(
 ) -> None:
     monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 30)
     source = rlla_source(tmp_path / "rlla", 100)
-    made = [training_build(source, tmp_path / who.engine, who) for who in (parallel.ALONE, RAY)]
+    made = [training_build(source, tmp_path / who.engine, who) for who in (parallel.SERIAL, RAY)]
     assert made[0] == made[1]
     assert not list(tmp_path.glob(".*.parts"))
 
@@ -174,7 +175,7 @@ def test_scores_are_the_same_bytes(running: None, tmp_path: Path, monkeypatch: p
     build_release(BuildSpec(profile="bundled"), release)
     folder = answered.run(tmp_path / "run", release)
     made = []
-    for workers in (parallel.ALONE, RAY):
+    for workers in (parallel.SERIAL, RAY):
         verdicts.score_file(folder, inputs.load(str(release)), workers)
         made.append((folder.scores_path.read_bytes(), folder.record.flagged))
     assert made[0] == made[1]
@@ -262,7 +263,7 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
             journal = tmp_path / "run" / "journal.jsonl"
             if journal.exists() and journal.stat().st_size > 0:
                 found = descendants(os.getpid())
-                for pid in [pid for pid, name in found.items() if name.startswith("ray::Seat")][:1]:
+                for pid in [pid for pid, name in found.items() if name.startswith("ray::Sender")][:1]:
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)
             time.sleep(0.005)
@@ -281,8 +282,6 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
 
 
 def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) -> None:
-    from robustbench_tc.eval.backends.cluster import on_ray
-
     data = inputs.Dataset(name="small", rows=tuple(small.rows()))
     decoding = {"temperature": 0.0, "max_tokens": 16}
     settings = record.Settings(
@@ -296,7 +295,7 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
         repeat=1,
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
-    opened = on_ray([session.vllm(None, "tiny", decoding, batch=16)] * 2, RAY, concurrency=32)
+    opened = session.vllm(None, "tiny", decoding, batch=16, workers=RAY, engines=2, gpus=0)
     session.run(run, data.rows, data.hashes(), opened, concurrency=32)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]

@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc import llm_wire
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import (
     ChatRequest,
@@ -31,8 +30,9 @@ from robustbench_tc.llm import (
     Store,
     completion,
     parse_endpoint,
+    transport,
 )
-from robustbench_tc.llm_errors import from_status
+from robustbench_tc.llm.errors import from_status
 
 from . import loopback
 from .loopback import Fault, LoopbackServer, error_body, in_order, reply
@@ -353,7 +353,7 @@ def test_nobody_there_is_said_at_once() -> None:
 
 
 def test_nobody_who_accepts_is_said_after_the_last_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llm_wire, "CONNECT_S", 0.05)
+    monkeypatch.setattr(transport, "CONNECT_S", 0.05)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as full:
         server = LoopbackServer(echo, port=listener.getsockname()[1])
         for _ in range(4):  # fills the queue of connections that nobody accepts

@@ -12,16 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import parallel, parquet, schema
+from robustbench_tc import schema
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.toolrl_dr import TrainingSpec
 from robustbench_tc.builders.toolrl_dr import build as build_training
 from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.parallel import Workers
-from robustbench_tc.release import build_release
+from robustbench_tc.io import parquet
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows
@@ -53,7 +55,7 @@ def checksums(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_results_come_in_the_order_of_the_items(processes: int) -> None:
-    found = list(parallel.ordered(part, range(40), Workers(num_proc=processes)))
+    found = list(parallel.map_ordered(part, range(40), Workers(num_proc=processes)))
     assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(40)]
     ours = str(os.getpid()).encode()
     assert {parquet.note(table) == ours for table in found} == {processes == 1}
@@ -67,7 +69,7 @@ def test_only_a_few_items_are_taken_before_their_results_are_wanted() -> None:
             taken.append(number)
             yield number
 
-    results = parallel.ordered(part, items(), Workers(num_proc=2))
+    results = parallel.map_ordered(part, items(), Workers(num_proc=2))
     next(results)
     assert len(taken) <= 5
     results.close()  # type: ignore[attr-defined]
@@ -81,7 +83,7 @@ def test_what_the_work_raises_comes_out(processes: int) -> None:
         return part(number)
 
     with pytest.raises(UserError, match="row 3 is broken"):
-        list(parallel.ordered(fails, range(8), Workers(num_proc=processes)))
+        list(parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
 
 
 def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
@@ -91,14 +93,14 @@ def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
         return part(number)
 
     with pytest.raises(UserError, match=r"killed.*--num-proc"):
-        list(parallel.ordered(dies, range(8), Workers(num_proc=2)))
+        list(parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
 
 
 def test_the_garbage_collector_is_as_it_was_afterwards() -> None:
     import gc
 
     before = gc.get_threshold()
-    list(parallel.ordered(part, range(3)))
+    list(parallel.map_ordered(part, range(3)))
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
 

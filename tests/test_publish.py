@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import manifest
-from robustbench_tc.publish import why_not
+from robustbench_tc.io import manifest
+from robustbench_tc.release.hub_errors import why_not
 
 from .conftest import ROOT
 from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity
@@ -186,8 +186,8 @@ def test_a_folder_that_is_no_gated_release_is_refused(
         error: str = client.publish(folder, "acme/refused", WRITER, **more)["error"]
         return error
 
-    assert "it is no release" in refused(build)
-    assert "is no folder" in refused(tmp_path / "nowhere")
+    assert "it is not a release" in refused(build)
+    assert "is not a folder" in refused(tmp_path / "nowhere")
     assert "publish it with --kind robustbench-tc" in refused(v1, kind="checkpoint")
     spoilt = Path(shutil.copytree(v1, tmp_path / "spoilt"))
     for path in spoilt.rglob("*"):
@@ -204,7 +204,7 @@ def test_a_folder_that_is_no_gated_release_is_refused(
 
 def test_an_offline_machine_is_told_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from robustbench_tc.errors import UserError
-    from robustbench_tc.publish import publish
+    from robustbench_tc.release.publish import publish
 
     with pytest.raises(UserError, match=r"who the token belongs to: HF_HUB_OFFLINE is set"):
         publish(v1, "acme/offline", token=WRITER)
@@ -212,7 +212,7 @@ def test_an_offline_machine_is_told_so(v1: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("repo", ["robustbench-tc", "a/b/c", "acme/", "acme/a b", "https://x/y"])
 def test_a_name_that_is_no_repository_is_refused(repo: str, client: Client, v1: Path) -> None:
-    assert "is no name on the Hub" in client.publish(v1, repo, WRITER)["error"]
+    assert "is not a name on the Hub" in client.publish(v1, repo, WRITER)["error"]
 
 
 def test_a_tag_is_never_made_twice(hub: Hub, client: Client, v1: Path, v2: Path, tmp_path: Path) -> None:

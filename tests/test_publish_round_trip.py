@@ -7,18 +7,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import manifest, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.builders.benchmark import CONFIGS, TABLES
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.diff import configs_of, diff
+from robustbench_tc.io import manifest
+from robustbench_tc.release.diff import configs_of, diff
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows as made
 from .hub import WRITER, Hub
 from .hub_client import Client, rows_hash
-from .released import audit, released, small_build
+from .released import released, small_build
 
 REPO = "acme/robustbench-tc"
 
@@ -135,7 +136,6 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.write_parquet(folder / "rlla" / "test.parquet", [made.ferry_row(1_000 + n) for n in range(3)])
     spec = TrainingSpec(rlla=folder / "rlla", types=("same_name_A", "CD"))
     build(spec, folder / "build", checks=Checks(earns_maximum=earns_maximum), card=training_card)
-    audit(folder / "build")
     released(folder / "build", folder / "toolrl-dr", "0.1.0")
     return folder / "toolrl-dr"
 

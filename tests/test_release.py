@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc import freeze, manifest
+from robustbench_tc.api import render
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Check
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import manifest, resolve
+from robustbench_tc.release import freeze
 
 from .conftest import Done
-from .released import CODES, audit, released, small_build
+from .released import CODES, MOMENT, released, report_says, small_build, verdict
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +35,6 @@ def release(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("release") / "robustbench-tc"
     released(build, out)
     return out
-
-
-@pytest.fixture
-def spoilt(release: Path, tmp_path: Path) -> Path:
-    """A release to spoil."""
-    folder = Path(shutil.copytree(release, tmp_path / "spoilt"))
-    for path in folder.rglob("*"):
-        path.chmod(0o755)
-    return folder
 
 
 def test_a_release_holds_the_audited_bytes_and_states_them_file_by_file(build: Path, release: Path) -> None:
@@ -64,7 +57,7 @@ def test_a_release_holds_the_audited_bytes_and_states_them_file_by_file(build: P
     assert frozen.version == "1.0.0" and frozen.tag == "v1.0.0"
     assert frozen.gate is not None and frozen.gate.passed and frozen.gate.checks == 1
     assert set(frozen.rows) == {"clean", *CODES}
-    assert frozen.seed == 0 and frozen.profile == "bundled"
+    assert frozen.seed == 0 and frozen.profile == "full"
 
 
 def test_the_manifest_hashes_data_as_the_audit_does(build: Path) -> None:
@@ -72,19 +65,24 @@ def test_the_manifest_hashes_data_as_the_audit_does(build: Path) -> None:
     assert manifest.digest(manifest.data_files(files, "robustbench-tc")) == Folder(build).digest()
 
 
-def test_two_releases_of_one_build_differ_in_the_time_stamp_alone(
+def test_two_releases_of_one_build_differ_in_the_moment_alone(
     build: Path, release: Path, tmp_path: Path
 ) -> None:
-    from robustbench_tc.cli.release import render
+    def again(name: str, moment: str) -> tuple[Path, set[str]]:
+        out = tmp_path / name
+        freeze.release(build, out, version="1.0.0", created_at=moment, render=render, audit=verdict())
+        other = {
+            p for p in manifest.files_of(release) if (out / p).read_bytes() != (release / p).read_bytes()
+        }
+        return out, other
 
-    again = tmp_path / "again"
-    freeze.release(build, again, version="1.0.0", created_at="2030-01-01T00:00:00Z", render=render)
-    for name in manifest.files_of(release):
-        assert (again / name).read_bytes() == (release / name).read_bytes(), name
-    ours, theirs = manifest.read(release), manifest.read(again)
+    same, other = again("hour", "2026-11-20T23:59:59Z")
+    assert other == set() and MOMENT != "2026-11-20T23:59:59Z"
+    ours, theirs = manifest.read(release), manifest.read(same)
     assert msgspec.structs.replace(theirs, created_at=ours.created_at) == ours
-    held = [name for name in manifest.files_of(again) if b"2030-01-01" in (again / name).read_bytes()]
-    assert held == []
+    assert again("day", "2026-12-31T00:00:00Z")[1] == {"croissant.json"}
+    _, other = again("year", "2030-01-01T00:00:00Z")
+    assert other == {"croissant.json", "README.md", "build_report.json"}  # the year of the citation
 
 
 def test_reports_of_a_release_carry_its_version(build: Path, tmp_path: Path) -> None:
@@ -93,6 +91,14 @@ def test_reports_of_a_release_carry_its_version(build: Path, tmp_path: Path) -> 
     assert report["dataset_version"] == "2.3.4"
     assert "Dataset version 2.3.4." in (tmp_path / "out" / "build_report.md").read_text()
     assert "# RobustBench-TC 2.3.4" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "\xff", '{"rows": 1}', '{"files": 1}', "[" * 100_000])
+def test_a_broken_build_report_is_one_line(text: str, copy: Path, tmp_path: Path) -> None:
+    (copy / "build_report.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UserError, match=r"build_report\.json") as refused:
+        released(copy, tmp_path / "out")
+    assert len(str(refused.value).splitlines()) == 1 and not (tmp_path / "out").exists()
 
 
 def test_an_existing_folder_is_never_overwritten(build: Path, release: Path) -> None:
@@ -108,158 +114,152 @@ def test_a_release_is_not_released_again(release: Path, tmp_path: Path) -> None:
 
 
 def test_a_failed_release_leaves_nothing_behind(copy: Path, tmp_path: Path) -> None:
-    (copy / "build_report.json").write_text('{"rows": {}}')
+    report_says(copy, lengths={"CD_AB": "x"})
     with pytest.raises(UserError, match=r"build_report\.json"):
         released(copy, tmp_path / "out" / "release")
     assert [path.name for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
 
 
-@pytest.mark.parametrize("version", ["1.0", "1", "01.0.0", "latest", "1.0.0 ", "", "../1.0.0"])
+VERSIONS = ["1.0", "1", "01.0.0", "latest", "1.0.0 ", "", "../1.0.0", "1.0.0-..", "1.0.0-", "1.0.0-01"]
+VERSIONS += ["1.0.0-a..b", "1.0.0+build", "1.0.0-a.lock", "1.0.0\n", "１.0.0", f"1.0.0-{'a' * 99}", "vv1.0.0"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_is_semantic(version: str, build: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="semantic version"):
         released(build, tmp_path / "out", version)
 
 
-# --- the gate -----------------------------------------------------------------------------------------
+# --- the gate (the real one: test_release_gate.py) ------------------------------------------------------
 
 
 def failing(**how: Any) -> Check:
     return Check(id="rows.digits_kept", protects="Digits.", **{"status": "failed", "failed": 1, **how})
 
 
-def test_a_build_without_an_audit_is_refused(copy: Path, tmp_path: Path) -> None:
-    (copy / freeze.AUDIT).unlink()
-    with pytest.raises(UserError, match="was not audited: run `rbtc audit"):
-        released(copy, tmp_path / "out")
-
-
 def test_a_red_gate_is_refused_and_names_its_checks(copy: Path, tmp_path: Path) -> None:
-    audit(copy, failing())
     with pytest.raises(UserError, match=r"red \(rows.digits_kept\)"):
-        released(copy, tmp_path / "out")
-    audit(copy, failing(status="not_run", failed=0))
+        released(copy, tmp_path / "out", "1.0.0", failing())
     with pytest.raises(UserError, match="red"):
-        released(copy, tmp_path / "out")
+        released(copy, tmp_path / "out", "1.0.0", failing(status="not_run", failed=0))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_waived_check_is_let_through_and_named(copy: Path, tmp_path: Path) -> None:
-    audit(copy, failing(status="waived", reason="known upstream", expires="2027-01-01"))
-    frozen = released(copy, tmp_path / "out")
+    check = failing(status="waived", reason="known upstream", expires="2027-01-01")
+    frozen = released(copy, tmp_path / "out", "1.0.0", check)
     assert frozen.gate is not None and frozen.gate.waived == ("rows.digits_kept",)
     assert "rows.digits_kept" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_a_report_that_claims_green_over_a_failed_check_is_refused(copy: Path, tmp_path: Path) -> None:
-    audit(copy, failing())
-    text = (copy / freeze.AUDIT).read_text()
-    (copy / freeze.AUDIT).write_text(text.replace('"passed": false', '"passed": true'))
-    with pytest.raises(UserError, match="red"):
-        released(copy, tmp_path / "out")
-    audit(copy)
-    report = msgspec.json.decode((copy / freeze.AUDIT).read_bytes())
-    (copy / freeze.AUDIT).write_bytes(msgspec.json.encode({**report, "checks": []}))
-    with pytest.raises(UserError, match="holds no check"):
-        released(copy, tmp_path / "out")
+@pytest.mark.parametrize("said", [{"passed": True}, {"checks": ()}, {"build": "0" * 64}])
+def test_a_verdict_that_contradicts_itself_is_refused(
+    said: dict[str, Any], copy: Path, tmp_path: Path
+) -> None:
+    checks = () if "build" in said else (failing(),)
+    with pytest.raises(UserError, match=r"red|about other data"):
+        freeze.release(
+            copy,
+            tmp_path / "out",
+            version="1.0.0",
+            created_at=MOMENT,
+            render=render,
+            audit=verdict(*checks, **said),
+        )
+    assert not (tmp_path / "out").exists()
 
 
-def test_an_audit_of_other_bytes_is_refused(copy: Path, tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
+def test_what_is_released_is_the_copy_that_was_audited(copy: Path, tmp_path: Path) -> None:
+    """A build that changes while it is audited does not slip by."""
     path = next((copy / "CD_AB").glob("*.parquet"))
-    pq.write_table(pq.read_table(path), path, compression="snappy")
-    with pytest.raises(UserError, match="about other data"):
-        released(copy, tmp_path / "out")
+    before = path.read_bytes()
+
+    def audit(folder: Path) -> None:
+        verdict()(folder)
+        path.write_bytes(b"other bytes")
+
+    out = tmp_path / "out"
+    freeze.release(copy, out, version="1.0.0", created_at=MOMENT, render=render, audit=audit)
+    assert (out / path.relative_to(copy)).read_bytes() == before
+    assert manifest.problems(out) == []
+
+
+def test_an_error_of_the_audit_names_the_build_and_not_its_copy(copy: Path, tmp_path: Path) -> None:
+    def audit(folder: Path) -> None:
+        raise UserError(f"{folder}/clean is broken")
+
+    with pytest.raises(UserError) as refused:
+        freeze.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, render=render, audit=audit)
+    assert str(refused.value) == f"{copy}/clean is broken"
 
 
 def test_a_build_report_that_counts_otherwise_is_refused(copy: Path, tmp_path: Path) -> None:
     report = msgspec.json.decode((copy / "build_report.json").read_bytes())
-    report["rows"]["CD_AB"] = {"bfcl_v3": 1}
-    (copy / "build_report.json").write_bytes(msgspec.json.encode(report))
+    report_says(copy, rows=report["rows"] | {"CD_AB": {"bfcl_v3": 1}})
     with pytest.raises(UserError, match="says 1 rows of CD_AB"):
         released(copy, tmp_path / "out")
 
 
-def test_a_file_that_is_no_part_of_a_release_is_refused(copy: Path, tmp_path: Path) -> None:
+def test_a_file_that_the_build_does_not_name_is_refused(copy: Path, tmp_path: Path) -> None:
     (copy / "notes.txt").write_text("remember the milk")
-    with pytest.raises(UserError, match=r"notes.txt, which is no part of a release"):
+    with pytest.raises(UserError, match=r"notes.txt, which build_report.json does not name"):
         released(copy, tmp_path / "out")
+    (copy / "notes.txt").unlink()
+    (copy / "CD_AB" / "test-00001-of-00002.parquet").write_bytes(b"")
+    with pytest.raises(UserError, match=r"test-00001-of-00002.parquet, which build_report.json does not"):
+        released(copy, tmp_path / "out")
+
+
+def test_a_link_is_refused(copy: Path, tmp_path: Path) -> None:
+    path = next((copy / "CD_AB").glob("*.parquet"))
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=r"holds the link CD_AB/test-00000-of-00001.parquet"):
+        released(copy, tmp_path / "out")
+
+
+def test_the_starter_samples_are_released_on_trial_only(copy: Path, tmp_path: Path) -> None:
+    report_says(copy, profile="bundled")
+    with pytest.raises(UserError, match="starter samples, which are never published"):
+        released(copy, tmp_path / "out")
+    assert released(copy, tmp_path / "out", trial=True).profile == "bundled"
 
 
 def test_a_folder_that_is_no_build_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="is no build"):
+    with pytest.raises(UserError, match="is not a build"):
         released(tmp_path / "empty", tmp_path / "out")
 
 
-# --- verify and revisions -----------------------------------------------------------------------------
-
-
-def test_verify_prints_a_line_per_file_that_is_not_as_released(
-    spoilt: Path, rbtc: Callable[..., Done]
-) -> None:
-    assert rbtc("verify", spoilt)[0] == 0
-    (spoilt / "README.md").write_text("another card")
-    data = next((spoilt / "CD_AB").glob("*.parquet"))
-    data.write_bytes(bytes(reversed(data.read_bytes())))
-    next((spoilt / "clean").glob("*.parquet")).unlink()
-    (spoilt / "extra.txt").write_text("")
-    code, out, _ = rbtc("verify", spoilt)
-    lines = out.splitlines()
-    assert code == 1
-    assert [line.split(":")[0] for line in lines] == ["bad", "bad", "missing", "surplus"]
-    assert lines[0].startswith("bad: CD_AB/test-00000-of-00001.parquet: sha256")
-    assert lines[1].startswith("bad: README.md: 12 bytes instead of")
-    assert lines[3] == "surplus: extra.txt"
-
-
-def test_files_of_the_hubs_own_are_no_surplus(spoilt: Path) -> None:
-    (spoilt / ".gitattributes").write_text("*.parquet filter=lfs")
-    (spoilt / ".cache" / "huggingface").mkdir(parents=True)
-    (spoilt / ".cache" / "huggingface" / "x").write_text("")
-    assert manifest.problems(spoilt) == []
-
-
-def test_a_manifest_that_lies_about_its_data_is_bad(spoilt: Path) -> None:
-    path = spoilt / manifest.NAME
-    path.write_text(path.read_text().replace(manifest.read(spoilt).data_sha256, "0" * 64))
-    assert manifest.problems(spoilt) == ["bad: manifest.json: data_sha256 is not that of its files"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": 1}', "\xff"])
-def test_a_broken_manifest_is_one_line(text: str, spoilt: Path, rbtc: Callable[..., Done]) -> None:
-    (spoilt / manifest.NAME).write_bytes(text.encode("latin-1"))
-    code, out, err = rbtc("verify", spoilt)
-    assert code == 1 and out == "" and err.startswith("rbtc: ") and err.count("\n") == 1
+# --- revisions ----------------------------------------------------------------------------------------
 
 
 def test_a_local_folder_of_another_version_is_refused(build: Path, release: Path) -> None:
-    manifest.check_revision(release, None)
-    manifest.check_revision(release, "v1.0.0")
-    assert manifest.resolve_dataset(str(release), "1.0.0") == release
+    resolve.check_revision(release, None)
+    resolve.check_revision(release, "v1.0.0")
+    assert resolve.resolve_dataset(str(release), "1.0.0") == release
     for revision in ("v1.0.1", "main", "v1.0"):
         with pytest.raises(UserError, match=r"is version 1.0.0"):
-            manifest.resolve_dataset(str(release), revision)
+            resolve.resolve_dataset(str(release), revision)
     with pytest.raises(UserError, match="unreleased build"):
-        manifest.check_revision(build, "v1.0.0")
+        resolve.check_revision(build, "v1.0.0")
 
 
 def test_a_name_that_is_neither_folder_nor_hub_id_is_one_line() -> None:
     with pytest.raises(UserError, match="no dataset at nowhere"):
-        manifest.resolve_dataset("nowhere")
+        resolve.resolve_dataset("nowhere")
 
 
 # --- secrets ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variable", ["HF_TOKEN", "OPENAI_API_KEY"])
+@pytest.mark.parametrize("variable", ["HF_TOKEN", "OPENAI_API_KEY", "OPENAI_APIKEY", "aws_credentials"])
 def test_a_planted_token_stops_the_release_and_is_not_repeated(
     variable: str, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "planted-token-0123456789"
     monkeypatch.setenv(variable, secret)
-    report = msgspec.json.decode((copy / "build_report.json").read_bytes())
-    report["generators"] = {"redundant": {"generator": f"http://x/?key={secret}", "asked": 1}}
-    (copy / "build_report.json").write_bytes(msgspec.json.encode(report))
+    report_says(copy, generators={"redundant": {"generator": f"http://x/?key={secret}", "asked": 1}})
     with pytest.raises(UserError, match=f"holds the value of {variable}") as refused:
         released(copy, tmp_path / "out")
     assert secret not in str(refused.value)
@@ -276,6 +276,19 @@ def test_a_token_inside_compressed_rows_is_found(
         released(copy, tmp_path / "out")
 
 
+def test_a_token_in_a_footer_is_found(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    monkeypatch.setenv("HF_TOKEN", "planted-token-0123456789")
+    path = next((copy / "clean").glob("*.parquet"))
+    table = pq.read_table(path)
+    notes = {**(table.schema.metadata or {}), b"by": b"planted-token-0123456789"}
+    pq.write_table(table.replace_schema_metadata(notes), path)
+    report_says(copy)
+    with pytest.raises(UserError, match="holds the value of HF_TOKEN"):
+        released(copy, tmp_path / "out")
+
+
 def test_no_produced_file_or_line_holds_the_token(
     build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
 ) -> None:
@@ -283,7 +296,7 @@ def test_no_produced_file_or_line_holds_the_token(
     for variable in ("HF_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "SOME_PASSWORD"):
         monkeypatch.setenv(variable, secret)
     out = tmp_path / "out"
-    assert rbtc("release", build, "--version", "1.0.0", "--out", out)[0] == 0
+    released(build, out)
     assert rbtc("verify", out)[0] == 0
     for path in out.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes()

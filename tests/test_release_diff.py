@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.diff import Diff, diff
 from robustbench_tc.errors import UserError
+from robustbench_tc.release.diff import Diff, diff
 
 from .conftest import Done
 from .released import small_build
@@ -162,7 +162,7 @@ def test_a_folder_without_data_is_one_line(a: Path, tmp_path: Path) -> None:
         diff(a, tmp_path)
     (tmp_path / "clean").mkdir()
     (tmp_path / "clean" / "test-00000-of-00001.parquet").write_text("no parquet")
-    with pytest.raises(UserError, match="no readable Parquet file"):
+    with pytest.raises(UserError, match="not a readable Parquet file"):
         diff(a, tmp_path)
 
 

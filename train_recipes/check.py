@@ -116,7 +116,7 @@ def _tokenizer(model: Path) -> tuple[Any, Finding]:
     return tokenizer, Finding("tokenizer", "ok", f"{len(tokenizer)} tokens; the six tags survive decoding")
 
 
-def _within(what: str, lengths: Sequence[int], limit: int, mend: str) -> Finding:
+def _within(what: str, lengths: Sequence[int], limit: int, hint: str) -> Finding:
     """Whether all lengths are within the limit."""
     over = [(length, row) for row, length in enumerate(lengths) if length > limit]
     if over:
@@ -124,7 +124,7 @@ def _within(what: str, lengths: Sequence[int], limit: int, mend: str) -> Finding
         return Finding(
             what,
             "failed",
-            f"{len(over)} of {len(lengths)} exceed {limit} tokens (row {row}: {longest}): {mend}",
+            f"{len(over)} of {len(lengths)} exceed {limit} tokens (row {row}: {longest}): {hint}",
         )
     ordered = sorted(lengths)
     return Finding(

@@ -100,7 +100,7 @@ def _check_keys(composed: Any, base: str) -> None:
             raise NotReady("config", f"{key} has moved and is ignored by verl 0.9.1: set {MOVED[group]}")
         free = key in _FREE or any(key.startswith(f"{parent}.") for parent in _FREE)
         if key not in verls and not free:
-            raise NotReady("config", f"{key} is no key of verl 0.9.1: it would be ignored")
+            raise NotReady("config", f"{key} is not a key of verl 0.9.1: it would be ignored")
 
 
 def _leaves(config: Any) -> dict[str, Any]:

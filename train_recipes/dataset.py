@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from robustbench_tc import parquet
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.manifest import resolve_dataset
+from robustbench_tc.io import parquet
+from robustbench_tc.io.resolve import resolve_dataset
 
 
 class Shards(NamedTuple):

@@ -1,12 +1,14 @@
 """The suites of a benchmark build's rows: columns, rows, rewritten texts."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from robustbench_tc import taxonomy
-from robustbench_tc.schema import SOURCES, sample_features
+from robustbench_tc import sources, taxonomy
+from robustbench_tc.schema import sample_features
 
-from ..folder import Folder, type_name
+from ..folder import TABLES, Folder, type_name
+from ..hygiene.rows import HYGIENE
 from ..invariants import INVARIANTS
 from ..report import Check
 from ..rows import HANDED_IN, OF_THE_PASS
@@ -20,9 +22,8 @@ def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
     wanted = [(field.name, type_name(field.type)) for field in sample_features().arrow_schema]
     data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
-    extensions = {t.code for t in taxonomy.types("all")}
     for config in folder.configs():
-        if config not in (taxonomy.CLEAN, *extensions):
+        if config in TABLES:
             continue
         for shard, found in folder.columns(config, "test").items():
             for place in range(max(len(wanted), len(found))):
@@ -68,6 +69,7 @@ def rows_suite(scan: Scan) -> list[Check]:
 def _rows_expectations() -> tuple[Expectation, ...]:
     from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
     from_the_units = [SUITES.holds("rows", name, protects) for name, protects in HANDED_IN.items()]
+    of_the_texts = [SUITES.holds("hygiene", name, protects) for name, protects in HYGIENE.items()]
     invariants = [SUITES.holds("rows", name, found.protects) for name, found in INVARIANTS.items()]
     components = {t.code: t.component for t in taxonomy.types("all")}
     codes = [taxonomy.CLEAN, *components]
@@ -94,7 +96,7 @@ def _rows_expectations() -> tuple[Expectation, ...]:
             "A source has a scorer: no scorer, no score.",
             "ExpectColumnValuesToBeInSet",
             column="source",
-            value_set=list(SOURCES),
+            value_set=list(sources.names()),
         ),
         SUITES.native(
             "rows",
@@ -103,6 +105,16 @@ def _rows_expectations() -> tuple[Expectation, ...]:
             "ExpectCompoundColumnsToBeUnique",
             column_list=["config", "digest"],
         ),
+        *_parts_agree(components),
+        *from_the_units,
+        *invariants,
+        *of_the_texts,
+    )
+
+
+def _parts_agree(components: Mapping[str, str]) -> tuple[Expectation, ...]:
+    """What a row says of itself twice."""
+    return (
         SUITES.compares(
             "rows",
             "id_is_made_of_its_parts",
@@ -145,8 +157,6 @@ def _rows_expectations() -> tuple[Expectation, ...]:
             ("gold_tool_index", "tools"),
             lambda f: (f["gold_tool_index"] >= 0) & (f["gold_tool_index"] < f["tools"]),
         ),
-        *from_the_units,
-        *invariants,
     )
 
 

@@ -2,28 +2,23 @@
 
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 
-from ..folder import Folder
+from ..folder import TABLES, Folder
 from ..report import Check
 from ..scan import Scan
 from .gx import Expectation, Suites, frame, run
 
 SUITES = Suites("benchmark")
 
-TABLES = ("taxonomy", "evidence", "known_issues")
-
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
-PINNED = Path(__file__).parents[1] / "pinned_counts.json"
-
 TABLE_COLUMNS = {
-    "taxonomy": set(taxonomy.PerturbationType.__struct_fields__),
+    "taxonomy": set(taxonomy.PUBLISHED),
     "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
     "known_issues": {"source", "file", "record", "clean_id", "reason", "detail"},
 }
@@ -33,13 +28,13 @@ def configs_suite(scan: Scan) -> list[Check]:
     """The set of configs, and the number of rows in each."""
     folder, report = scan.folder, scan.folder.report
     there = set(folder.configs())
-    pins = pinned().get(str(report.get("profile")), {})
-    exact, floor = pins.get("rows", {}), pins.get("paper_rows", {})
+    profile = str(report.get("profile"))
+    exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
+    papers = _papers_rows(scan)
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
     extensions = {t.code for t in taxonomy.types("all") if t.status == "extension"}
     data: dict[str, list[Any]] = {
-        n: []
-        for n in ("id", "complete", "known", "rows", "pinned", "floor", "reported", "splits", "accounted")
+        n: [] for n in "id complete known rows built stated floor reported splits accounted".split()
     }
     skips = _skips(report)
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
@@ -50,7 +45,8 @@ def configs_suite(scan: Scan) -> list[Check]:
             "" if config in (*CONFIGS, *TABLES, *extensions) else "no config of the benchmark"
         )
         data["rows"].append(scan.counts.get(config, 0) if sample_config else None)
-        data["pinned"].append(exact.get(config) if sample_config else None)
+        data["built"].append(papers[config] if sample_config else None)
+        data["stated"].append(exact.get(config) if sample_config else None)
         data["floor"].append(floor.get(config) if sample_config else None)
         data["reported"].append(reported.get(config, 0) if sample_config else None)
         data["splits"].append(_splits(folder, config) if config in there else None)
@@ -62,15 +58,15 @@ def configs_suite(scan: Scan) -> list[Check]:
         checks[at] = msgspec.structs.replace(
             checks[at],
             status="not_run",
-            reason=f"no counts are pinned for profile {report.get('profile')!r} (audits/pinned_counts.json)",
+            reason=f"no counts are known beforehand for profile {profile!r}",
         )
     if exact and not floor:
         at = names.index("configs.rows_at_least_the_papers")
         checks[at] = msgspec.structs.replace(
             checks[at],
             status="not_run",
-            reason=f"the paper has no profile {report.get('profile')!r}",
-            may_be_left_out="issue 2: the paper's counts are those of profile paper",
+            reason=f"the paper has no profile {profile!r}",
+            may_be_left_out="the paper's counts are those of profile paper",
         )
     return checks
 
@@ -90,9 +86,9 @@ def _configs_expectations() -> tuple[Expectation, ...]:
         SUITES.compares(
             "configs",
             "rows_as_pinned",
-            "The number of rows of every type is the one that was agreed on for this profile.",
-            ("rows", "pinned"),
-            lambda f: (f["rows"] == f["pinned"]) | f["rows"].isna(),
+            "The number of rows of every type (from the paper's sources) is the one that the type states.",
+            ("built", "stated"),
+            lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
         ),
         SUITES.compares(
             "configs",
@@ -176,16 +172,35 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
     if found != Counter(list(types)):
         return "its codes are not the package's"
     for row in rows:
-        mine = msgspec.to_builtins(types[row["code"]])
-        if any(
-            row.get(name) != (list(value) if isinstance(value, tuple) else value)
-            for name, value in mine.items()
-        ):
+        mine = taxonomy.published(types[row["code"]])
+        if any(row.get(name) != value for name, value in mine.items()):
             return f"{row['code']} is described otherwise"
     return ""
 
 
-@cache
-def pinned() -> dict[str, dict[str, dict[str, int]]]:
-    """Profile → `rows` (exact) and `paper_rows` (at least) → config → rows."""
-    return msgspec.json.decode(PINNED.read_bytes(), type=dict[str, dict[str, dict[str, int]]])
+def _papers_rows(scan: Scan) -> Counter[str]:
+    """All clean rows; per type those from the paper's sources, of which the types' counts speak."""
+    five = {source.name for source in sources.sources() if source.paper}
+    columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
+    return Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)
+
+
+def pinned(profile: str) -> dict[str, int]:
+    """Config → rows that a build of the profile has; {} where that is not known beforehand."""
+    clean = [source.rows.of(profile) for source in sources.sources()]
+    if any(rows is None for rows in clean):
+        return {}
+    rows = {kind.code: kind.rows.of(profile) for kind in taxonomy.types("all")}
+    return {
+        taxonomy.CLEAN: sum(found for found in clean if found is not None),
+        **{code: found for code, found in rows.items() if found is not None},
+    }
+
+
+def papers_floor() -> dict[str, int]:
+    """Config → rows that profile `paper` has at least."""
+    floors = {kind.code: kind.floor for kind in taxonomy.types()}
+    return {
+        taxonomy.CLEAN: pinned("paper")[taxonomy.CLEAN],
+        **{code: floor for code, floor in floors.items() if floor is not None},
+    }

@@ -1,13 +1,15 @@
 """Great Expectations, as far as we need it: run a suite over a frame, get `Check`s back.
 
 Great Expectations takes seconds to import, so nothing of it is touched before a suite runs. Verdicts of rows
-are computed beforehand, once per row; an expectation looks at its column of verdicts (null: does not apply;
-"": holds; else what is wrong) or compares plain columns.
+are computed beforehand, once per row, and become a column (null: does not apply; `holds`; or what is wrong).
+So every suite is made of expectations that Great Expectations brings: anybody can load it and run it again.
 """
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 Compare = Callable[["pd.DataFrame"], "pd.Series[bool]"]
 
+HOLDS = "holds"
+"""What a column of verdicts says of a row that is as it must be."""
+
 
 class Expectation(NamedTuple):
     """One expectation of a suite."""
@@ -26,44 +31,48 @@ class Expectation(NamedTuple):
     """The check's id, `group.name`."""
     protects: str
     """One sentence: what would go wrong without it."""
-    make: Callable[[], Any]
-    """The Great Expectations instance, made when the suite runs."""
+    kind: str
+    """The class of Great Expectations."""
+    arguments: dict[str, Any]
+    compares: tuple[tuple[str, ...], Compare] | None = None
+    """Columns and what must be true of them, from which the column of verdicts is made."""
+
+    def make(self) -> Any:
+        """The instance; what it protects is what its data docs say."""
+        import great_expectations.expectations as gxe
+
+        kind = getattr(gxe, self.kind)
+        return kind(**self.arguments, description=self.protects, meta={"check": self.id})
 
 
 class Suites(NamedTuple):
-    """Makes the expectations of one kind of dataset.
-
-    Great Expectations keeps classes and metrics by name for the whole process, so the kind is in their names.
-    """
+    """Makes the expectations of one kind of dataset."""
 
     kind: str
 
     def holds(self, group: str, name: str, protects: str) -> Expectation:
         """Column `name` holds verdicts, and none says that something is wrong."""
-        id = f"{group}.{name}"
-        return Expectation(id, protects, lambda: _verdict_class(self.kind, id, protects)(column=name))
+        return _of_verdicts(f"{group}.{name}", protects, name)
 
     def compares(
         self, group: str, name: str, protects: str, columns: Sequence[str], test: Compare
     ) -> Expectation:
         """`test` is true for every row of the frame of `columns`."""
-        id = f"{group}.{name}"
-        return Expectation(
-            id, protects, lambda: _compare_class(self.kind, id, protects, test)(column_list=list(columns))
-        )
+        expectation = _of_verdicts(f"{group}.{name}", protects, name)
+        return expectation._replace(compares=(tuple(columns), test))
 
     def native(self, group: str, name: str, protects: str, brought: str, **arguments: Any) -> Expectation:
-        """An expectation that Great Expectations brings, by its class name."""
-
-        def make() -> Any:
-            import great_expectations.expectations as gxe
-
-            return getattr(gxe, brought)(**arguments)
-
-        return Expectation(f"{group}.{name}", protects, make)
+        """An expectation about plain columns, by its class name."""
+        return Expectation(f"{group}.{name}", protects, brought, arguments)
 
 
-NUMBERS = frozenset("length_ratio description_ratio rows pinned floor reported gold_tool_index tools".split())
+def _of_verdicts(id: str, protects: str, column: str) -> Expectation:
+    return Expectation(id, protects, "ExpectColumnValuesToBeInSet", {"column": column, "value_set": [HOLDS]})
+
+
+NUMBERS = frozenset(
+    "length_ratio description_ratio rows built stated floor reported gold_tool_index tools".split()
+)
 """Columns of numbers; the others hold objects."""
 
 
@@ -79,38 +88,112 @@ def frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
     )
 
 
+class Validated(NamedTuple):
+    """A suite that was run: what a Great Expectations project of it is made of."""
+
+    suite: str
+    table: "pd.DataFrame"
+    expectations: tuple[Expectation, ...]
+    result: Any
+    """What Great Expectations said."""
+
+
+_collected: ContextVar[list[Validated] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[list[Validated]]:
+    """Every suite that is run in the block, in order."""
+    found: list[Validated] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 def run(suite: str, data: "pd.DataFrame", wanted: Sequence[Expectation], index: str = "id") -> list[Check]:
     """Validates `data` and gives one check per expectation, in their order.
 
     `index` names the column that says which row failed. An expectation that raises has failed.
     """
-    gx = _quiet()
+    gx = quiet()
     from great_expectations.core import ExpectationSuite, ValidationDefinition
 
+    table = _table(data, wanted, index)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False, "metric_calculations": False}
     asset = context.data_sources.add_pandas("frames").add_dataframe_asset(suite)
     batch = asset.add_batch_definition_whole_dataframe("whole")
-    made = []
-    for expectation in wanted:
-        instance = expectation.make()
-        instance.meta = {"check": expectation.id}
-        made.append(instance)
+    made = ExpectationSuite(suite, expectations=[expectation.make() for expectation in wanted])
     definition = context.validation_definitions.add(
-        ValidationDefinition(
-            name=suite, data=batch, suite=context.suites.add(ExpectationSuite(suite, expectations=made))
-        )
+        ValidationDefinition(name=suite, data=batch, suite=context.suites.add(made))
     )
-    results = definition.run(
-        batch_parameters={"dataframe": data},
-        result_format={
-            "result_format": "SUMMARY",
-            "partial_unexpected_count": SHOWN,
-            "unexpected_index_column_names": [index],
-        },
-    ).results
-    found = {result.expectation_config.meta["check"]: result for result in results}
+    result = definition.run(batch_parameters={"dataframe": table}, result_format=result_format(index))
+    if (keep := _collected.get()) is not None:
+        keep.append(Validated(suite, table, tuple(wanted), result))
+    found = {one.expectation_config.meta["check"]: one for one in result.results}
     return [_check(expectation, found.get(expectation.id), len(data), index) for expectation in wanted]
+
+
+def result_format(index: str = "id") -> dict[str, Any]:
+    """How much of a result is kept: the first failing rows by name."""
+    return {
+        "result_format": "SUMMARY",
+        "partial_unexpected_count": SHOWN,
+        "unexpected_index_column_names": [index],
+    }
+
+
+def _table(data: "pd.DataFrame", wanted: Sequence[Expectation], index: str) -> "pd.DataFrame":
+    """The columns that the expectations look at, as text, number or null, which a CSV file can hold too."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {index: data[index].map(_plain)}
+    for expectation in wanted:
+        arguments = expectation.arguments
+        if expectation.compares is not None:
+            columns[arguments["column"]] = _compared(data, *expectation.compares)
+        elif arguments.get("value_set") == [HOLDS]:
+            columns[arguments["column"]] = data[arguments["column"]].map(
+                lambda verdict: HOLDS if verdict == "" else _plain(verdict), na_action="ignore"
+            )
+        else:
+            for name in arguments.get("column_list", (arguments.get("column"),)):
+                columns[name] = data[name] if name in NUMBERS else data[name].map(_plain)
+    return pd.DataFrame(columns)
+
+
+def _compared(data: "pd.DataFrame", names: tuple[str, ...], test: Compare) -> "pd.Series[Any]":
+    """A column of verdicts: what stands in the columns where `test` is not true; null where all are null."""
+    import pandas as pd
+
+    chosen = data[list(names)]
+    try:
+        true = test(chosen).fillna(False).astype(bool)
+    except Exception as error:
+        what = f"it could not be compared: {type(error).__name__}: {str(error)[:120]}"
+        return pd.Series([what] * len(data), index=data.index, dtype="object")
+    said = [
+        HOLDS if holds else None if all(pd.isna(value) for value in values) else _said(names, values)
+        for holds, values in zip(true, chosen.itertuples(index=False), strict=True)
+    ]
+    missing = chosen.isna().all(axis=1)
+    return pd.Series(said, index=data.index, dtype="object").mask(missing)
+
+
+def _said(names: Sequence[str], values: Sequence[Any]) -> str:
+    whole = (int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
+    return ", ".join(f"{name} {_plain(value)}" for name, value in zip(names, whole, strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """A value as text that a CSV file gives back; null stays null."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, str) else str(value)
 
 
 def _check(expectation: Expectation, result: Any, rows: int, index: str) -> Check:
@@ -152,65 +235,10 @@ def _exception(result: Any) -> str:
 
 
 @cache
-def _quiet() -> Any:
+def quiet() -> Any:
     """The package, without telemetry, progress bars and log lines."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     return gx
-
-
-def _names(kind: str, id: str) -> tuple[str, str]:
-    """Class and metric name of an expectation of ours."""
-    words = f"{kind}_{id}".replace(".", "_")
-    return "Expect" + "".join(word.capitalize() for word in words.split("_")), words
-
-
-@cache
-def _verdict_class(kind: str, id: str, protects: str) -> Any:
-    """A column-map expectation over a column of verdicts."""
-    from great_expectations.execution_engine import PandasExecutionEngine
-    from great_expectations.expectations.expectation import ColumnMapExpectation
-    from great_expectations.expectations.metrics import ColumnMapMetricProvider, column_condition_partial
-
-    name, words = _names(kind, id)
-    metric = f"column_values.{words}"
-
-    @column_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
-    def condition(cls: Any, column: Any, **_: Any) -> Any:
-        return column == ""
-
-    type(name + "Metric", (ColumnMapMetricProvider,), {"condition_metric_name": metric, "_pandas": condition})
-    return type(
-        name, (ColumnMapExpectation,), {"__doc__": protects, "__module__": __name__, "map_metric": metric}
-    )
-
-
-@cache
-def _compare_class(kind: str, id: str, protects: str, test: Compare) -> Any:
-    """A multi-column-map expectation that compares columns."""
-    from great_expectations.execution_engine import PandasExecutionEngine
-    from great_expectations.expectations.expectation import MulticolumnMapExpectation
-    from great_expectations.expectations.metrics.map_metric_provider import (
-        MulticolumnMapMetricProvider,
-        multicolumn_condition_partial,
-    )
-
-    name, words = _names(kind, id)
-    metric = f"multicolumn_values.{words}"
-
-    @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
-    def condition(cls: Any, frame: Any, **_: Any) -> Any:
-        return test(frame)
-
-    type(
-        name + "Metric",
-        (MulticolumnMapMetricProvider,),
-        {"condition_metric_name": metric, "_pandas": condition},
-    )
-    return type(
-        name,
-        (MulticolumnMapExpectation,),
-        {"__doc__": protects, "__module__": __name__, "map_metric": metric},
-    )

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import parquet, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads, prediction_features, record
 
 from ..folder import Folder, type_name
@@ -17,7 +18,7 @@ from .gx import Expectation, Suites, frame, run
 SUITES = Suites("predictions")
 
 VERDICTS = {
-    "decodes": "A row that is no prediction cannot be scored.",
+    "decodes": "A row that is not a prediction cannot be scored.",
     "anchored": "Every prediction answers a row of this dataset.",
     "asked_in_these_words": "An answer never meets another text: the row's hash is the one that was asked.",
     "origin_is_the_rows": "Type, component, source and category are the row's: tables are grouped by them.",
@@ -46,11 +47,11 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
 
 
 def _unless_unscored(found: Check) -> Check:
-    """A file without scores is no worse for it: scoring is another step."""
+    """A file without scores is not a worse for it: scoring is another step."""
     if found.id != "rows.score_and_verdict_agree" or found.status != "not_run":
         return found
     return msgspec.structs.replace(
-        found, reason="the file holds no scores", may_be_left_out="issue 2: `rbtc score` writes them later"
+        found, reason="the file holds no scores", may_be_left_out="`rbtc score` writes them later"
     )
 
 

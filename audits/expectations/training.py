@@ -5,14 +5,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Json, loads
 
-from .. import credentials
 from ..contamination import messages
 from ..folder import Folder, type_name
+from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
 from .gx import Expectation, Suites, frame, run
 
@@ -43,7 +41,7 @@ COLUMNS: dict[str, dict[str, str | None]] = {
 _CALLS = re.compile(r"<tool_call>\n?(.*?)\n?</tool_call>", re.DOTALL)
 
 VERDICTS = {
-    "decodes": "A row that is no training row stops the trainer, or is dropped without a word.",
+    "decodes": "A row that is not a training row stops the trainer, or is dropped without a word.",
     "asks_something": "A prompt ends with what a user says.",
     "gold_decodes": "A gold text whose calls do not decode raises inside the reward and stops training.",
     "gold_earns_the_maximum": "A gold text that does not earn the highest reward teaches the wrong answer.",
@@ -52,7 +50,7 @@ VERDICTS = {
     "anchored": "Every row names the source row that it was made of.",
     "says_what_changed": "A perturbed row says what was changed, a clean one changes nothing.",
     "retry_error_is_the_protocols": "The injected texts are the benchmark's, letter by letter.",
-    "no_new_credential": "Text that a perturbation brought in holds no credential, no e-mail address.",
+    "no_new_credential": "Credentials, and persons' numbers and addresses, are upstream's made-up ones.",
 }
 
 
@@ -62,7 +60,10 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
     counts: dict[str, list[Any]] = {
         name: [] for name in ("id", "known", "rows", "reported", "perturbed", "reported_perturbed")
     }
-    rows: dict[str, list[Any]] = {name: [] for name in ("id", "config", "place", *VERDICTS)}
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("id", "config", "place", *VERDICTS, *TRAINING_HYGIENE)
+    }
+    texts = TrainingTexts()
     reported = folder.report.get("rows") or {}
     there = folder.configs()
     for config in dict.fromkeys((*reported, *there)):
@@ -71,7 +72,7 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
                 _columns(folder, config, split, columns)
             number = perturbed = 0
             for raw in folder.rows(config, split) if config in there else ():
-                values = _row(config, split, number, raw, earns_maximum)
+                values = _row(config, split, number, raw, earns_maximum, texts)
                 for name, column in rows.items():
                     column.append(values.get(name))
                 number += 1
@@ -128,6 +129,7 @@ def _configs_expectations() -> tuple[Expectation, ...]:
 def _rows_expectations() -> tuple[Expectation, ...]:
     return (
         *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
+        *(SUITES.holds("hygiene", name, protects) for name, protects in TRAINING_HYGIENE.items()),
         SUITES.native(
             "rows",
             "no_version_stands_twice",
@@ -150,7 +152,12 @@ def _columns(folder: Folder, config: str, split: str, out: dict[str, list[Any]])
 
 
 def _row(
-    config: str, split: str, number: int, raw: dict[str, Any], earns_maximum: EarnsMaximum
+    config: str,
+    split: str,
+    number: int,
+    raw: dict[str, Any],
+    earns_maximum: EarnsMaximum,
+    texts: TrainingTexts,
 ) -> dict[str, Any]:
     """One row's verdicts; those left out do not apply."""
     values: dict[str, Any] = {"id": f"{config}/{split}[{number}]", "config": config, "perturbed": False}
@@ -188,7 +195,7 @@ def _row(
         "anchored": "" if clean_id.strip() and clean_id != "None" else "it names no source row",
         "says_what_changed": "" if bool(changes) == perturbed else "its changes are not those of its type",
         "retry_error_is_the_protocols": _retry(info) if config == "retry" else None,
-        "no_new_credential": _new_credential(changes, kind) if perturbed else None,
+        **_texts(texts, [turn.content for turn in turns], gold, changes),
     }
 
 
@@ -200,7 +207,7 @@ def _gold(gold: str) -> str:
     try:
         calls = [loads(line) for line in block.group(1).splitlines()]
     except ValueError:
-        return "a line of its call block is no JSON"
+        return "a line of its call block is not JSON"
     good = all(
         isinstance(c, dict) and isinstance(c.get("name"), str) and isinstance(c.get("parameters"), dict)
         for c in calls
@@ -220,21 +227,11 @@ def _retry(info: dict[str, Json]) -> str:
     )
 
 
-def _new_credential(changes: list[dict[str, Json]], kind: taxonomy.PerturbationType | None) -> str:
-    """Finds in what the changes brought in and did not find there.
-
-    Tools that a rule brings in are copies of upstream's, so there only the user's words are looked at.
-    """
-    written = kind is None or kind.method == "llm"
-    found = []
-    for change in changes:
-        path, after = str(change.get("path")), change.get("after")
-        if after is not None and (written or path.startswith("/messages/")):
-            before = change.get("before") if change.get("before") is not None else ""
-            old = {find.hash for find in credentials.finds(_text(before), "")}
-            found += [f for f in credentials.finds(_text(after), path) if f.hash not in old]
-    return ", ".join(f"{find.kind} in {find.field}" for find in found[:5])
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _texts(
+    texts: TrainingTexts, turns: list[str], gold: str, changes: list[dict[str, Json]]
+) -> dict[str, str]:
+    """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
+    try:
+        return texts.verdicts(turns, gold, changes)
+    except Exception as error:
+        return dict.fromkeys(TRAINING_HYGIENE, f"it could not be checked: {type(error).__name__}")

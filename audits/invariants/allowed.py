@@ -4,74 +4,44 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc.schema import Change, Json, Sample, Tool, dumps
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
+from robustbench_tc.taxonomy import Part
 
-from .base import (
-    DESCRIPTION_REWRITES,
-    HOLDS,
-    PERTURBED,
-    QUERY_REWRITES,
-    REDUNDANT,
-    REWARD,
-    SAME_NAME,
-    STATIC,
-    TRANSITION,
-    Verdict,
-    invariant,
-)
-
-MESSAGES = "messages"
-DIALOGUE = "the number or roles of messages"
-REGISTRY = "the set of tools"
-NAMES = "tool names"
-DESCRIPTIONS = "tool descriptions"
-PARAMETER_DESCRIPTIONS = "parameter descriptions"
-SCHEMAS = "parameter schemas"
-GOLD = "golden answers"
-
-MAY_CHANGE: dict[str, frozenset[str]] = {
-    **dict.fromkeys(QUERY_REWRITES, frozenset({MESSAGES})),
-    "paraphrase_tool_description": frozenset({DESCRIPTIONS}),
-    "paraphrase_parameter_description": frozenset({PARAMETER_DESCRIPTIONS}),
-    **dict.fromkeys((*SAME_NAME, *REDUNDANT), frozenset({REGISTRY})),
-    **{
-        code: frozenset({REGISTRY, GOLD} | ({MESSAGES} if stated else set()))
-        for code in REWARD
-        for stated in (not code.endswith("_AB"),)
-    },
-    **dict.fromkeys(TRANSITION, frozenset()),
-}
-"""Type → parts of a row that may differ from the clean row's. How they may differ is for others to say."""
+from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, perturbed, static
 
 
-@invariant(PERTURBED)
+@invariant(perturbed)
 def changes_only_what_its_type_may(row: Sample, clean: Sample) -> Verdict:
     """A type perturbs one channel: what else differs would be measured as if it were that channel."""
-    extra = differences(row, clean) - MAY_CHANGE[row.type_code]
+    extra = differences(row, clean) - set(taxonomy.get(row.type_code).may_change)
     return f"it also changes {' and '.join(sorted(extra))}" if extra else HOLDS
 
 
-def differences(row: Sample, clean: Sample) -> set[str]:
+def differences(row: Sample, clean: Sample) -> set[Part]:
     """The parts of `row` that differ from `clean`."""
-    found: set[str] = set()
+    found: set[Part] = set()
     if row.messages != clean.messages:
         same = [m.role for m in row.messages] == [m.role for m in clean.messages]
-        found.add(MESSAGES if same else DIALOGUE)
+        found.add("messages" if same else "the number or roles of messages")
     if row.golden_answers != clean.golden_answers:
-        found.add(GOLD)
+        found.add("golden answers")
     if row.tools == clean.tools:
         return found
     if len(row.tools) != len(clean.tools):
-        found.add(REGISTRY)
+        found.add("the set of tools")
+        return found
+    if _same_set(list(row.tools), clean.tools):
+        found.add("the order of tools")
         return found
     for new, old in zip(row.tools, clean.tools, strict=True):
         if new.name != old.name:
-            found.add(NAMES)
+            found.add("tool names")
         if new.description != old.description:
-            found.add(DESCRIPTIONS)
+            found.add("tool descriptions")
         if new.parameters != old.parameters:
             same = without_descriptions(new.parameters) == without_descriptions(old.parameters)
-            found.add(PARAMETER_DESCRIPTIONS if same else SCHEMAS)
+            found.add("parameter descriptions" if same else "parameter schemas")
     return found
 
 
@@ -91,7 +61,7 @@ def without_descriptions(schema: Json) -> Json:
     return out
 
 
-@invariant((*SAME_NAME, *REDUNDANT))
+@invariant(of("namesake", "siblings"))
 def clean_tools_stand_in_order(row: Sample, clean: Sample) -> Verdict:
     """Action types add tools and touch none: the clean registry stands in the row, in its order."""
     return (
@@ -114,7 +84,7 @@ def added_tools(row: Sample, clean: Sample) -> list[Tool] | None:
     return extra if next_clean is None else None
 
 
-@invariant(REWARD)
+@invariant(OFFERS)
 def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
     """Reward types annotate and rename, they never touch parameters: every clean schema is in the row."""
     left = [tool.parameters for tool in row.tools]
@@ -125,37 +95,28 @@ def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(STATIC)
+@invariant(static)
 def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
     """A row in which nothing was perturbed would count as robustness."""
-    same = (row.messages, row.tools, row.golden_answers) == (
-        clean.messages,
-        clean.tools,
-        clean.golden_answers,
-    )
-    return "it equals its clean row" if same else HOLDS
+    return HOLDS if differences(row, clean) else "it equals its clean row"
 
 
-@invariant(TRANSITION)
+@invariant(of("tool_result"))
 def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
     """A transition error happens at run time: any other difference would be measured with it."""
-    same = (row.messages, row.tools, row.golden_answers) == (
-        clean.messages,
-        clean.tools,
-        clean.golden_answers,
-    )
-    return HOLDS if same else "it differs from its clean row"
+    return "it differs from its clean row" if differences(row, clean) else HOLDS
 
 
-@invariant(PERTURBED)
+@invariant(perturbed)
 def diff_explains_the_row(row: Sample, clean: Sample) -> Verdict:
     """Undoing the published diff gives the clean row, so the diff names every change and no other."""
     return replay(row, clean)
 
 
 def replay(row: Sample, clean: Sample) -> Verdict:
-    """Applies the message changes to the clean row and undoes the tool changes of the row."""
-    contents = [message.content for message in clean.messages]
+    """Applies the changes of texts to the clean row's messages and undoes the row's other changes."""
+    messages: list[Message | None] = list(clean.messages)
+    kept: list[Message | None] = list(row.messages)
     golden: Json = None
     tools: list[Json] = list(row.tools)
     reordered = False
@@ -163,16 +124,22 @@ def replay(row: Sample, clean: Sample) -> Verdict:
         head, *rest = _pointer(change.path)
         if head == "messages" and len(rest) == 2 and rest[1] == "content":
             at, index = change.at or 0, int(rest[0])
-            if (
-                index >= len(contents)
-                or not isinstance(change.before, str)
-                or not isinstance(change.after, str)
-            ):
-                return f"{change.path} is no change of a message"
-            old = contents[index]
+            message = messages[index] if index < len(messages) else None
+            if message is None or not isinstance(change.before, str) or not isinstance(change.after, str):
+                return f"{change.path} is not a change of a message"
+            old = message.content
             if old[at : at + len(change.before)] != change.before:
                 return f"{change.path} was not that text in the clean row"
-            contents[index] = old[:at] + change.after + old[at + len(change.before) :]
+            new = old[:at] + change.after + old[at + len(change.before) :]
+            messages[index] = Message(message.role, new)
+        elif head == "messages" and len(rest) == 1:
+            index, added = int(rest[0]), change.before is None
+            where, stated = (kept, change.after) if added else (messages, change.before)
+            if added == (change.after is None) or index >= len(where):
+                return f"{change.path} is not a message that was added or removed"
+            if msgspec.to_builtins(where[index]) != stated:
+                return f"{change.path} is not that message"
+            where[index] = None
         elif head == "golden_answers" and not rest:
             if golden is not None or dumps(change.before) != dumps(clean.golden_answers):
                 return "/golden_answers was not that in the clean row"
@@ -186,7 +153,7 @@ def replay(row: Sample, clean: Sample) -> Verdict:
                 return problem
         else:
             return f"{change.path} is no place in a row"
-    if contents != [message.content for message in row.messages]:
+    if [m for m in messages if m is not None] != [m for m in kept if m is not None]:
         return "the messages hold a change that the diff does not name"
     same = golden == dumps(row.golden_answers) if golden else row.golden_answers == clean.golden_answers
     if not same:
@@ -238,7 +205,7 @@ def _same_set(left: list[Json], right: tuple[Tool, ...]) -> bool:
 
 def rewritten_texts(row: Sample) -> Iterator[tuple[str, str | None, str | None, str, str]]:
     """The rewritten texts of an observation row: path, tool, parameter, before, after."""
-    if row.type_code not in (*QUERY_REWRITES, *DESCRIPTION_REWRITES):
+    if not taxonomy.known(row.type_code) or not REWRITES(taxonomy.get(row.type_code)):
         return
     for change in row.changes:
         if not isinstance(change.before, str) or not isinstance(change.after, str):

@@ -1,29 +1,58 @@
-"""The registry of row invariants."""
+"""The registry of row invariants, and which types each is for: said by the types' facts, never by a list."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample
+from robustbench_tc.taxonomy import Channel, PerturbationType
 
 Verdict: TypeAlias = str | None
 """None: does not apply to this row. "": holds. Anything else: what is wrong."""
 
 HOLDS = ""
 
-OBSERVATION = tuple(t.code for t in taxonomy.types("all") if t.component == "observation")
-QUERY_REWRITES = ("realistic_typos", "query_paraphrase")
-DESCRIPTION_REWRITES = ("paraphrase_tool_description", "paraphrase_parameter_description")
-SAME_NAME = tuple(f"same_name_{letter}" for letter in "ABCDE")
-REDUNDANT = ("redundant",)
-REWARD = tuple(
-    t.code for t in taxonomy.types("all") if t.component == "reward" and t.code[:2] in ("CD", "TD")
-)
-TRANSITION = tuple(taxonomy.INJECTED_ERRORS)
-PERTURBED = (*QUERY_REWRITES, *DESCRIPTION_REWRITES, *SAME_NAME, *REDUNDANT, *REWARD, *TRANSITION)
-STATIC = tuple(code for code in PERTURBED if code not in TRANSITION)
-CLEAN = (taxonomy.CLEAN,)
-ALL = (*CLEAN, *PERTURBED)
+For: TypeAlias = Callable[[PerturbationType | None], bool]
+"""Whether an invariant is for the rows of a type; None stands for clean rows."""
+
+
+def every(kind: PerturbationType | None) -> bool:
+    """For all rows."""
+    return True
+
+
+def perturbed(kind: PerturbationType | None) -> bool:
+    """For all rows but the clean ones."""
+    return kind is not None
+
+
+def static(kind: PerturbationType | None) -> bool:
+    """For rows that differ from their clean row as they lie there."""
+    return kind is not None and kind.static
+
+
+def of(*channels: Channel) -> For:
+    """For rows of the types of these channels."""
+    return lambda kind: kind is not None and kind.channel in channels
+
+
+def states_preference(kind: PerturbationType | None) -> bool:
+    """For offers whose query says what is wanted."""
+    return kind is not None and kind.channel == "offers" and bool(kind.traits.get("stated"))
+
+
+def abbreviated(kind: PerturbationType | None) -> bool:
+    """For offers in which the gold tool is renamed to its abbreviation."""
+    return kind is not None and kind.channel == "offers" and kind.traits.get("suffix") is None
+
+
+REWRITES = of("query", "descriptions")
+OFFERS = of("offers")
+
+
+def codes_of(wanted: For) -> tuple[str, ...]:
+    """Codes of the types that an invariant is for, in the taxonomy's order."""
+    return tuple(kind.code for kind in taxonomy.types("all") if wanted(kind))
 
 
 class Invariant(NamedTuple):
@@ -32,25 +61,37 @@ class Invariant(NamedTuple):
     name: str
     protects: str
     """The function's docstring, one sentence."""
-    types: frozenset[str]
+    wanted: For
     holds: Callable[[Sample, Sample], Verdict]
     """Of (row, its clean row); for a clean row both are the same."""
+
+    def of_type(self, code: str) -> bool:
+        """Whether rows of that type are held against it.
+
+        A type that the taxonomy does not have is held against whatever is for rows of all types: what needs
+        its facts then fails, as it should.
+        """
+        if code == taxonomy.CLEAN:
+            return self.wanted(None)
+        if not taxonomy.known(code):
+            return self.wanted in (every, perturbed)
+        return self.wanted(taxonomy.get(code))
 
 
 INVARIANTS: dict[str, Invariant] = {}
 
 
 def invariant(
-    types: Collection[str],
+    wanted: For,
 ) -> Callable[[Callable[[Sample, Sample], Verdict]], Callable[[Sample, Sample], Verdict]]:
-    """Decorator: registers a function under its name for rows of `types`."""
+    """Decorator: registers a function under its name for the rows that `wanted` says."""
 
     def add(holds: Callable[[Sample, Sample], Verdict]) -> Callable[[Sample, Sample], Verdict]:
         name = holds.__name__
         protects = " ".join((holds.__doc__ or "").split())
         if not protects or name in INVARIANTS:
             raise ValueError(f"{name}: an invariant has one name and one sentence")
-        INVARIANTS[name] = Invariant(name, protects, frozenset(types), holds)
+        INVARIANTS[name] = Invariant(name, protects, wanted, holds)
         return holds
 
     return add

@@ -2,14 +2,23 @@
 
 import re
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import Call, GoldenAnswer, Sample
 
-from .base import ALL, HOLDS, PERTURBED, REWARD, Verdict, accepted_names, first_answer_names, invariant
+from .base import (
+    HOLDS,
+    OFFERS,
+    Verdict,
+    abbreviated,
+    accepted_names,
+    every,
+    first_answer_names,
+    invariant,
+    perturbed,
+)
 
-ABBREVIATED = tuple(code for code in REWARD if "_AB" in code)
 
-
-@invariant(ALL)
+@invariant(every)
 def gold_is_there(row: Sample, clean: Sample) -> Verdict:
     """A sample without a golden call cannot be scored."""
     if not row.golden_answers or not all(row.golden_answers):
@@ -17,14 +26,14 @@ def gold_is_there(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(ALL)
+@invariant(every)
 def gold_in_registry(row: Sample, clean: Sample) -> Verdict:
     """A model can only call what it is offered: every accepted tool is in the registry."""
     missing = accepted_names(row) - {tool.name for tool in row.tools}
     return f"{len(missing)} accepted tools are not in the registry" if missing else HOLDS
 
 
-@invariant(ALL)
+@invariant(every)
 def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
     """With equal names only `gold_tool_index` says which tool is meant."""
     names = first_answer_names(row)
@@ -34,7 +43,7 @@ def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
     return HOLDS if row.tools[index].name == names[0] else "gold_tool_index points at another name"
 
 
-@invariant(PERTURBED)
+@invariant(perturbed)
 def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     """The gold tool stays the gold tool: the index never comes to mean a distractor."""
     if row.gold_tool_index is None or clean.gold_tool_index is None:
@@ -51,14 +60,17 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     )
 
 
-@invariant(PERTURBED)
+@invariant(perturbed)
 def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
     """The meaning stays, so does the answer: only renamed (AB types) or reduced to treated tools (reward)."""
-    if row.type_code not in REWARD:
+    kind = taxonomy.get(row.type_code)
+    if not OFFERS(kind):
+        if kind.ground_truth_changes:
+            return None  # how it may is the unit's own to check
         return HOLDS if row.golden_answers == clean.golden_answers else "the golden answers changed"
     treated = set(first_answer_names(clean))
     expected = tuple(a for a in clean.golden_answers if {call.name for call in a} <= treated)
-    if row.type_code in ABBREVIATED:
+    if abbreviated(kind):
         if len(new := first_answer_names(row)) != len(old := first_answer_names(clean)):
             return "the golden answer calls another number of tools"
         expected = _renamed(expected, dict(zip(old, new, strict=True)))
@@ -69,17 +81,17 @@ def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[
     return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
 
 
-@invariant(ABBREVIATED)
+@invariant(abbreviated)
 def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
     """The gold tool's name lost its readability and nothing else: letters were cut, none were added."""
     for old, new in zip(first_answer_names(clean), first_answer_names(row), strict=False):
         letters = iter(old)
         if len(new) >= len(old) or not all(letter in letters for letter in new):
-            return "the gold tool's name is no abbreviation of its old one"
+            return "the gold tool's name is not an abbreviation of its old one"
     return HOLDS
 
 
-@invariant(ABBREVIATED)
+@invariant(abbreviated)
 def telling_history_is_flagged(row: Sample, clean: Sample) -> Verdict:
     """A transcript that calls the gold tool by its old name points at the distractor: it is flagged."""
     blocks = (

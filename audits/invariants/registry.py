@@ -1,23 +1,15 @@
 """Action: which tools were added, and of what kind."""
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 
 from .allowed import added_tools
-from .base import ALL, HOLDS, REDUNDANT, SAME_NAME, Verdict, first_answer_names, invariant
-
-KINDS: dict[str, tuple[str, bool]] = {
-    "same_name_A": ("none", False),
-    "same_name_B": ("gold", False),
-    "same_name_C": ("none", True),
-    "same_name_D": ("gold", True),
-    "same_name_E": ("other", True),
-}
-"""Type → the distractor's description, and whether it has wrong parameters (else none)."""
+from .base import HOLDS, Verdict, every, first_answer_names, invariant, of
 
 PER_TOOL = 2
 
 
-@invariant(ALL)
+@invariant(every)
 def tools_are_tools(row: Sample, clean: Sample) -> Verdict:
     """Every entry of a registry has a name and an object of parameters, and none is a parsing accident."""
     if not row.tools:
@@ -35,9 +27,9 @@ def tools_are_tools(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(SAME_NAME)
+@invariant(of("namesake"))
 def one_distractor_per_gold_tool(row: Sample, clean: Sample) -> Verdict:
-    """Exactly one namesake per gold tool: fewer is no perturbation, more is another one."""
+    """Exactly one namesake per gold tool: fewer is not a perturbation, more is another one."""
     extra = added_tools(row, clean)
     if extra is None:
         return "the clean tools do not stand in it"
@@ -49,11 +41,12 @@ def one_distractor_per_gold_tool(row: Sample, clean: Sample) -> Verdict:
     )
 
 
-@invariant(SAME_NAME)
+@invariant(of("namesake"))
 def distractor_is_of_its_kind(row: Sample, clean: Sample) -> Verdict:
     """Same-name types differ in the distractor's description and parameters alone: those must be right."""
     extra = added_tools(row, clean)
-    described, wrong_parameters = KINDS[row.type_code]
+    traits = taxonomy.get(row.type_code).traits
+    described, wrong_parameters = str(traits["description"]), bool(traits["wrong_parameters"])
     gold = {tool.name: tool for tool in reversed(clean.tools)}
     if clean.gold_tool_index is not None and 0 <= clean.gold_tool_index < len(clean.tools):
         meant = clean.tools[clean.gold_tool_index]
@@ -72,7 +65,7 @@ def _kind(new: Tool, gold: Tool, described: str) -> str:
         return "the distractor has a description"
     if described == "gold" and (new.description != gold.description or not new.description.strip()):
         return "the distractor's description is not the gold tool's"
-    if described == "other" and (not new.description.strip() or new.description == gold.description):
+    if described == "donor" and (not new.description.strip() or new.description == gold.description):
         return "the distractor's description is not another tool's"
     return HOLDS
 
@@ -85,7 +78,7 @@ def _parameters(new: Tool, gold: Tool, wrong: bool) -> str:
     return HOLDS
 
 
-@invariant(REDUNDANT)
+@invariant(of("siblings"))
 def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
     """Redundant tools surround the gold tool and never stand in for it: new names, at most two per tool."""
     extra = added_tools(row, clean)

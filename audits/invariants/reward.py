@@ -1,24 +1,25 @@
-"""Reward: a twin of the gold tool, true annotations in the right order, a name that suggests otherwise."""
+"""Reward: a counterpart of the gold tool, true annotations in the right order, a name that says otherwise."""
 
 import re
 from collections.abc import Iterator
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, Tool
 
-from .base import HOLDS, REWARD, Verdict, accepted_names, first_answer_names, invariant
+from .base import HOLDS, OFFERS, Verdict, accepted_names, first_answer_names, invariant
 
 FACTOR = 4
 """The distractor is at least this many times dearer or slower."""
 
 _ANNOTATIONS = {
-    "CD": re.compile(r"\s*Price per call: \$(\d+\.\d+)\.\Z"),
-    "TD": re.compile(r"\s*Typical response time: (\d+) ms\.\Z"),
+    "cost": re.compile(r"\s*Price per call: \$(\d+\.\d+)\.\Z"),
+    "time": re.compile(r"\s*Typical response time: (\d+) ms\.\Z"),
 }
 
 
-def channel(type_code: str) -> str:
-    """`CD` (cost) or `TD` (time)."""
-    return type_code[:2]
+def quality(type_code: str) -> str:
+    """What the type's annotations say of a call: `cost` or `time`."""
+    return str(taxonomy.get(type_code).traits["quality"])
 
 
 def value(tool: Tool, kind: str) -> float | None:
@@ -33,17 +34,17 @@ def base_text(tool: Tool, kind: str) -> str:
 
 
 def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[Tool]]]:
-    """Per gold tool of the clean row: its old name, the gold tool of the row, and its twins.
+    """Per gold tool of the clean row: its old name, the gold tool of the row, and its counterparts.
 
     Twins have the gold tool's parameters and description, an annotation, and another name.
     """
-    kind = channel(row.type_code)
+    kind = quality(row.type_code)
     names = first_answer_names(clean)
     new_names = first_answer_names(row)
     for old, new in zip(names, new_names, strict=False):
         tools = [tool for tool in row.tools if tool.name == new]
         gold = tools[0] if len(tools) == 1 else None
-        twins = (
+        counterparts = (
             []
             if gold is None
             else [
@@ -55,56 +56,62 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
                 and base_text(tool, kind) == base_text(gold, kind)
             ]
         )
-        yield old, gold, twins
+        yield old, gold, counterparts
 
 
-@invariant(REWARD)
-def exactly_one_twin(row: Sample, clean: Sample) -> Verdict:
-    """The choice is between two equal tools: one twin per gold tool, with its parameters and description."""
+@invariant(OFFERS)
+def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
+    """The choice is between two equal tools: one counterpart per gold tool, with its parameters and texts."""
     names = first_answer_names(clean)
     if len(row.tools) != len(clean.tools) + len(names):
-        return f"{len(row.tools)} tools instead of {len(clean.tools)} and one twin per gold tool"
-    for _, gold, twins in offers(row, clean):
-        if gold is None or len(twins) != 1:
-            return "a gold tool has no twin of its own" if not twins else "a gold tool has several twins"
+        return f"{len(row.tools)} tools instead of {len(clean.tools)} and one counterpart per gold tool"
+    for _, gold, counterparts in offers(row, clean):
+        if gold is None or len(counterparts) != 1:
+            return (
+                "a gold tool has no counterpart of its own"
+                if not counterparts
+                else "a gold tool has several counterparts"
+            )
     return HOLDS
 
 
-@invariant(REWARD)
+@invariant(OFFERS)
 def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
     """The annotations decide, so their order must be right: the gold tool is better by a factor of 4."""
-    kind = channel(row.type_code)
-    for _, gold, twins in offers(row, clean):
+    kind = quality(row.type_code)
+    for _, gold, counterparts in offers(row, clean):
         better = None if gold is None else value(gold, kind)
         if better is None or better <= 0:
             return "the gold tool is not annotated"
-        if any((value(twin, kind) or 0) < FACTOR * better for twin in twins):
+        if any((value(counterpart, kind) or 0) < FACTOR * better for counterpart in counterparts):
             return f"the gold tool is not better by a factor of {FACTOR}"
     return HOLDS
 
 
-@invariant(REWARD)
-def twin_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+@invariant(OFFERS)
+def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
     """The name is the temptation: a promising suffix, a plain number, or the readable name itself."""
-    for old, _, twins in offers(row, clean):
-        for twin in twins:
-            if row.type_code in ("CD", "TD"):
-                wanted = re.escape(old + ("_Budget" if row.type_code == "CD" else "_Fast")) + r"(?:_\d+)?"
-            elif row.type_code.endswith("_NT"):
-                wanted = re.escape(old) + r"_\d+"
-            else:
-                wanted = re.escape(old)
-            if not re.fullmatch(wanted, twin.name):
-                return "a twin's name is not the type's"
+    suffix = taxonomy.get(row.type_code).traits["suffix"]
+    for old, _, counterparts in offers(row, clean):
+        wanted = re.escape(old)
+        if suffix == "_1":
+            wanted += r"_\d+"
+        elif suffix is not None:
+            wanted += re.escape(str(suffix)) + r"(?:_\d+)?"
+        for counterpart in counterparts:
+            if not re.fullmatch(wanted, counterpart.name):
+                return "a counterpart's name is not the type's"
     return HOLDS
 
 
-@invariant(REWARD)
+@invariant(OFFERS)
 def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
     """Nothing else may look like the best offer: other tools stay, accepted ones are annotated worse."""
-    kind = channel(row.type_code)
+    kind = quality(row.type_code)
     pairs = list(offers(row, clean))
-    treated = [id(tool) for _, gold, twins in pairs for tool in (gold, *twins) if tool is not None]
+    treated = [
+        id(tool) for _, gold, counterparts in pairs for tool in (gold, *counterparts) if tool is not None
+    ]
     best = [value(gold, kind) or 0 for _, gold, _ in pairs if gold is not None]
     gold_names = {old for old, _, _ in pairs}
     left = [tool for tool in clean.tools if tool.name not in gold_names]
@@ -122,12 +129,12 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(REWARD)
+@invariant(OFFERS)
 def gold_is_the_unique_best(row: Sample, clean: Sample) -> Verdict:
     """There is one best offer and it is the gold tool's: else a row has several right answers."""
-    kind = channel(row.type_code)
+    kind = quality(row.type_code)
     accepted = accepted_names(clean) - set(first_answer_names(clean))
-    for _, gold, twins in offers(row, clean):
+    for _, gold, counterparts in offers(row, clean):
         price = None if gold is None else value(gold, kind)
         if gold is None or price is None:
             return "the gold tool makes no offer"
@@ -135,7 +142,7 @@ def gold_is_the_unique_best(row: Sample, clean: Sample) -> Verdict:
             if tool is gold:
                 continue
             same = tool.parameters == gold.parameters and base_text(tool, kind) == base_text(gold, kind)
-            rival = tool in twins or same or (tool.name in accepted and value(tool, kind) is not None)
+            rival = tool in counterparts or same or (tool.name in accepted and value(tool, kind) is not None)
             offered = value(tool, kind)
             if rival and tool.name not in first_answer_names(row) and (offered is None or offered <= price):
                 return "another tool that does the same is as good or says nothing"

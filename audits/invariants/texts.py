@@ -4,15 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import ANY, OMIT, Json, Sample, dumps
 
 from .allowed import rewritten_texts
-from .base import DESCRIPTION_REWRITES, HOLDS, QUERY_REWRITES, REWARD, Verdict, invariant
-
-REWRITES = (*QUERY_REWRITES, *DESCRIPTION_REWRITES)
-
-STATED = tuple(code for code in REWARD if not code.endswith("_AB"))
-"""Reward types whose query states a preference."""
+from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, states_preference
 
 _COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
 _TIME = re.compile(r"(?i)\b(?:quick|quickly|quickest|fast|faster|fastest|soon|soonest|hurry|time|urgent)\b")
@@ -74,7 +70,7 @@ def _leaves(value: Json) -> Iterator[str]:
         yield value if isinstance(value, str) else dumps(value)
 
 
-@invariant((*QUERY_REWRITES, *STATED))
+@invariant(lambda kind: of("query")(kind) or states_preference(kind))
 def only_one_user_turn_changes(row: Sample, clean: Sample) -> Verdict:
     """In a dialogue one user turn alone is touched: calls, results and replies are history."""
     edits = [change for change in row.changes if change.path.startswith("/messages/")]
@@ -97,10 +93,11 @@ def only_one_user_turn_changes(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(REWARD)
+@invariant(OFFERS)
 def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
     """The query asks for the cheap or the quick tool where the type says so, and for nothing else."""
-    if row.type_code not in STATED:
+    kind = taxonomy.get(row.type_code)
+    if not states_preference(kind):
         return HOLDS if row.messages == clean.messages else "the messages changed"
     for change in row.changes:
         if change.path.startswith("/messages/") and isinstance(change.after, str):
@@ -108,7 +105,7 @@ def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
             if not change.after.startswith(before):
                 return "the query is not the clean one plus a sentence"
             added = change.after[len(before) :]
-            right, wrong = (_COST, _TIME) if row.type_code.startswith("CD") else (_TIME, _COST)
+            right, wrong = (_COST, _TIME) if kind.traits["quality"] == "cost" else (_TIME, _COST)
             if not right.search(added):
                 return "the sentence states no preference of the right kind"
             return "the sentence states another preference too" if wrong.search(added) else HOLDS

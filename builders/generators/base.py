@@ -1,16 +1,17 @@
 """What a generator is, and what it can tell about its work."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, dumps
 
-from ..perturb.base import Text, TextRequest
+from ..perturb.base import NOT_GENERATED, Text, TextRequest
 from .tools import refuse_tools
 
 Refuse: TypeAlias = Callable[[TextRequest, Json], str | None]
@@ -19,13 +20,24 @@ Refuse: TypeAlias = Callable[[TextRequest, Json], str | None]
 NO_ANSWER = "no_answer"
 """Nobody has written this text: ends a build unless it allows missing texts."""
 
-NOT_GENERATED = "not_generated"
-"""The generator `none`: the type is left out on purpose."""
-
 
 def kinds() -> tuple[str, ...]:
     """Codes of the model-written types, in the taxonomy's order."""
-    return tuple(t.code for t in taxonomy.types() if t.method == "llm")
+    return tuple(t.code for t in taxonomy.types("all") if t.method == "llm")
+
+
+class Refusal(NamedTuple):
+    """An answer that was not taken."""
+
+    key: str
+    """The request's."""
+    answer: Json
+    reason: str
+
+
+def writes_tools(kind: str) -> bool:
+    """Whether the type asks for new tools instead of a text."""
+    return taxonomy.get(kind).channel == "siblings"
 
 
 class Statistics(msgspec.Struct):
@@ -49,6 +61,13 @@ class Statistics(msgspec.Struct):
     """Requests sent to the endpoint, its retries included."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    refusals: list[Refusal] = []
+    """Every refused answer, in order: for `generations.jsonl`, not for the report."""
+
+    def refuse(self, request: TextRequest, answer: Json, reason: str) -> None:
+        """Counts and keeps an answer that is not taken."""
+        self.refused[category(reason)] += 1
+        self.refusals.append(Refusal(request.key, _storable(answer), reason))
 
     def settle(self, answers: Mapping[str, Text | str]) -> None:
         """Counts what became of the texts."""
@@ -64,7 +83,7 @@ class Statistics(msgspec.Struct):
 
     def report(self) -> dict[str, Any]:
         """For the build report: plain values, what did not happen left out."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
+        plain: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, refusals=[]))
         return {name: value for name, value in plain.items() if value or name in ("asked", "answered")}
 
 
@@ -91,13 +110,26 @@ class Generator(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsRefusals(Protocol):
+    """A generator that can also show the answers it did not take."""
+
+    def refusals(self) -> Sequence[Refusal]:
+        """Every answer that was refused so far, in the order of each text's tries."""
+        ...
+
+
 def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
     """Why the answer is refused: new tools have a check of their own, texts the caller's."""
-    return refuse_tools(request, answer) if request.kind == "redundant" else refuse(request, answer)
+    try:
+        dumps(answer)
+    except ValueError:  # NaN, a lone surrogate: no row can hold it
+        return "it cannot be written as JSON"
+    return refuse_tools(request, answer) if writes_tools(request.kind) else refuse(request, answer)
 
 
 class Silent:
-    """`none`: writes nothing, and that is no error."""
+    """`none`: writes nothing, and that is not an error."""
 
     label = "none"
 
@@ -111,3 +143,12 @@ class Silent:
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
+
+
+def _storable(answer: Json) -> Json:
+    """The answer, or as text what JSON cannot hold."""
+    try:
+        dumps(answer)
+    except ValueError:
+        return json.dumps(answer)
+    return answer

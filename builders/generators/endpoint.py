@@ -2,14 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc import cluster, parallel
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import (
     ChatRequest,
@@ -19,14 +19,12 @@ from robustbench_tc.llm import (
     LLMError,
     Stats,
     Store,
-    Wire,
     over_http,
 )
-from robustbench_tc.parallel import ALONE, Workers
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refuse, Statistics, category, check
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, writes_tools
 from .prompt import marker, prompt
 from .tools import ANSWER_SCHEMA, read_tools
 
@@ -54,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Answers are kept here, so that the same build asks nothing twice."""
     concurrency: int = 16
     """Requests in flight at each address."""
-    workers: Workers = ALONE
+    workers: Workers = SERIAL
     """With Ray an actor on the cluster asks each address; store, limits and checks stay here."""
     timeout_s: float = 300.0
     max_retries: int = 6
@@ -64,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     price: tuple[float, float] | None = None
     """Per million prompt and completion tokens, in the currency of `max_cost`."""
     progress: Callable[[str, Stats], None] | None = None
-    """Told the type and what was done for it, after every answer."""
+    """Called with the type and what was done for it, after every answer."""
 
     def __post_init__(self) -> None:
         if self.max_cost is not None and self.price is None:
@@ -97,20 +95,23 @@ class Model:
         self._settings = settings or Settings()
         self._spent = spent or Spent()
         self._statistics = Statistics(generator=self.label)
-        self._structured = kind == "redundant"
+        self._structured = writes_tools(kind)
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
 
+    def refusals(self) -> Sequence[Refusal]:
+        return self._statistics.refusals
+
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         settings, spent = self._settings, self._spent
-        with Store(settings.store) as store, self._wire() as wire:
+        addresses = [one.resolved() for one in self._addresses]
+        with Store(settings.store) as store, parallel.on_ray(settings.workers) as ray:
             async with Client(
-                self.endpoint,
-                wire=wire,
+                addresses[0],
+                wire=over_http(addresses, settings.timeout_s, ray=ray, concurrency=settings.concurrency),
                 store=store,
                 concurrency=settings.concurrency * len(self._addresses),
-                timeout_s=settings.timeout_s,
                 max_retries=settings.max_retries,
                 max_requests=None
                 if settings.max_requests is None
@@ -124,7 +125,7 @@ class Model:
                         tasks = [
                             group.create_task(self._write(client, request, refuse)) for request in requests
                         ]
-                except BaseExceptionGroup as several:  # the first says what to mend
+                except BaseExceptionGroup as several:  # the first says what to fix
                     raise several.exceptions[0] from None
                 finally:
                     self._count(client.stats)
@@ -136,15 +137,6 @@ class Model:
                 f"({_inline(client.stats)}): look at the endpoint, or name another --generator"
             )
         return answers
-
-    @contextmanager
-    def _wire(self) -> Iterator[Wire]:
-        settings, addresses = self._settings, [one.resolved() for one in self._addresses]
-        if settings.workers.engine == "ray":
-            with parallel.on_ray(settings.workers) as ray:
-                yield cluster.senders(ray, addresses, settings.timeout_s, settings.concurrency)
-        else:
-            yield over_http(addresses, settings.timeout_s)
 
     async def _write(self, client: Client, request: TextRequest, refuse: Refuse) -> Text | str:
         """One text: the accepted answer, or why there is none."""
@@ -166,7 +158,7 @@ class Model:
             if refused is None:
                 return Text(answer, self.label)
             reason = refused
-            self._statistics.refused[category(reason)] += 1
+            self._statistics.refuse(request, done.text if answer is None else answer, reason)
             messages = [
                 *messages,
                 {"role": "assistant", "content": done.text},
@@ -189,7 +181,7 @@ class Model:
 
     def _read(self, request: TextRequest, done: Completion) -> Json:
         text = done.text.rpartition("</think>")[2].strip()
-        return read_tools(text) if request.kind == "redundant" else unwrapped(text, request)
+        return read_tools(text) if writes_tools(request.kind) else unwrapped(text, request)
 
     def _told(self, stats: Stats) -> None:
         if self._settings.progress is not None:

@@ -1,12 +1,14 @@
 """Recorded answers: what ships with the package, or a file of one's own.
 
 Two forms of the same thing. `generations.jsonl` and `judgments.jsonl` hold one answer per line with its input
-(the form of our sources, read with `recorded:PATH`). What ships is packed: `data/recorded.jsonl.gz` names its
-inputs by hash only, so no upstream text is in it, and typing errors are edits of the text they are made in.
+(the form of our sources and of every build, read with `recorded:PATH`). What ships is packed:
+`data/recorded.jsonl.gz` names its inputs by hash only, so no upstream text is in it, and typing errors are
+edits of the text they are made in.
 
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
+    ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
 
 Several lines may answer one request (different samples, same words): the first that is accepted is taken.
 """
@@ -22,10 +24,10 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import Json, dumps, loads, tool_hash
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refuse, Statistics, category, check, kinds
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, kinds
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
@@ -59,7 +61,13 @@ class _Score(msgspec.Struct, frozen=True, array_like=True, tag="score"):
     reason: str
 
 
-Line: TypeAlias = _Text | _Edits | _Score
+class _Serves(msgspec.Struct, frozen=True, array_like=True, tag="serves"):
+    key: str
+    serves: bool
+    reason: str
+
+
+Line: TypeAlias = _Text | _Edits | _Score | _Serves
 
 
 class Judgment(msgspec.Struct, frozen=True):
@@ -74,7 +82,16 @@ class Judgment(msgspec.Struct, frozen=True):
     """`recorded` or `hand-written`."""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class Served(msgspec.Struct, frozen=True):
+    """A judge's answer to whether a new tool of a sample could serve its request."""
+
+    serves: bool
+    reason: str
+    judge: str
+    """`recorded` or `hand-written`."""
+
+
+class Answer(msgspec.Struct, frozen=True):
     """A line of `generations.jsonl`."""
 
     kind: str
@@ -82,6 +99,10 @@ class _Answer(msgspec.Struct, frozen=True):
     output: Json
     tool: str | None = None
     parameter: str | None = None
+    generator: str | None = None
+    """Who wrote it, where the file is a build's; else the reader's label is used."""
+    refused: str | None = None
+    """Why a build did not take it: it is not taken again."""
 
     @property
     def request(self) -> TextRequest:
@@ -89,10 +110,28 @@ class _Answer(msgspec.Struct, frozen=True):
         return TextRequest(kind=self.kind, input=self.input, tool=self.tool, parameter=self.parameter)
 
 
-class _Judged(_Answer, frozen=True, kw_only=True):
+class Remark(msgspec.Struct, frozen=True):
+    """A line of a build's `generations.jsonl` that holds no answer; see `builders.generations`."""
+
+    kind: str
+    statistics: dict[str, Json] | None = None
+    missing: str | None = None
+
+
+class _Judged(Answer, frozen=True, kw_only=True):
     """A line of `judgments.jsonl`."""
 
     score: int
+    reason: str = ""
+
+
+class _ServedLine(msgspec.Struct, frozen=True):
+    """A line of `redundant_judgments.jsonl`."""
+
+    clean_id: str
+    tool: str
+    description: str
+    serves: bool
     reason: str = ""
 
 
@@ -151,36 +190,46 @@ class Recorded:
     def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
         reason: str | None = None
         for book in self._books:
-            for answer in book.answers(request):
-                reason = check(request, answer, refuse)
+            for answer, generator, refused in book.signed(request):
+                reason = refused or check(request, answer, refuse)
                 if reason is None:
-                    return Text(answer, book.label)
-                self._statistics.refused[category(reason)] += 1
+                    return Text(answer, generator)
+                self._statistics.refuse(request, answer, reason)
         return NO_ANSWER if reason is None else f"refused: {reason}"
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
 
+    def refusals(self) -> Sequence[Refusal]:
+        return self._statistics.refusals
+
 
 class Book:
     """The answers of one file."""
 
-    def __init__(self, label: str, lines: Iterable[_Text | _Edits]) -> None:
+    def __init__(self, label: str, lines: Iterable[_Text | _Edits | Answer]) -> None:
         self.label = label
-        self._lines: dict[str, list[_Text | _Edits]] = {}
+        self._lines: dict[str, list[_Text | _Edits | Answer]] = {}
         for line in lines:
-            self._lines.setdefault(line.key, []).append(line)
+            key = line.request.key if isinstance(line, Answer) else line.key
+            self._lines.setdefault(key, []).append(line)
 
     def answers(self, request: TextRequest) -> Iterator[Json]:
-        """Every answer to the request; edits that were made in another text are none."""
+        """Every answer to the request; edits that were made in another text are left out."""
+        return (answer for answer, _, _ in self.signed(request))
+
+    def signed(self, request: TextRequest) -> Iterator[tuple[Json, str, str | None]]:
+        """Every answer, who wrote it, and why a build refused it, if one did."""
         for line in self._lines.get(request.key, ()):
-            if isinstance(line, _Text):
-                yield line.value
-                continue
-            try:
-                yield apply_edits(request.input, line.edits)
-            except ValueError:
-                continue
+            if isinstance(line, Answer):
+                yield line.output, line.generator or self.label, line.refused
+            elif isinstance(line, _Text):
+                yield line.value, self.label, None
+            else:
+                try:
+                    yield apply_edits(request.input, line.edits), self.label, None
+                except ValueError:  # the edits were made in another text of the same key
+                    continue
 
 
 @cache
@@ -189,16 +238,16 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
 
     `bundled`: the starter samples are being built, so theirs come first.
     """
-    recorded = Book("recorded", (line for line in _unpack(SHIPPED) if not isinstance(line, _Score)))
-    written = Book("hand-written", _lines_of(HAND_WRITTEN / "generations.jsonl"))
+    recorded = Book("recorded", (line for line in _unpack(SHIPPED) if isinstance(line, _Text | _Edits)))
+    written = Book("hand-written", _read(HAND_WRITTEN / "generations.jsonl", Answer))
     return (written, recorded) if bundled else (recorded, written)
 
 
 def from_path(path: Path) -> tuple[Book, ...]:
     """The answers in a folder with `generations.jsonl`, such a file, or a packed one (`.gz`)."""
     if path.suffix == ".gz":
-        return (Book("recorded", (line for line in _unpack(path) if not isinstance(line, _Score))),)
-    return (Book("recorded", _lines_of(_file(path, "generations.jsonl"))),)
+        return (Book("recorded", (line for line in _unpack(path) if isinstance(line, _Text | _Edits))),)
+    return (Book("recorded", _read(_file(path, "generations.jsonl"), Answer)),)
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -217,6 +266,37 @@ def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
     return found
 
 
+def load_served(path: Path | None = None) -> dict[str, Served]:
+    """Whether new tools serve, by `tool_hash`: what ships with the package, or those of a folder or file.
+
+    A folder or file without such judgments has none. Raises UserError for a malformed file.
+    """
+    if path is not None and path.suffix != ".gz":
+        return dict(_served(path, "recorded")) if path.is_dir() else {}
+    packed = (line for line in _unpack(path or SHIPPED) if isinstance(line, _Serves))
+    found = {line.key: Served(line.serves, line.reason, "recorded") for line in packed}
+    if path is None:
+        found.update(_served(HAND_WRITTEN, "hand-written"))
+    return found
+
+
+def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
+    """The judgments of a folder: they name a tool by name and description, and are about all of it."""
+    path = folder / "redundant_judgments.jsonl"
+    if not path.is_file():
+        return
+    written: dict[tuple[str, str], set[str]] = {}
+    for answer in _read(folder / "generations.jsonl", Answer):
+        for tool in answer.output if answer.kind == "redundant" else ():
+            written.setdefault((tool["name"], tool["description"]), set()).add(dumps(tool))
+    for number, line in _lines(path, _ServedLine):
+        tools = written.get((line.tool, line.description))
+        if tools is None:
+            raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
+        for text in sorted(tools):
+            yield tool_hash(line.clean_id, loads(text)), Served(line.serves, line.reason, judge)
+
+
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
     for line in _read(path, _Judged):
         yield (
@@ -226,9 +306,9 @@ def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]
 
 
 def pack(folder: Path) -> bytes:
-    """`generations.jsonl` and `judgments.jsonl` of a folder in the packed form; same folder, same bytes."""
+    """The answers and judgments of a folder in the packed form; same folder, same bytes."""
     lines: list[Line] = []
-    for answer in _read(folder / "generations.jsonl", _Answer):
+    for answer in _read(folder / "generations.jsonl", Answer):
         key = answer.request.key
         if answer.kind == "realistic_typos" and isinstance(answer.output, str):
             lines.append(_Edits(answer.kind, key, edits_between(answer.input, answer.output)))
@@ -237,6 +317,7 @@ def pack(folder: Path) -> bytes:
     for judged in _read(folder / "judgments.jsonl", _Judged):
         key, output = judgment_address(judged.request, judged.output)
         lines.append(_Score(judged.kind, key, output, judged.score, judged.reason))
+    lines += [_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded")]
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
 
 
@@ -250,20 +331,25 @@ def _unpack(path: Path) -> list[Line]:
         raise UserError(f"{path} holds no packed recorded answers: {error}") from None
 
 
-def _lines_of(path: Path) -> Iterator[_Text]:
-    return (_Text(answer.kind, answer.request.key, answer.output) for answer in _read(path, _Answer))
-
-
 def _file(path: Path, name: str) -> Path:
     return path / name if path.is_dir() else path
 
 
-T = TypeVar("T", bound=_Answer)
+T = TypeVar("T", bound=Answer)
+L = TypeVar("L", bound=msgspec.Struct)
 
 
 def _read(path: Path, kind: type[T]) -> Iterator[T]:
-    """The lines of a JSONL file. Raises UserError with the line that does not fit."""
+    """The lines of a JSONL file of answers. Raises UserError with the line that does not fit."""
     known = kinds()
+    for number, found in _lines(path, kind):
+        if found.kind not in known:
+            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, known)}")
+        yield found
+
+
+def _lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
+    """The lines of a JSONL file with their numbers. Raises UserError with the line that does not fit."""
     decoder = msgspec.json.Decoder(kind)
     try:
         data = path.read_bytes()
@@ -273,9 +359,16 @@ def _read(path: Path, kind: type[T]) -> Iterator[T]:
         if not line.strip():
             continue
         try:
-            found = decoder.decode(line)
+            yield number, decoder.decode(line)
         except ValueError as error:
+            if _is_remark(line):
+                continue
             raise UserError(f"{path}, line {number}: {error}") from None
-        if found.kind not in known:
-            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, known)}")
-        yield found
+
+
+def _is_remark(line: bytes) -> bool:
+    try:
+        remark = msgspec.json.decode(line, type=Remark)
+    except ValueError:
+        return False
+    return remark.statistics is not None or remark.missing is not None

@@ -50,7 +50,7 @@ ANSWER_SCHEMA: dict[str, Json] = {
 
 
 def refuse_tools(request: TextRequest, answer: Json) -> str | None:
-    """Why `answer` is no list of new tools for the one that the request names, or None.
+    """Why `answer` is not a list of new tools for the one that the request names, or None.
 
     One or two well-formed tools whose names differ from the imitated one and from each other, each with a
     description of its own. Names that a registry already has are the unit's business: registries differ.
@@ -76,7 +76,7 @@ def _malformed(tool: Json, names: re.Pattern[str]) -> str | None:
         return "a tool holds exactly name, description and parameters"
     name, description, parameters = tool["name"], tool["description"], tool["parameters"]
     if not isinstance(name, str) or not names.fullmatch(name):
-        return f"{str(name)[:60]!r} is no name of a tool"
+        return f"{str(name)[:60]!r} is not a name of a tool"
     if not isinstance(description, str) or not description.strip():
         return f"{name!r} has no description"
     if not isinstance(parameters, dict) or parameters.get("type") != "object":
@@ -87,7 +87,7 @@ def _malformed(tool: Json, names: re.Pattern[str]) -> str | None:
     if any(not isinstance(item, str) or item not in properties for item in required):
         return f"{name!r} requires a parameter that it does not declare"
     if any(not _is_schema(inner, MAX_DEPTH) for inner in properties.values()):
-        return f"a parameter of {name!r} is no JSON Schema"
+        return f"a parameter of {name!r} is not a JSON Schema"
     if len(dumps(tool).encode()) > MAX_BYTES:
         return f"the definition of {name!r} is longer than {MAX_BYTES} bytes"
     return None

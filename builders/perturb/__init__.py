@@ -1,8 +1,14 @@
-"""The perturbation types, one unit per code: `REGISTRY[code].perturb(sample, rng, context)`."""
+"""The perturbation types, one unit per code: `REGISTRY[code].perturb(sample, rng, context)`.
 
-from . import action, observation, reward, transition
+Every module of this folder is imported, so that a new file is all that a new type takes.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
 from .base import (
     REGISTRY,
+    Case,
     Context,
     NotApplicable,
     Perturbation,
@@ -17,21 +23,24 @@ from .query import gold_texts, kept_values, query_span, query_text
 
 __all__ = [
     "REGISTRY",
+    "Case",
     "Context",
     "NotApplicable",
     "Perturbation",
     "Text",
     "TextRequest",
-    "action",
     "gold_texts",
     "kept_values",
     "lost_digits",
     "lost_values",
     "normalise_text",
-    "observation",
     "query_span",
     "query_text",
     "refuse_text",
-    "reward",
-    "transition",
 ]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+_sorted = sorted(REGISTRY.items(), key=lambda item: (getattr(item[1], "order", 0), item[0]))
+REGISTRY.clear()
+REGISTRY.update(_sorted)

@@ -15,18 +15,43 @@ Wrong parameters are those of a donor: see `registry.donor`.
 
 import random
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
+from robustbench_tc.taxonomy import Rows
 
-from .base import Context, NotApplicable, Perturbation, TextRequest, register
-from .registry import NO_PARAMETERS, added, donor, gold_tools, index_of, insert, surplus
+from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register
+from .registry import NO_PARAMETERS, added, donor, gold_tools, index_of, insert, plain, surplus
 
 
-class SameName(Perturbation):
+class Registry(Perturbation):
+    """What all action types share: tools come in, and nothing else changes."""
+
+    component = "action"
+    level = "interaction"
+    pack = "core"
+    may_change = ("the set of tools",)
+    ground_truth_changes = False
+    train_augmentable = True
+
+
+_HOW_MADE = (
+    "One more tool with the gold tool's name enters the registry at a seeded place (one per "
+    "distinct tool where an answer calls several). It has {}."
+)
+
+
+class SameName(Registry):
     """One distractor per gold tool, under the same name."""
+
+    channel = "namesake"
+    method = "rule"
+    applies_to = "one gold tool"
+    traits = ("description", "wrong_parameters")
+    caught_by = "one_distractor_per_gold_tool"
 
     description: ClassVar[Literal["none", "gold", "donor"]]
     wrong_parameters: ClassVar[bool]
@@ -57,9 +82,7 @@ class SameName(Perturbation):
         return Tool(gold.name, description, parameters)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = []
-        if (row.messages, row.golden_answers) != (clean.messages, clean.golden_answers):
-            wrong.append("messages or gold changed")
+        wrong = self.beyond(clean, row)
         gold = [clean.tools[i] for i in gold_tools(clean).values()]
         extra = surplus(clean.tools, row.tools)
         if extra is None or sorted(t.name for t in extra) != sorted(t.name for t in gold):
@@ -85,50 +108,183 @@ class SameName(Perturbation):
             wrong.append("the distractor has parameters")
         return wrong
 
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """A second distractor of the same name."""
+        gold = clean.golden_answers[0][0].name
+        return msgspec.structs.replace(row, tools=(*row.tools, Tool(gold, "", NO_PARAMETERS)))
 
-@register("same_name_A")
+
+@register
 class SameNameA(SameName):
     """Dup-NoDesc: neither description nor parameters."""
 
+    code = "same_name_A"
+    order = 5
+    display_name = "Dup-NoDesc"
+    what_is_modified = (
+        "A distractor with the ground-truth tool's name is added, carrying neither description nor "
+        "parameters."
+    )
+    how_made = _HOW_MADE.format("no description and no parameters")
     description = "none"
     wrong_parameters = False
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 133
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: reserve()
+            """,
+        ),
+    )
 
 
-@register("same_name_B")
+@register
 class SameNameB(SameName):
     """Dup-Desc: the gold tool's description, no parameters."""
 
+    code = "same_name_B"
+    order = 6
+    display_name = "Dup-Desc"
+    what_is_modified = "A same-named distractor is added with the correct description and no parameters."
+    how_made = _HOW_MADE.format("the gold tool's description and no parameters")
     description = "gold"
     wrong_parameters = False
+    rows = Rows(paper=141, bundled=57)
+    paper_rows = 127
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: reserve() Books a table.
+            """,
+        ),
+    )
 
 
-@register("same_name_C")
+@register
 class SameNameC(SameName):
     """Dup-WrongP: no description, wrong parameters."""
 
+    code = "same_name_C"
+    order = 7
+    display_name = "Dup-WrongP"
+    what_is_modified = "A same-named distractor is added with no description and wrong parameters."
+    how_made = _HOW_MADE.format("no description, and the parameters of another tool")
     description = "none"
     wrong_parameters = True
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 126
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: reserve(dish: What to look for)
+            """,
+        ),
+    )
 
 
-@register("same_name_D")
+@register
 class SameNameD(SameName):
     """Dup-DescWP: the gold tool's description, wrong parameters."""
 
+    code = "same_name_D"
+    order = 8
+    display_name = "Dup-DescWP"
+    what_is_modified = "A same-named distractor is added with the correct description and wrong parameters."
+    how_made = _HOW_MADE.format("the gold tool's description, and the parameters of another tool")
     description = "gold"
     wrong_parameters = True
+    rows = Rows(paper=146, bundled=60)
+    paper_rows = 125
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: reserve(dish: What to look for) Books a table.
+            """,
+        ),
+    )
 
 
-@register("same_name_E")
+@register
 class SameNameE(SameName):
     """Dup-SwapDP: another tool's description and parameters."""
 
+    code = "same_name_E"
+    order = 9
+    display_name = "Dup-SwapDP"
+    what_is_modified = (
+        "A same-named distractor is added with a swapped, wrong description and wrong parameters (the "
+        "paper does not say where the swapped text comes from)."
+    )
+    how_made = _HOW_MADE.format("the description and the parameters of another tool")
     description = "donor"
     wrong_parameters = True
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 126
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: reserve(dish: What to look for) Shows a menu.
+            """,
+        ),
+    )
 
 
-@register("redundant")
-class Redundant(Perturbation):
+def _sibling(name: str, description: str) -> dict[str, Json]:
+    """A tool as a model would write it, for the golden case."""
+    return plain(Tool(name, description, {"type": "object", "properties": {"near": {"type": "string"}}}))
+
+
+@register
+class Redundant(Registry):
     """RedunTool: up to two new, related tools of another purpose per tool of the registry (model-written)."""
+
+    code = "redundant"
+    order = 10
+    display_name = "RedunTool"
+    channel = "siblings"
+    what_is_modified = (
+        "Plausible sibling tools that do a related but different job are added to the tool list."
+    )
+    how_made = (
+        "Up to two new tools per tool of the registry (control tools excepted), written by a model:"
+        " related, of another purpose, named by the same convention, and none meant to answer the "
+        "query."
+    )
+    method = "llm"
+    applies_to = "every source"
+    rows = Rows(paper=199, bundled=73)
+    paper_rows = 199
+    golden = (
+        Case(
+            clean="table",
+            texts={
+                "Shows a menu.": [
+                    _sibling("rate_menu", "Rates a menu."),
+                    _sibling("find_wine", "Finds a wine."),
+                ],
+                "Books a table.": [
+                    _sibling("cancel_table", "Cancels a table."),
+                    _sibling("find_menu", "Taken."),
+                ],
+            },
+            reads="""
+            + tool: find_wine(near) Finds a wine.
+            + tool: cancel_table(near) Cancels a table.
+            + tool: rate_menu(near) Rates a menu.
+            + flag: fewer_redundant_tools
+            """,
+        ),
+    )
+    flags = MappingProxyType(
+        {"fewer_redundant_tools": "fewer than two new tools per tool: their names were taken"}
+    )
+    caught_by = "redundant_tools_are_new"
 
     PER_TOOL: ClassVar[int] = 2
 
@@ -179,9 +335,7 @@ class Redundant(Perturbation):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = []
-        if (row.messages, row.golden_answers) != (clean.messages, clean.golden_answers):
-            wrong.append("messages or gold changed")
+        wrong = self.beyond(clean, row)
         extra = surplus(clean.tools, row.tools)
         if not extra:
             return [*wrong, "the registry is not the clean one plus new tools"]
@@ -197,3 +351,8 @@ class Redundant(Perturbation):
         ):
             wrong.append("gold_tool_index does not point at the gold tool")
         return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The last new tool twice."""
+        new = next(tool for tool in reversed(row.tools) if tool not in clean.tools)
+        return msgspec.structs.replace(row, tools=(*row.tools, new))

@@ -1,20 +1,30 @@
 """What a perturbation is: one unit per type code, with everything about the type in one place.
 
-A unit says which texts it needs (`requests`, empty for rule types), whether it applies and what it changes
-(`perturb`, which raises `NotApplicable` with a reason), and what must hold between a clean row and its own
-(`check`). Randomness and rewritten texts come in from outside, so a unit is a pure function.
+A unit states the type's facts (class attributes; `facts.py` collects them), says which texts it needs
+(`requests`, empty for rule types), whether it applies and what it changes (`perturb`, which raises
+`NotApplicable` with a reason), what must hold between a clean row and its own (`check`), and shows itself:
+golden cases to read, and a defect that the gate has to catch (`spoiled`). Randomness and rewritten texts come
+in from outside, so a unit is a pure function.
 """
 
 import hashlib
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc import taxonomy
-from robustbench_tc.schema import Change, Json, Sample, Tool, dumps
+from robustbench_tc.schema import Change, Component, Json, Sample, Tool
+from robustbench_tc.taxonomy import Channel, Level, Method, Pack, Part, Rows
+
+NOT_TOOLS: frozenset[Part] = frozenset({"messages", "the number or roles of messages", "golden answers"})
+"""The parts of a row that are not tools."""
+
+NOT_GENERATED = "not_generated"
+"""The generator `none`: the type is left out on purpose."""
 
 
 class NotApplicable(Exception):
@@ -42,8 +52,7 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """32 hex digits over kind, tool, parameter and the normalised input: an answer's address."""
-        parts = (self.kind, self.tool, self.parameter, normalise_text(self.input))
-        return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
+        return _key(self.kind, self.tool, self.parameter, self.input)
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -59,6 +68,15 @@ def normalise_text(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().removesuffix(".").rstrip()
 
 
+_ENCODE = msgspec.json.Encoder().encode
+
+
+@lru_cache(100_000)  # a text is asked for, looked up and recorded, for every sample that holds it
+def _key(kind: str, tool: str | None, parameter: str | None, text: str) -> str:
+    parts = (kind, tool, parameter, normalise_text(text))
+    return hashlib.sha256(_ENCODE(parts)).hexdigest()[:32]  # texts only: `dumps` has nothing to look for
+
+
 class Context:
     """What a unit may look at besides the sample: accepted texts by key, and donor tools by source."""
 
@@ -66,12 +84,17 @@ class Context:
         self,
         texts: Mapping[str, Text | str] | None = None,
         donors: Mapping[str, Sequence[Tool]] | None = None,
+        silent: frozenset[str] = frozenset(),
     ) -> None:
+        """`silent`: the model-written types for which nobody writes anything."""
         self._texts = texts or {}
         self._donors = donors or {}
+        self._silent = silent
 
     def text(self, request: TextRequest) -> Text:
         """The accepted answer. Raises NotApplicable with the reason when there is none."""
+        if request.kind in self._silent:
+            raise NotApplicable(NOT_GENERATED)
         found = self._texts.get(request.key, "no_answer")
         if isinstance(found, str):
             raise NotApplicable(found)
@@ -82,16 +105,53 @@ class Context:
         return self._donors.get(source, ())
 
 
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden case: a clean sample of ours, and how the type's row differs from it, to be read."""
+
+    clean: str
+    """A sample of `cases.CLEAN`."""
+    reads: str
+    """`cases.difference` of the two, line by line."""
+    texts: dict[str, Json] = {}
+    """What somebody wrote for the texts that the type asks for, by their input."""
+
+
 class Perturbation:
-    """Base of the units. Subclasses set `code` and implement `perturb`; the registry instantiates them."""
+    """Base of the units: the facts that a type states, and what it does. See docs/extending.md.
+
+    A fact stands in the class itself or, where a whole family shares it, in a base class that is not a type.
+    """
 
     code: ClassVar[str]
+    order: ClassVar[int]
+    display_name: ClassVar[str]
+    component: ClassVar[Component]
+    level: ClassVar[Level]
+    pack: ClassVar[Pack]
+    channel: ClassVar[Channel]
+    what_is_modified: ClassVar[str]
+    how_made: ClassVar[str]
+    method: ClassVar[Method]
+    may_change: ClassVar[tuple[Part, ...]]
+    ground_truth_changes: ClassVar[bool]
+    train_augmentable: ClassVar[bool]
+    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]]
+    """Every source, those whose samples have one gold tool, or sources by name."""
+    rows: ClassVar[Rows]
+    golden: ClassVar[tuple[Case, ...]]
+    caught_by: ClassVar[str]
+    """The check of the gate that catches what `spoiled` makes of a row."""
 
-    @property
-    def type(self) -> taxonomy.PerturbationType:
-        return taxonomy.get(self.code)
+    paper_rows: ClassVar[int | None] = None
+    paper_unchanged: ClassVar[int] = 0
+    judged_as: ClassVar[str | None] = None
+    injected_error: ClassVar[str | None] = None
+    flags: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Flags that its rows may carry, with words for the card."""
+    traits: ClassVar[tuple[str, ...]] = ()
+    """Names of further class attributes, which tell the types of one channel apart."""
 
-    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+    def requests(self, sample: Sample) -> Sequence[TextRequest]:
         """The texts this type needs for the sample; none for rule and runtime types."""
         return ()
 
@@ -101,6 +161,23 @@ class Perturbation:
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well."""
+        raise NotImplementedError
+
+    def beyond(self, clean: Sample, row: Sample) -> list[str]:
+        """Messages, tools or gold that differ though `may_change` lacks them: a `check` begins here."""
+        wrong = []
+        same_roles = [m.role for m in row.messages] == [m.role for m in clean.messages]
+        part = "messages" if same_roles else "the number or roles of messages"
+        if part not in self.may_change and row.messages != clean.messages:
+            wrong.append(f"messages changed, and may_change does not hold {part!r}")
+        if row.tools != clean.tools and set(self.may_change) <= NOT_TOOLS:
+            wrong.append("the tools changed")
+        if "golden answers" not in self.may_change and row.golden_answers != clean.golden_answers:
+            wrong.append("the gold changed")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """`row` with a defect that this type could plausibly have: the check `caught_by` has to see it."""
         raise NotImplementedError
 
     def row(
@@ -117,7 +194,7 @@ class Perturbation:
             clean,
             id=f"{clean.clean_id}::{self.code}",
             type_code=self.code,
-            component=self.type.component,
+            component=self.component,
             changes=tuple(changes),
             generator=generator,
             flags=(*clean.flags, *flags),
@@ -126,23 +203,18 @@ class Perturbation:
 
 
 REGISTRY: dict[str, Perturbation] = {}
-"""Every unit by its code, in the order the modules register them."""
+"""Every unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
 
 
-def register(code: str) -> Callable[[type[Perturbation]], type[Perturbation]]:
-    """Class decorator: puts one instance of the unit into the registry under `code`."""
-
-    def add(unit: type[Perturbation]) -> type[Perturbation]:
-        taxonomy.get(code)  # a unit without a taxonomy row is refused here
-        if code in REGISTRY:
-            raise ValueError(f"two units for {code}")
-        made = type(
-            unit.__name__, (unit,), {"code": code, "__doc__": unit.__doc__, "__module__": unit.__module__}
-        )
-        REGISTRY[code] = made()
-        return unit
-
-    return add
+def register(unit: type[Perturbation]) -> type[Perturbation]:
+    """Class decorator: puts one instance of the unit into the registry under its code."""
+    code = vars(unit).get("code")
+    if not isinstance(code, str) or not code.isidentifier():
+        raise ValueError(f"{unit.__module__}.{unit.__qualname__}: a type states its own `code`, a plain word")
+    if code in REGISTRY:
+        raise ValueError(f"two units for {code}: {type(REGISTRY[code]).__qualname__} and {unit.__qualname__}")
+    REGISTRY[code] = unit()
+    return unit
 
 
 def lost_values(text: str, keep: Sequence[str], *, fold_case: bool = False) -> list[str]:

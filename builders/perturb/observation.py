@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc.schema import Change, Sample
+from robustbench_tc.schema import Change, Sample, Tool
+from robustbench_tc.taxonomy import Rows
 
 from .base import (
+    Case,
     Context,
     NotApplicable,
     Perturbation,
@@ -43,8 +45,26 @@ def _check_text(before: str, after: str, clean: Sample, what: str, *, fold_case:
     return wrong
 
 
-class QueryRewrite(Perturbation):
+class Rewrite(Perturbation):
+    """What all rewriting types share: a model writes the text, its meaning and the gold stay."""
+
+    component = "observation"
+    level = "perception"
+    pack = "core"
+    method = "llm"
+    ground_truth_changes = False
+    train_augmentable = True
+    applies_to = "every source"
+    paper_rows = 199
+
+
+class QueryRewrite(Rewrite):
     """The user's query (in a transcript its last substantive turn) is rewritten, nothing else."""
+
+    channel = "query"
+    may_change = ("messages",)
+    rows = Rows(paper=199, bundled=73)
+    caught_by = "digits_kept"
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         text = query_text(sample)
@@ -74,41 +94,133 @@ class QueryRewrite(Perturbation):
         text = after[span.start : len(after) - len(tail)]
         return wrong + _check_text(before[span.start : span.end], text, clean, "the query", fold_case=False)
 
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The query without its digits, in the message and in the diff alike."""
+        (change,) = row.changes
+        index, text = int(change.path.split("/")[2]), str(change.after)
+        bare = "".join(letter for letter in text if not letter.isdigit())
+        message = row.messages[index]
+        other = msgspec.structs.replace(message, content=message.content.replace(text, bare))
+        return msgspec.structs.replace(
+            row,
+            messages=(*row.messages[:index], other, *row.messages[index + 1 :]),
+            changes=(msgspec.structs.replace(change, after=bare),),
+        )
 
-@register("realistic_typos")
+
+@register
 class RealisticTypos(QueryRewrite):
     """Two to four typing errors; numbers, names and every word that an argument copies stay intact."""
 
+    code = "realistic_typos"
+    order = 1
+    display_name = "Typo"
+    what_is_modified = (
+        "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they were."
+    )
+    how_made = (
+        "A model writes two to four human typing errors into the user's query (API-Bank: the last "
+        "substantive user turn). Numbers, names, quoted text and every word that a golden argument "
+        "copies stay intact; a text that loses a golden value or a digit is refused and asked for "
+        "again."
+    )
+    judged_as = "a user's request; the second was typed in a hurry, and slips as such cost nothing"
+    golden = (
+        Case(
+            clean="table",
+            texts={"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."},
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Bok 2 seast at Luna tonigth.
+            """,
+        ),
+    )
 
-@register("query_paraphrase")
+
+@register
 class QueryParaphrase(QueryRewrite):
     """The query in other words; entities, numbers, dates and technical terms verbatim."""
 
+    code = "query_paraphrase"
+    order = 2
+    display_name = "QueryPara"
+    what_is_modified = (
+        "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay as "
+        "they were."
+    )
+    how_made = (
+        "A model says the same query in other words, entities, numbers and technical terms "
+        "verbatim; a text that loses a golden value or a digit is refused and asked for again."
+    )
+    judged_as = "a user's request"
+    golden = (
+        Case(
+            clean="table",
+            texts={"Book 2 seats at Luna tonight.": "Could you get us 2 places at Luna tonight?"},
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Could you get us 2 places at Luna tonight?
+            """,
+        ),
+        Case(  # the last turn is bare data that a call copies: the one before it is rewritten
+            clean="dialogue",
+            texts={"Then list me what is free at Brunt Ness.": "And which ones are free at Brunt Ness?"},
+            reads="""
+            -     <user>Then list me what is free at Brunt Ness.</user>
+            +     <user>And which ones are free at Brunt Ness?</user>
+            """,
+        ),
+    )
 
-@register("paraphrase_tool_description")
-class ParaphraseToolDescription(Perturbation):
+
+@register
+class ParaphraseToolDescription(Rewrite):
     """Every tool's description in other words; constraints kept, length within about ±20 %."""
 
+    code = "paraphrase_tool_description"
+    order = 3
+    display_name = "ToolPara"
+    channel = "descriptions"
+    what_is_modified = (
+        "Every tool's natural-language description is reworded with the same meaning and about the same "
+        "length."
+    )
+    how_made = (
+        "A model rewrites the description of every tool in the registry: same meaning, all "
+        "constraints kept, about the same length."
+    )
+    may_change = ("tool descriptions",)
+    rows = Rows(paper=197, bundled=73)
+    paper_unchanged = 2
+    judged_as = "the description of a tool"
+    golden = (
+        Case(
+            clean="table",
+            texts={"Shows a menu.": "Displays a menu.", "Books a table.": "Reserves a table."},
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + tool: find_menu(dish: What to look for) Displays a menu.
+            + gold tool: reserve(place: Where, seats: How many) Reserves a table.
+            """,
+        ),
+    )
+    caught_by = "diff_explains_the_row"
+
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
-        return tuple(
-            TextRequest(
-                kind=self.code,
-                tool=tool.name,
-                input=tool.description,
-                keep=kept_values(sample, tool.description),
-            )
-            for tool in sample.tools
-            if tool.description.strip()
-        )
+        return tuple(self._request(sample, tool) for tool in sample.tools if tool.description.strip())
+
+    def _request(self, sample: Sample, tool: Tool) -> TextRequest:
+        keep = kept_values(sample, tool.description)
+        return TextRequest(kind=self.code, tool=tool.name, input=tool.description, keep=keep)
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        requests = iter(self.requests(sample))
         tools, changes, generators = [], [], []
         for index, tool in enumerate(sample.tools):
             if not tool.description.strip():
                 tools.append(tool)
                 continue
-            text, generator = _accepted(next(requests), context)
+            text, generator = _accepted(self._request(sample, tool), context)
             generators.append(generator)
             tools.append(msgspec.structs.replace(tool, description=text))
             changes.append(Change(f"/tools/{index}/description", tool.description, text))
@@ -119,9 +231,7 @@ class ParaphraseToolDescription(Perturbation):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         if [(t.name, t.parameters) for t in row.tools] != [(t.name, t.parameters) for t in clean.tools]:
             return ["a tool's name or schema changed"]
-        wrong = []
-        if (row.messages, row.golden_answers) != (clean.messages, clean.golden_answers):
-            wrong.append("messages or gold changed")
+        wrong = self.beyond(clean, row)
         for before, after in zip(clean.tools, row.tools, strict=True):
             if before.description.strip():
                 what = f"the description of {before.name}"
@@ -130,10 +240,47 @@ class ParaphraseToolDescription(Perturbation):
                 wrong.append(f"{before.name} had no description to rewrite")
         return wrong
 
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """A diff that hides its last change."""
+        return msgspec.structs.replace(row, changes=row.changes[:-1])
 
-@register("paraphrase_parameter_description")
-class ParaphraseParameterDescription(Perturbation):
+
+@register
+class ParaphraseParameterDescription(Rewrite):
     """Every parameter's description in other words, nested ones too; types and accepted values verbatim."""
+
+    code = "paraphrase_parameter_description"
+    order = 4
+    display_name = "ParamPara"
+    channel = "descriptions"
+    what_is_modified = (
+        "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."
+    )
+    how_made = (
+        "A model rewrites the description of every parameter in the registry: type constraints and "
+        "accepted values verbatim, similar length."
+    )
+    may_change = ("parameter descriptions",)
+    rows = Rows(paper=196, bundled=73)
+    paper_unchanged = 3
+    judged_as = "the description of a tool's parameter"
+    golden = (
+        Case(
+            clean="table",
+            texts={
+                "What to look for": "The thing that is sought",
+                "Where": "The place",
+                "How many": "Their number",
+            },
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + tool: find_menu(dish: The thing that is sought) Shows a menu.
+            + gold tool: reserve(place: The place, seats: Their number) Books a table.
+            """,
+        ),
+    )
+    caught_by = "changes_only_what_its_type_may"
 
     def _request(self, sample: Sample, tool: str, parameter: str, text: str) -> TextRequest:
         keep = kept_values(sample, text)
@@ -167,9 +314,7 @@ class ParaphraseParameterDescription(Perturbation):
         return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = []
-        if (row.messages, row.golden_answers) != (clean.messages, clean.golden_answers):
-            wrong.append("messages or gold changed")
+        wrong = self.beyond(clean, row)
         if len(row.tools) != len(clean.tools):
             return [*wrong, "tools were added or removed"]
         for before, after in zip(clean.tools, row.tools, strict=True):
@@ -181,6 +326,12 @@ class ParaphraseParameterDescription(Perturbation):
             for (_, name, old), (_, _, new) in _paired(before.parameters, after.parameters):
                 wrong += _check_text(old, new, clean, f"the description of {before.name}.{name}")
         return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """A first tool that takes a parameter more."""
+        first, *rest = row.tools
+        more = {**first.parameters, "properties": {**first.properties, "unasked": {"type": "string"}}}
+        return msgspec.structs.replace(row, tools=(Tool(first.name, first.description, more), *rest))
 
 
 def _blank(parameters: dict[str, object]) -> object:

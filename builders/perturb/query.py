@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from robustbench_tc.memo import remembered
 from robustbench_tc.schema import ANY, OMIT, Change, Json, Message, Sample
 from robustbench_tc.transcript import CLOSING_TURN
 
@@ -18,6 +19,10 @@ _CALLED_NAME = re.compile(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")')
 _WORD = re.compile(r"[A-Za-z']+")
 
 
+SAMPLES = 10_000
+"""Of how many samples it is remembered what every type asks of them again."""
+
+
 class Span(NamedTuple):
     """A passage of a message: `messages[message].content[start:end]`."""
 
@@ -26,6 +31,7 @@ class Span(NamedTuple):
     end: int
 
 
+@remembered(SAMPLES)
 def query_span(sample: Sample) -> Span:
     """The passage that observation types rewrite and reward types extend.
 
@@ -73,11 +79,12 @@ def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, 
     """The messages with the passage replaced, and the diff entry of that edit."""
     old = sample.messages[span.message]
     before = old.content[span.start : span.end]
-    new = msgspec.structs.replace(old, content=old.content[: span.start] + text + old.content[span.end :])
+    new = Message(old.role, old.content[: span.start] + text + old.content[span.end :])
     messages = (*sample.messages[: span.message], new, *sample.messages[span.message + 1 :])
     return messages, Change(f"/messages/{span.message}/content", before, text, span.start)
 
 
+@remembered(SAMPLES)
 def gold_texts(sample: Sample) -> tuple[str, ...]:
     """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""
     seen: dict[str, None] = {}
@@ -96,6 +103,7 @@ def kept_values(sample: Sample, text: str) -> tuple[str, ...]:
     return tuple(value for value in gold_texts(sample) if value in text)
 
 
+@remembered(SAMPLES)
 def called_in_history(sample: Sample) -> frozenset[str]:
     """Names of the tools that earlier turns of a transcript already call."""
     return frozenset(
@@ -135,7 +143,7 @@ def _literal(text: str) -> Json:
         return text
     try:
         return msgspec.json.decode(text)
-    except ValueError:
+    except ValueError:  # a Python literal, perhaps
         pass
     try:
         return ast.literal_eval(text)

@@ -1,24 +1,26 @@
 """Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from robustbench_tc import sources
+from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
 
 from .base import NotApplicable
+from .query import SAMPLES
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 
-_NO_SINGLE_GOLD = frozenset({"tooleyes"})
-"""Sources whose labels are sets of accepted tool names: there is no one gold tool to imitate."""
 
-
-def gold_tools(sample: Sample) -> dict[str, int]:
+@remembered(SAMPLES)
+def gold_tools(sample: Sample) -> Mapping[str, int]:
     """Index in the registry of each distinct tool that the first answer calls, in calling order.
 
     Raises NotApplicable where the sample has no single gold tool, no gold call, or calls an unlisted tool.
     """
-    if sample.source in _NO_SINGLE_GOLD:
+    source = sources.find(sample.source)
+    if source is not None and not source.single_gold_tool:
         raise NotApplicable("no_single_gold_tool")
     if not sample.golden_answers or not sample.golden_answers[0]:
         raise NotApplicable("no_gold_call")
@@ -44,7 +46,7 @@ def donor(
 ) -> Tool | None:
     """A random tool to lend wrong parameters to a namesake of `gold`: of its registry, else of the pool.
 
-    A donor is no control tool and has a non-empty set of parameter names that differs from gold's; with
+    A donor is not a control tool and has a non-empty set of parameter names that differs from gold's; with
     `described`, also a description that differs from gold's. None if there is no such tool.
     """
     names = gold.properties.keys()
@@ -80,7 +82,10 @@ def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tu
 
 def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     """Index of that very object: with duplicate names, or duplicate tools, equality does not say which."""
-    return next(i for i, tool in enumerate(tools) if tool is wanted)
+    for index, tool in enumerate(tools):
+        if tool is wanted:
+            return index
+    raise ValueError(f"{wanted.name} is not in the registry")
 
 
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:

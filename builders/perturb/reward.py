@@ -1,354 +1,318 @@
-"""Reward: a second, equivalent tool enters, and metadata decides between the two (paper, §6.2 and table 1).
+"""Reward: the types whose metadata should decide between two equal tools (table 1). How: `offers.py`.
 
-Descriptions are annotated with a price per call (cost types) or a response time (time types). The annotations
-are true and the gold tool's is better by a factor of 4 or more; the other tool's name suggests the opposite,
-or nothing:
-
-    type            distractor's name             preference in the query   gold
-    CD, TD          gold + `_Budget` / `_Fast`    stated                    unchanged
-    CD_NT, TD_NT    gold + `_1`                   stated                    unchanged
-    CD_AB, TD_AB    the original, readable name   none                      renamed to the abbreviation
-    CD_AB_pref, …   as AB                         stated                    renamed (extension)
-
-All by rule; the registry is shuffled. Where a sample accepts other tools than the first answer's, those are
-annotated like the distractor and no longer accepted.
+type            distractor's name             preference in the query   gold
+CD, TD          gold + `_Budget` / `_Fast`    stated                    unchanged
+CD_NT, TD_NT    gold + `_1`                   stated                    unchanged
+CD_AB, TD_AB    the original, readable name   none                      renamed to the abbreviation
+CD_AB_pref, …   as AB                         stated                    renamed (extension)
 """
 
-import random
-import re
-from functools import lru_cache
-from typing import ClassVar, Literal
+from types import MappingProxyType
 
-import msgspec
+from robustbench_tc.taxonomy import Rows
 
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
+from .base import Case, register
+from .offers import Preference
 
-from .base import Context, NotApplicable, Perturbation, register
-from .query import called_in_history, query_span, replace_span
-from .registry import added, gold_tools, index_of
-
-FACTORS = (4, 5, 6, 8, 10)
-"""How many times worse the distractor is."""
-
-_VALUES = {
-    "cost": (2, 5, 10, 20, 25, 50),  # thousandths of a dollar
-    "time": (80, 120, 150, 200, 250, 400),  # milliseconds
-}
-"""What a call of the gold tool costs or takes."""
-
-PREFERENCES: dict[str, tuple[str, ...]] = {
-    "cost": (
-        "Please keep the cost of the call as low as possible.",
-        "I would like the option that costs the least per call.",
-        "Use whichever tool is the cheapest for this.",
-        "My budget is tight, so pick the least expensive tool.",
-    ),
-    "time": (
-        "Please get me the answer as quickly as possible.",
-        "I would like the option that responds the fastest.",
-        "Use whichever tool has the shortest response time.",
-        "I am in a hurry, so pick the tool that answers soonest.",
-    ),
-}
-"""Sentences added to the last substantive user turn. Ours; none holds a digit or a tool's name."""
-
-_ANNOTATION = re.compile(r"(?:Price per call: \$(\d+\.\d{3})|Typical response time: (\d+) ms)\.\Z")
+_HOW_MADE = (
+    "A second tool equivalent to the gold tool enters and both descriptions are annotated with a "
+    "{what}; the gold tool's is better by a factor of 4 or more. The annotations are true, names "
+    "mislead: the other tool is called {name}. {query} The registry is shuffled."
+)
+_STATED = "A sentence that asks for the {wish} joins the last substantive user turn."
+_UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
+_AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
 
 
-def annotation(description: str) -> float | None:
-    """The price in dollars or the time in milliseconds that a description ends with, if any."""
-    found = _ANNOTATION.search(description)
-    return float(found.group(1) or found.group(2)) if found else None
+class Suffixed(Preference):
+    """The distractor has a suffixed name, and the query says what is wanted."""
+
+    pack = "core"
+    may_change = ("messages", "the set of tools", "golden answers")
+    ground_truth_changes = False
+    train_augmentable = True
+    stated = True
 
 
-@lru_cache(10_000)
-def abbreviate(name: str) -> str:
-    """The name with every part of more than 4 letters cut to its first 3.
+class Abbreviated(Preference):
+    """The gold tool is renamed to its abbreviation; the distractor has the readable name."""
 
-    Parts end at characters that are neither letters nor digits (kept), at camelCase borders and between
-    letters and digits: `mutation_type.find` → `mut_type.find`, `getCurrentHTTPStatus2` → `getCurHTTPSta2`.
-    """
-    parts: list[str] = []
-    for i, char in enumerate(name):
-        if parts and char.isalpha() and parts[-1][-1].isalpha():
-            previous, following = name[i - 1], name[i + 1 : i + 2]
-            camel = char.isupper() and (previous.islower() or (previous.isupper() and following.islower()))
-            if not camel:
-                parts[-1] += char
-                continue
-        elif parts and char.isdigit() and parts[-1][-1].isdigit():
-            parts[-1] += char
-            continue
-        parts.append(char)
-    return "".join(part[:3] if part[0].isalpha() and len(part) > 4 else part for part in parts)
+    ground_truth_changes = True
+    suffix = None
+    flags = MappingProxyType(
+        {
+            "history_names_distractor": "the transcript already calls the tool by the name that the "
+            "distractor now has; reported apart"
+        }
+    )
 
 
-def free_name(wanted: str, taken: set[str]) -> str:
-    """`wanted`, or with the next free number: `f_1` → `f_2`, `f_Fast` → `f_Fast_2`."""
-    stem, number = (wanted[:-2], 1) if wanted.endswith("_1") else (wanted, 1)
-    name = wanted
-    while name in taken:
-        number += 1
-        name = f"{stem}_{number}"
-    return name
+class Unstated(Abbreviated):
+    """Nothing in the query says what is wanted."""
+
+    pack = "core"
+    may_change = ("the set of tools", "golden answers")
+    train_augmentable = True
+    stated = False
 
 
-class Preference(Perturbation):
-    """The common course of all reward types."""
-
-    channel: ClassVar[Literal["cost", "time"]]
-    suffix: ClassVar[str | None]
-    """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
-    stated: ClassVar[bool]
-    """Whether the query states the preference."""
-
-    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        gold = gold_tools(sample)
-        tools = list(sample.tools)
-        renamed: dict[str, str] = {}
-        worst = 0
-        taken = {tool.name for tool in tools}
-        changes: list[Change] = []
-        new: list[Tool] = []
-        for name, index in gold.items():
-            original = sample.tools[index]
-            other = self._other_name(name, taken)
-            value = rng.choice(_VALUES[self.channel])
-            worst = max(worst, value)
-            better, worse = self._note(value), self._note(value * rng.choice(FACTORS))
-            gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
-            taken.add(other)
-            renamed[name] = gold_name
-            tools[index] = Tool(gold_name, _annotated(original.description, better), original.parameters)
-            new.append(Tool(distractor_name, _annotated(original.description, worse), original.parameters))
-        others = _accepted_names(sample) - gold.keys()
-        for index, tool in enumerate(sample.tools if others else ()):
-            if tool.name in others:
-                worse = self._note(worst * rng.choice(FACTORS))
-                tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
-        golden = sample.golden_answers
-        if others or self.suffix is None:
-            golden = tuple(
-                tuple(Call(renamed[c.name], c.parameters) for c in answer)
-                for answer in _reduced(sample, gold)
-            )
-            changes.append(
-                Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
-            )
-        messages = sample.messages
-        if self.stated:
-            span = query_span(sample)
-            text = messages[span.message].content[span.start : span.end]
-            joint = " " if text[-1] in ".!?" else ". "
-            messages, change = replace_span(
-                sample, span, text + joint + rng.choice(PREFERENCES[self.channel])
-            )
-            changes.append(change)
-        first = tools[next(iter(gold.values()))]
-        shuffled = [*tools, *new]
-        rng.shuffle(shuffled)
-        changes += _tool_changes(sample.tools, tools, new, shuffled)
-        history = called_in_history(sample) if self.suffix is None else frozenset()
-        return self.row(
-            sample,
-            changes,
-            flags=("history_names_distractor",) if history & set(gold) else (),
-            messages=messages,
-            tools=tuple(shuffled),
-            golden_answers=golden,
-            gold_tool_index=index_of(shuffled, first),
-        )
-
-    def _other_name(self, name: str, taken: set[str]) -> str:
-        """The new name that a gold tool brings: its abbreviation, or its distractor's suffixed name."""
-        if self.suffix is not None:
-            return free_name(name + self.suffix, taken)
-        short = abbreviate(name)
-        if short == name:
-            raise NotApplicable("name_cannot_be_abbreviated")
-        if short in taken:
-            raise NotApplicable("abbreviation_is_taken")
-        return short
-
-    def _note(self, value: int) -> str:
-        """The annotation that says a value of `_VALUES`."""
-        if self.channel == "cost":
-            return f"Price per call: ${value / 1000:.3f}."
-        return f"Typical response time: {value} ms."
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        gold = gold_tools(clean)
-        wrong = self._check_messages(clean, row)
-        by_name = {tool.name: tool for tool in row.tools}
-        if len(row.tools) != len(clean.tools) + len(gold):
-            return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
-        expected = _reduced(clean, gold)
-        names = {c.name for answer in row.golden_answers for c in answer}
-        if [[c.parameters for c in a] for a in row.golden_answers] != [
-            [c.parameters for c in a] for a in expected
-        ] or not names <= set(by_name):
-            wrong.append("the gold is not the clean gold of the treated tools")
-        treated, worst_gold = set[str](), 0.0
-        for name, index in gold.items():
-            original = clean.tools[index]
-            short = abbreviate(name)
-            gold_name = short if self.suffix is None else name
-            twins = [
-                tool
-                for tool in row.tools
-                if tool.parameters == original.parameters
-                and tool.name != gold_name
-                and (
-                    tool.name == name if self.suffix is None else tool.name.startswith(name + self.suffix[:2])
-                )
-                and annotation(tool.description) is not None
-            ]
-            if gold_name not in by_name or gold_name not in names or not twins:
-                wrong.append(f"{name} has no distractor, or is not the gold")
-                continue
-            treated |= {gold_name, *(tool.name for tool in twins)}
-            for tool in (by_name[gold_name], *twins):
-                if not _is_annotated(original.description, tool.description):
-                    wrong.append(f"the description of {tool.name} is more than annotated")
-            better = annotation(by_name[gold_name].description)
-            if better is None or any(not _much_worse(t, better) for t in twins):
-                wrong.append(f"{gold_name} is not better by a factor of 4")
-            worst_gold = max(worst_gold, better or 0.0)
-        wrong += self._check_others(clean, row, treated, worst_gold)
-        place = row.gold_tool_index
-        if place is None or row.tools[place].name != row.golden_answers[0][0].name:
-            wrong.append("gold_tool_index does not point at the gold tool")
-        return wrong
-
-    def _check_others(self, clean: Sample, row: Sample, treated: set[str], gold: float) -> list[str]:
-        """The other tools are the clean ones; accepted ones are annotated, the rest untouched."""
-        rest = list(clean.tools)
-        wrong = []
-        for tool in row.tools:
-            if tool.name in treated:
-                continue
-            annotated = tool.name in _accepted_names(clean)
-            if annotated and not _much_worse(tool, gold):
-                wrong.append(f"{tool.name}, no longer accepted, is not worse than the gold by a factor of 4")
-            for original in rest:
-                same = (original.name, original.parameters) == (tool.name, tool.parameters)
-                if same and (
-                    _is_annotated(original.description, tool.description)
-                    if annotated
-                    else original.description == tool.description
-                ):
-                    rest.remove(original)
-                    break
-            else:
-                wrong.append(f"{tool.name} is not a tool of the clean registry, or its description changed")
-        return wrong
-
-    def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
-        if not self.stated:
-            return ["messages changed"] if row.messages != clean.messages else []
-        span = query_span(clean)
-        text = clean.messages[span.message].content[span.start : span.end]
-        joint = " " if text[-1] in ".!?" else ". "
-        for sentence in PREFERENCES[self.channel]:
-            if row.messages == replace_span(clean, span, text + joint + sentence)[0]:
-                return []
-        return ["the query is not the clean one plus a preference"]
-
-
-def _annotated(description: str, note: str) -> str:
-    text = description.rstrip()
-    if not text:
-        return note
-    return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
-
-
-def _much_worse(tool: Tool, gold: float) -> bool:
-    """Whether the tool's annotation is at least 4 times the gold's, as far as floats can tell."""
-    value = annotation(tool.description)
-    return value is not None and value > 4 * gold - 1e-9
-
-
-def _is_annotated(before: str, after: str) -> bool:
-    found = _ANNOTATION.search(after)
-    return found is not None and after == _annotated(before, found.group())
-
-
-def _accepted_names(sample: Sample) -> set[str]:
-    return {call.name for answer in sample.golden_answers for call in answer}
-
-
-def _reduced(sample: Sample, gold: dict[str, int]) -> tuple[GoldenAnswer, ...]:
-    """The accepted answers that call treated tools only."""
-    return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
-
-
-def _tool_changes(
-    clean: tuple[Tool, ...], treated: list[Tool], new: list[Tool], row: list[Tool]
-) -> list[Change]:
-    """Diff entries at the places of the shuffled registry, after one that says how it was reordered."""
-    out = [Change("/tools", [t.name for t in clean], [t.name for t in row])]
-    for before, after in zip(clean, treated, strict=True):
-        if before is after:
-            continue
-        place = index_of(row, after)
-        if before.name != after.name:
-            out.append(Change(f"/tools/{place}/name", before.name, after.name))
-        if before.description != after.description:
-            out.append(Change(f"/tools/{place}/description", before.description, after.description))
-    return [*out, *added(row, new)]
-
-
-@register("CD")
-class CD(Preference):
+@register
+class CD(Suffixed):
     """MisDesc: the gold tool is cheaper, the distractor is called `_Budget`."""
 
-    channel, suffix, stated = "cost", "_Budget", True
+    code = "CD"
+    order = 11
+    display_name = "MisDesc"
+    what_is_modified = (
+        "An equivalent tool enters under a name that sounds cheaper (_Budget); descriptions state prices"
+        " per call, the ground-truth tool is the cheaper one; the query asks for a cheap option."
+    )
+    how_made = _HOW_MADE.format(
+        what="price per call",
+        name="by the gold tool's name and `_Budget`",
+        query=_STATED.format(wish="cheap one"),
+    )
+    quality = "cost"
+    suffix = "_Budget"
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 102
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
+            + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.100.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
+            """,
+        ),
+    )
 
 
-@register("TD")
-class TD(Preference):
+@register
+class TD(Suffixed):
     """TimeDesc: the gold tool is quicker, the distractor is called `_Fast`."""
 
-    channel, suffix, stated = "time", "_Fast", True
+    code = "TD"
+    order = 12
+    display_name = "TimeDesc"
+    what_is_modified = (
+        "As CD with response times: the equivalent tool is named _Fast, the ground-truth tool is the "
+        "faster one; the query asks for a quick option."
+    )
+    how_made = _HOW_MADE.format(
+        what="response time",
+        name="by the gold tool's name and `_Fast`",
+        query=_STATED.format(wish="quick one"),
+    )
+    quality = "time"
+    suffix = "_Fast"
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 102
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
+            + tool: reserve_Fast(place: Where, seats: How many) Books a table. Typical response time: 800 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
+            """,
+        ),
+    )
 
 
-@register("CD_NT")
-class CDNT(Preference):
+@register
+class CDNT(Suffixed):
     """MisDesc-N: the gold tool is cheaper, the distractor's name says nothing."""
 
-    channel, suffix, stated = "cost", "_1", True
+    code = "CD_NT"
+    order = 13
+    display_name = "MisDesc-N"
+    what_is_modified = "As CD, but the equivalent tool carries a neutral suffix (_1)."
+    how_made = _HOW_MADE.format(
+        what="price per call", name="by the gold tool's name and `_1`", query=_STATED.format(wish="cheap one")
+    )
+    quality = "cost"
+    suffix = "_1"
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 102
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.016.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+            """,
+        ),
+    )
 
 
-@register("TD_NT")
-class TDNT(Preference):
+@register
+class TDNT(Suffixed):
     """TimeDesc-N: the gold tool is quicker, the distractor's name says nothing."""
 
-    channel, suffix, stated = "time", "_1", True
+    code = "TD_NT"
+    order = 14
+    display_name = "TimeDesc-N"
+    what_is_modified = "As TD, but the equivalent tool carries a neutral suffix (_1)."
+    how_made = _HOW_MADE.format(
+        what="response time", name="by the gold tool's name and `_1`", query=_STATED.format(wish="quick one")
+    )
+    quality = "time"
+    suffix = "_1"
+    rows = Rows(paper=148, bundled=60)
+    paper_rows = 102
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool has the shortest response time.
+            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 1600 ms.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            """,
+        ),
+    )
 
 
-@register("CD_AB")
-class CDAB(Preference):
+@register
+class CDAB(Unstated):
     """MisDesc-Abbr: the gold tool is cheaper and abbreviated, the distractor has the readable name."""
 
-    channel, suffix, stated = "cost", None, False
+    code = "CD_AB"
+    order = 15
+    display_name = "MisDesc-Abbr"
+    what_is_modified = (
+        "The ground-truth tool is renamed to an abbreviation; an equivalent, dearer tool keeps the "
+        "readable name; the query is unchanged."
+    )
+    how_made = _HOW_MADE.format(what="price per call", name=_AB_NAME, query=_UNSTATED)
+    quality = "cost"
+    rows = Rows(paper=144, bundled=55)
+    paper_rows = 144
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + gold tool: res(place: Where, seats: How many) Books a table. Price per call: $0.002.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.010.
+            + gold: res {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+        Case(  # a transcript that calls the gold tool by its old name stays as it is, and is flagged
+            clean="dialogue",
+            reads="""
+            - gold tool: ListBerths(harbour: The harbour.) Lists free berths.
+            - gold: ListBerths {"harbour":["Brunt Ness"]}
+            + gold tool: ListBer(harbour: The harbour.) Lists free berths. Price per call: $0.002.
+            + tool: ListBerths(harbour: The harbour.) Lists free berths. Price per call: $0.010.
+            + gold: ListBer {"harbour":["Brunt Ness"]}
+            + flag: history_names_distractor
+            """,
+        ),
+    )
 
 
-@register("TD_AB")
-class TDAB(Preference):
+@register
+class TDAB(Unstated):
     """TimeDesc-Abbr: the gold tool is quicker and abbreviated, the distractor has the readable name."""
 
-    channel, suffix, stated = "time", None, False
+    code = "TD_AB"
+    order = 16
+    display_name = "TimeDesc-Abbr"
+    what_is_modified = (
+        "The ground-truth tool is renamed to an abbreviation; an equivalent, slower tool keeps the "
+        "readable name; the query is unchanged."
+    )
+    how_made = _HOW_MADE.format(what="response time", name=_AB_NAME, query=_UNSTATED)
+    quality = "time"
+    rows = Rows(paper=144, bundled=55)
+    paper_rows = 144
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 600 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold tool: res(place: Where, seats: How many) Books a table. Typical response time: 120 ms.
+            + gold: res {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
 
 
-@register("CD_AB_pref")
-class CDABPref(CDAB):
-    """CD_AB with the preference stated (extension: built only when named)."""
+class Stated(Abbreviated):
+    """The same with the preference stated: built only when named."""
 
+    pack = "offers"
+    may_change = ("messages", "the set of tools", "golden answers")
+    train_augmentable = False
     stated = True
 
 
-@register("TD_AB_pref")
-class TDABPref(TDAB):
-    """TD_AB with the preference stated (extension: built only when named)."""
+@register
+class CDABPref(Stated):
+    """CD_AB with the preference stated."""
 
-    stated = True
+    code = "CD_AB_pref"
+    order = 23
+    display_name = "MisDesc-Abbr-Pref"
+    what_is_modified = (
+        "As CD_AB, and a sentence asking for the cheaper tool is added to the last substantive user turn."
+    )
+    how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
+    quality = "cost"
+    rows = Rows(paper=144, bundled=55)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. My budget is tight, so pick the least expensive tool.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.400.
+            + gold tool: res(place: Where, seats: How many) Books a table. Price per call: $0.050.
+            + gold: res {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
+
+
+@register
+class TDABPref(Stated):
+    """TD_AB with the preference stated."""
+
+    code = "TD_AB_pref"
+    order = 24
+    display_name = "TimeDesc-Abbr-Pref"
+    what_is_modified = (
+        "As TD_AB, and a sentence asking for the faster tool is added to the last substantive user turn."
+    )
+    how_made = "As TD_AB. " + _STATED.format(wish="quick one")
+    quality = "time"
+    rows = Rows(paper=144, bundled=55)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I am in a hurry, so pick the tool that answers soonest.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold tool: res(place: Where, seats: How many) Books a table. Typical response time: 150 ms.
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 750 ms.
+            + gold: res {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )

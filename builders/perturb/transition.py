@@ -1,31 +1,149 @@
-"""Transition: the tool fails at run time. The row is the clean row; the harness injects the text (§6)."""
+"""Transition: the tool fails at run time. The row is the clean row; the harness injects (benchmark.md §6).
+
+The six texts are protocol constants, letter by letter those of the paper's appendix G.
+"""
 
 import random
 
-from robustbench_tc.schema import Sample
-from robustbench_tc.taxonomy import INJECTED_ERRORS
+import msgspec
 
-from .base import Context, Perturbation, register
+from robustbench_tc.schema import Sample
+from robustbench_tc.taxonomy import Rows
+
+from .base import Case, Context, Perturbation, register
 
 
 class Transition(Perturbation):
     """The first call is answered with the type's fixed error text; the reply after it is what is scored."""
 
+    component = "transition"
+    level = "interaction"
+    pack = "core"
+    channel = "tool_result"
+    how_made = (
+        "The row equals its clean row. While a model is evaluated, the first reply that holds a call is"
+        " answered with the text below instead of a result, and the second reply is scored."
+    )
+    method = "runtime"
+    may_change = ()
+    ground_truth_changes = False
+    train_augmentable = False
+    applies_to = "every source"
+    rows = Rows(paper=199, bundled=73)
+    paper_rows = 199
+    caught_by = "injected_text_is_the_protocols"
+
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        return self.row(sample, (), injected_error=INJECTED_ERRORS[self.code])
+        return self.row(sample, (), injected_error=self.injected_error)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = []
-        if row.injected_error != INJECTED_ERRORS[self.code]:
+        wrong = self.beyond(clean, row)
+        if row.injected_error != self.injected_error:
             wrong.append("the injected text is not the protocol's")
-        if (row.messages, row.tools, row.golden_answers) != (
-            clean.messages,
-            clean.tools,
-            clean.golden_answers,
-        ):
-            wrong.append("a transition row differs from its clean row")
         return wrong
 
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The text without its full stop."""
+        return msgspec.structs.replace(row, injected_error=str(row.injected_error).rstrip("."))
 
-for _code in INJECTED_ERRORS:
-    register(_code)(Transition)
+
+def _case(text: str) -> tuple[Case, ...]:
+    return (Case(clean="table", reads=f"+ the first call is answered: {text}"),)
+
+
+@register
+class TransientTimeout(Transition):
+    """Timeout: no answer within the allotted time."""
+
+    code = "transient_timeout"
+    order = 17
+    display_name = "Timeout"
+    what_is_modified = (
+        "The first tool call is answered with a fixed time-out message; a second inference pass follows."
+    )
+    injected_error = (
+        "Tool execution timed out after the configured request timeout. "
+        "The remote endpoint did not respond within the allotted time."
+    )
+    golden = _case(injected_error)
+
+
+@register
+class TransientRateLimit(Transition):
+    """RateLim: HTTP 429."""
+
+    code = "transient_rate_limit"
+    order = 18
+    display_name = "RateLim"
+    what_is_modified = "The first tool call is answered with a fixed HTTP 429 message."
+    injected_error = (
+        "HTTP 429 Too Many Requests. The provider rejected the call because the per-minute rate limit "
+        "has been exceeded."
+    )
+    golden = _case(injected_error)
+
+
+@register
+class TransientAuthError(Transition):
+    """AuthErr: HTTP 401."""
+
+    code = "transient_auth_error"
+    order = 19
+    display_name = "AuthErr"
+    what_is_modified = (
+        "The first tool call is answered with a fixed authorisation-failure message (Table 1: 401 or 403; "
+        "Appendix G string: 401)."
+    )
+    injected_error = (
+        "HTTP 401 Unauthorized. The provider rejected the call because the supplied credentials are "
+        "invalid or expired."
+    )
+    golden = _case(injected_error)
+
+
+@register
+class TransientServerError(Transition):
+    """5xxErr: HTTP 500."""
+
+    code = "transient_server_error"
+    order = 20
+    display_name = "5xxErr"
+    what_is_modified = (
+        "The first tool call is answered with a fixed server-error message (Table 1: any 5xx; "
+        "Appendix G string: 500)."
+    )
+    injected_error = "HTTP 500 Internal Server Error. The remote endpoint failed to handle the request."
+    golden = _case(injected_error)
+
+
+@register
+class TransientMalformedResponse(Transition):
+    """Malform: a body that cannot be parsed."""
+
+    code = "transient_malformed_response"
+    order = 21
+    display_name = "Malform"
+    what_is_modified = (
+        "The first tool call is answered as if its body could not be parsed (Table 1 says malformed JSON is "
+        "returned; the Appendix G string only describes it)."
+    )
+    injected_error = "Malformed response from tool execution: the body could not be parsed as JSON."
+    golden = _case(injected_error)
+
+
+@register
+class TransientSchemaDrift(Transition):
+    """SchemaD: a response of another schema."""
+
+    code = "transient_schema_drift"
+    order = 22
+    display_name = "SchemaD"
+    what_is_modified = (
+        "The first tool call is answered with a schema-mismatch message (Table 1: a parameter is no longer "
+        "valid; Appendix G: the output breaks its declared schema)."
+    )
+    injected_error = (
+        "Schema validation failed: the response did not match the tool's declared output schema "
+        "(extra/missing fields)."
+    )
+    golden = _case(injected_error)

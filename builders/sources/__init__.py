@@ -1,10 +1,12 @@
-"""Sources in: the five upstream benchmarks as clean rows, and what could not serve.
+"""Sources in: the upstream benchmarks as clean rows, and what could not serve.
 
-A new source is one module with a `READER` here, plus its pins.
+A new source is one module with a `READER` here, plus its pins: every module of this folder is imported.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Literal, get_args
 
 import msgspec
@@ -12,17 +14,35 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Sample
 
-from . import apibank, bfcl, rotbench, toolalpaca, tooleyes
 from .base import REASONS, Item, KnownIssue, Pool, Reader
 from .pins import pins
 
-__all__ = ["BUNDLED", "READERS", "REASONS", "KnownIssue", "Pool", "Profile", "Reader", "read"]
+__all__ = [
+    "BUNDLED",
+    "READERS",
+    "REASONS",
+    "KnownIssue",
+    "Pool",
+    "Profile",
+    "Reader",
+    "needed_files",
+    "problems",
+    "read",
+]
 
 Profile = Literal["paper", "full", "bundled"]
 """paper: the 199 samples. full: every usable single-turn record. bundled: our own starter samples."""
 
-READERS = tuple(module.READER for module in (bfcl, apibank, rotbench, toolalpaca, tooleyes))
-"""In the order of `schema.SOURCES`."""
+
+def _readers() -> Iterator[Reader]:
+    for module in iter_modules(__path__):
+        reader = getattr(import_module(f"{__name__}.{module.name}"), "READER", None)
+        if isinstance(reader, Reader):
+            yield reader
+
+
+READERS = tuple(sorted(_readers(), key=lambda reader: (reader.order or 0, reader.source)))
+"""In the order of every table."""
 
 BUNDLED = Path(__file__).parent / "bundled"
 """Sources root of the bundled starter samples."""
@@ -44,8 +64,8 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
     samples: list[Sample] = []
     issues: list[KnownIssue] = []
     for reader in READERS:
-        drawn = clean_index()[reader.source] if profile == "paper" else None
-        files = tuple(drawn or reader.files)
+        drawn = clean_index().get(reader.source, {}) if profile == "paper" else None
+        files = reader.files if drawn is None else tuple(drawn)
         if profile == "bundled":
             files = tuple(file for file in files if (root / file).exists())
         taken: set[str] = set()
@@ -71,6 +91,27 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
     return Pool(tuple(samples), tuple(issues))
 
 
+def needed_files(profile: Profile) -> tuple[str, ...]:
+    """The files that `read` opens for a profile, as in `pins.json`; none for `bundled`, which ships."""
+    if profile == "bundled":
+        return ()
+    found: list[str] = []
+    for reader in READERS:
+        for file in clean_index()[reader.source] if profile == "paper" else reader.files:
+            found += [file, *([reader.answers_of(file)] if reader.answers_of else [])]
+    return tuple(found)
+
+
+def problems(root: Path, profile: Profile) -> tuple[tuple[str, str], ...]:
+    """(path, what is wrong) of every file that the profile needs and that is not the pinned one under `root`.
+
+    Costs a second at most: look before any work.
+    """
+    pinned = {pin.path: pin for pin in pins().files}
+    found = ((path, pinned[path].problem(root / path)) for path in needed_files(profile))
+    return tuple((path, problem) for path, problem in found if problem is not None)
+
+
 def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | None) -> Item:
     """The item, or the issue that keeps it out: an id that is taken, a golden answer that is refused."""
     if twice:
@@ -93,7 +134,11 @@ def _check_pins(reader: Reader, root: Path, file: str) -> None:
     """Raises UserError when a file is not the pinned one: record numbers and labels would mean other records.
     Called after the file was read, so that corrupt JSON is named by its line."""
     for name in (file, *([reader.answers_of(file)] if reader.answers_of else [])):
-        pin = next(pin for pin in pins().files if pin.path == name)
+        pin = next((pin for pin in pins().files if pin.path == name), None)
+        if pin is None:
+            raise UserError(
+                f"{name}: a file of {reader.source} without a pin: add it to builders/data/pins.json"
+            )
         if problem := pin.problem(root / name):
             raise UserError(
                 f"{name}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file"

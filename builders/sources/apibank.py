@@ -14,6 +14,7 @@ import msgspec
 
 from robustbench_tc import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool
+from robustbench_tc.taxonomy import Rows
 
 from .base import Item, Reader, clean_row, item, json_list
 
@@ -87,13 +88,25 @@ def _schema(literal: str) -> dict[str, Json]:
     try:
         declared = ast.literal_eval(literal)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"a parameter text that is no literal: {literal[:60]!r}") from None
+        raise ValueError(f"a parameter text that is not a literal: {literal[:60]!r}") from None
     if not isinstance(declared, dict) or not all(isinstance(d, dict) for d in declared.values()):
-        raise ValueError(f"a parameter text that is no object of objects: {literal[:60]!r}")
+        raise ValueError(f"a parameter text that is not an object of objects: {literal[:60]!r}")
     return {
         "type": "object",
         "properties": {str(name): json_schema.normalise(d) for name, d in declared.items()},
     }
 
 
-READER = Reader(SOURCE, tuple(f"{FOLDER}/level-{level}-api_processed.json" for level in (1, 2, 3)), read_file)
+READER = Reader(
+    source=SOURCE,
+    order=2,
+    files=tuple(f"{FOLDER}/level-{level}-api_processed.json" for level in (1, 2, 3)),
+    read_file=read_file,
+    output_format="tool_call_tags",
+    scorer="apibank",
+    one_call=True,
+    single_gold_tool=True,
+    rows=Rows(paper=74, bundled=17),
+    shown_last=True,  # long dialogues that hold account tokens
+    paper=True,
+)

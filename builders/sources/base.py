@@ -1,4 +1,4 @@
-"""What the five readers share: the pool they fill, upstream's records with their places, clean rows.
+"""What the readers share: the pool they fill, upstream's records with their places, clean rows.
 
 A reader turns one upstream file into clean rows and known issues, record by record; which files and which
 records are read is the profile's matter (`builders/sources/__init__.py`). The same reader serves the mirror
@@ -8,14 +8,18 @@ of the upstream repositories and the bundled starter samples, which lie in the s
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from robustbench_tc import sources
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import OUTPUT_FORMATS, Call, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.schema import Call, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.sources import OutputFormat
+from robustbench_tc.taxonomy import Rows
 
-MEND = "`rbtc sources verify` names every file that is not as pinned"
+HINT = "`rbtc sources verify` names every file that is not as pinned"
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +58,12 @@ class Pool(msgspec.Struct, frozen=True):
     issues: tuple[KnownIssue, ...]
 
 
-class Reader(NamedTuple):
-    """One upstream benchmark."""
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """One upstream benchmark: its facts, and how its files are read.
+
+    A fact that is left out is named by `make facts` and by a test. `robustbench_tc.sources.Source` says what
+    each means.
+    """
 
     source: str
     files: tuple[str, ...]
@@ -64,6 +72,15 @@ class Reader(NamedTuple):
     """`(root, file)` to (record, clean row or known issue), in the file's order, none left out."""
     answers_of: Callable[[str], str] | None = None
     """The second file that is read with a file, where golden answers lie apart."""
+
+    order: int | UnsetType = UNSET
+    output_format: OutputFormat | UnsetType = UNSET
+    scorer: str | UnsetType = UNSET
+    one_call: bool | UnsetType = UNSET
+    single_gold_tool: bool | UnsetType = UNSET
+    rows: Rows | UnsetType = UNSET
+    shown_last: bool = False
+    paper: bool = False
 
 
 class Unusable(Exception):
@@ -93,7 +110,7 @@ def item(source: str, file: str, record: str, clean_id: str, make: Callable[[], 
             detail=issue.detail,
         )
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: record {record}: {error} ({MEND})") from None
+        raise UserError(f"{file}: record {record}: {error} ({HINT})") from None
 
 
 def clean_row(
@@ -127,12 +144,12 @@ def clean_row(
         messages=tuple(messages),
         tools=tuple(tools),
         golden_answers=tuple(answers),
-        output_format=OUTPUT_FORMATS[source],
-        gold_tool_index=_tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
+        output_format=sources.get(source).output_format,
+        gold_tool_index=tool_meant(tools, first, first.parameters if gold_keys is None else gold_keys),
     )
 
 
-def _tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
+def tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
     """Index of the called tool. Five RoTBench and ToolEyes registries list a name twice upstream: then the
     first definition that declares every golden parameter."""
     named = [index for index, tool in enumerate(tools) if tool.name == call.name]
@@ -145,9 +162,9 @@ def json_list(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
     try:
         raws = msgspec.json.decode(data, type=list[msgspec.Raw])
     except msgspec.ValidationError as error:
-        raise UserError(f"{file}: no list of records: {error} ({MEND})") from None
+        raise UserError(f"{file}: not a list of records: {error} ({HINT})") from None
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: record {_broken_record(data)}: {error} ({MEND})") from None
+        raise UserError(f"{file}: record {_broken_record(data)}: {error} ({HINT})") from None
     for index, raw in enumerate(raws):
         yield index, decode(bytes(raw), kind, f"{file}: record {index}")
 
@@ -181,7 +198,7 @@ def decode(data: bytes | str, kind: type[T], place: str) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{place}: {error} ({MEND})") from None
+        raise UserError(f"{place}: {error} ({HINT})") from None
 
 
 def read_bytes(root: Path, file: str) -> bytes:

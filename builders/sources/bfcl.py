@@ -12,6 +12,7 @@ import msgspec
 
 from robustbench_tc import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool
+from robustbench_tc.taxonomy import Rows
 
 from .base import Item, Reader, Unusable, clean_row, item, json_lines
 
@@ -92,7 +93,14 @@ def _sample(question: Question, answer: PossibleAnswer | None, clean_id: str, ca
 
 READER = Reader(
     source=SOURCE,
+    order=1,
     files=tuple(f"{FOLDER}/BFCL_v3_{category}.json" for category in CATEGORIES),
     read_file=read_file,
     answers_of=answers_of,
+    output_format="python_calls",
+    scorer="bfcl_v3",
+    one_call=False,
+    single_gold_tool=True,
+    rows=Rows(paper=32, bundled=16),
+    paper=True,
 )

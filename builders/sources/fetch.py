@@ -2,6 +2,9 @@
 
 A file is downloaded to `NAME.partial`, resumed where a killed run or a dropped connection left it, and gets
 its name only when its sha256 is the pinned one.
+
+Not by pooch: it begins a broken download again from its first byte, reads a body of any length, repeats what
+was refused for good, and a kill leaves a temporary file of a random name that nobody knows for ours.
 """
 
 import http.client
@@ -17,7 +20,9 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import locked
+from robustbench_tc.io.files import locked
+from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.llm.address import Address, parse_address
 
 from .pins import Pin, Pins, pins
 
@@ -88,33 +93,56 @@ def fetch(
     progress: Progress | None = None,
     pinned: Pins | None = None,
     backoff_s: float = 0.5,
+    discard_changes: bool = False,
 ) -> Fetched:
     """Downloads the pinned files that are not right yet. Raises UserError naming the file.
 
     `only` limits it to some of the pins' sources; `backoff_s` is the first pause after a failure, doubled up
-    to 16 times. Files that are right are not asked for.
+    to 16 times. Files that are right are not asked for. A file in the place of a pinned one is replaced with
+    `discard_changes` only; a folder of something else is refused.
     """
-    if not base_url.startswith(("http://", "https://")):
-        raise UserError(f"--base-url {base_url!r} is no http or https address")
+    address = parse_address(base_url, "--base-url")
     known = pinned or pins()
     chosen = _chosen(known, only)
     needed = [pin for pin in chosen if pin.problem(root / pin.path) is not None]
     if needed:
         try:
+            _refuse_foreign(root, known)
+            for pin in needed:
+                _refuse_changed(root / pin.path, discard_changes)
             root.mkdir(parents=True, exist_ok=True)
             with locked(root.absolute() / "fetch"):
                 for pin in needed:
-                    _download(_url(base_url, known, pin), root / pin.path, pin, progress, backoff_s)
+                    _download(_at(address, known, pin), root / pin.path, pin, progress, backoff_s)
         except OSError as error:
-            raise UserError(f"cannot write to {root}: {error.strerror or error}") from None
+            raise UserError(f"cannot write to {error.filename or root}: {error.strerror or error}") from None
     downloaded = tuple(pin.path for pin in needed)
     return Fetched(downloaded, tuple(pin.path for pin in chosen if pin.path not in downloaded))
 
 
-def _url(base_url: str, known: Pins, pin: Pin) -> str:
+def _refuse_foreign(root: Path, known: Pins) -> None:
+    """UserError for a folder that holds files and none of upstream's, whole or begun."""
+    if root.is_symlink():
+        raise UserError(f"{root} is a link: name the folder itself")
+    paths = [pin.path for pin in known.files]
+    ours = (*paths, *(f"{path}.partial" for path in paths))
+    if root.is_dir() and is_more_than(root) and not any((root / path).is_file() for path in ours):
+        raise UserError(f"{root} holds other files and none of upstream's: choose a new folder with --out")
+
+
+def _refuse_changed(path: Path, discard_changes: bool) -> None:
+    """UserError for what lies in the place of a pinned file, whole or begun, and is something else."""
+    for link in (path, _partial(path)):
+        if link.is_symlink() or link.is_dir():
+            raise UserError(f"{link} is not a file of its own: move it away")
+    if path.exists() and not discard_changes:
+        raise UserError(f"{path} is not the pinned file: move it away, or replace it with --discard-changes")
+
+
+def _at(base: Address, known: Pins, pin: Pin) -> Address:
     origin = known.sources[pin.source]
     where = f"{origin.repository}/{origin.commit}/{pin.upstream_path}"
-    return f"{base_url.rstrip('/')}/{urllib.parse.quote(where)}"
+    return base._replace(url=f"{base.url}/{urllib.parse.quote(where)}")
 
 
 def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
@@ -123,50 +151,50 @@ def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
     return tuple(pin for source in only for pin in known.of(source))
 
 
-def _download(url: str, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
+def _download(at: Address, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
     """One file into place. Raises UserError, and then leaves a `.partial` only if it is worth resuming."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
+    partial = _partial(path)
     inherited = partial.exists()
-    _complete(url, partial, pin, progress, backoff_s)
+    _complete(at, partial, pin, progress, backoff_s)
     problem = pin.problem(partial)
     if problem is not None and inherited:  # an earlier run may have left the beginning of another file
         partial.unlink()
-        _complete(url, partial, pin, progress, backoff_s)
+        _complete(at, partial, pin, progress, backoff_s)
         problem = pin.problem(partial)
     if problem is not None:
         partial.unlink()
-        raise UserError(f"{pin.path}: wrong checksum: {problem} ({url}); the file was not kept")
+        raise UserError(f"{pin.path}: wrong checksum: {problem} ({at.url}); the file was not kept")
     with partial.open("rb") as file:
         os.fsync(file.fileno())
     partial.replace(path)
 
 
-def _complete(url: str, partial: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
+def _complete(at: Address, partial: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
     """Asks until `partial` has the pinned size. Raises UserError after attempts that bring no new byte."""
     failures, most = 0, _size(partial)
     while _size(partial) < pin.bytes:
         try:
-            _attempt(url, partial, pin, progress)
+            _attempt(at, partial, pin, progress)
         except _Failed as reason:
             failures = 1 if _size(partial) > most else failures + 1
             most = max(most, _size(partial))
             if failures >= _RETRIES:
-                mend = "run `rbtc sources fetch` again to resume"
-                raise UserError(f"{pin.path}: {reason} ({url}); {mend}") from None
+                raise UserError(
+                    f"{pin.path}: {reason} ({at.url}); run `rbtc sources fetch` again to resume"
+                ) from None
             time.sleep(backoff_s * 2 ** min(failures - 1, 4))
 
 
-def _attempt(url: str, partial: Path, pin: Pin, progress: Progress | None) -> None:
+def _attempt(at: Address, partial: Path, pin: Pin, progress: Progress | None) -> None:
     """One request, from where `partial` ends. Raises _Failed when asking again makes sense."""
     start = _size(partial)
     headers = {"User-Agent": "robustbench-tc", "Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
+    request = urllib.request.Request(at.url, headers=headers | at.headers)
     try:
-        with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=_TIMEOUT_S
-        ) as reply:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:
             if start and not str(reply.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
                 start = 0  # the server sends the whole file
             done = start
@@ -182,7 +210,9 @@ def _attempt(url: str, partial: Path, pin: Pin, progress: Progress | None) -> No
         if error.code == 416:
             partial.unlink()
         elif error.code < 500 and error.code not in _BUSY:
-            raise UserError(f"{pin.path}: the server answers {error.code} {error.reason} for {url}") from None
+            raise UserError(
+                f"{pin.path}: the server answers {error.code} {error.reason} for {at.url}"
+            ) from None
         raise _Failed(f"the server answers {error.code} {error.reason}") from None
     except urllib.error.URLError as error:
         raise _Failed(f"no connection: {error.reason}") from None
@@ -190,6 +220,10 @@ def _attempt(url: str, partial: Path, pin: Pin, progress: Progress | None) -> No
         raise _Failed(f"the connection broke: {type(error).__name__}") from None
     if done < pin.bytes:
         raise _Failed(f"the connection ended after {done:,} of {pin.bytes:,} bytes")
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
 
 
 def _size(path: Path) -> int:

@@ -40,13 +40,16 @@ class Pin(msgspec.Struct, frozen=True):
 
     def problem(self, path: Path) -> str | None:
         """What is wrong with the file at `path`, or None."""
-        if not path.is_file():
-            return "missing"
-        size = path.stat().st_size
-        if size != self.bytes:
-            return f"{size:,} bytes instead of {self.bytes:,}"
-        with path.open("rb") as file:
-            found = file_digest(file, "sha256").hexdigest()
+        try:
+            if not path.is_file():
+                return "missing"
+            size = path.stat().st_size
+            if size != self.bytes:
+                return f"{size:,} bytes instead of {self.bytes:,}"
+            with path.open("rb") as file:
+                found = file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
         return None if found == self.sha256 else f"sha256 {found[:12]}… instead of {self.sha256[:12]}…"
 
 

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from robustbench_tc import parquet
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Json, Message, Sample
 
 from .rlla_prompt import Registry, canned, gold_calls, parse_system, system_text

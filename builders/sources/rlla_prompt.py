@@ -171,7 +171,7 @@ def _type_word(schema: Any) -> str:
 def gold_calls(gold: str) -> tuple[Call, ...]:
     """The calls of a gold's first tool-call block, each value as its one accepted value; () without a block.
 
-    Raises ValueError when a line is no call.
+    Raises ValueError when a line is not a call.
     """
     if "<tool_call>" not in gold:
         return ()
@@ -180,7 +180,7 @@ def gold_calls(gold: str) -> tuple[Call, ...]:
     for line in block.strip().split("\n"):
         value = json.loads(line)
         if not isinstance(value, dict) or not isinstance(value.get("parameters"), dict):
-            raise ValueError("a line is no call")
+            raise ValueError("a line is not a call")
         if not isinstance(value.get("name"), str):
             raise ValueError("a call without a name")
         calls.append(Call(value["name"], {key: [given] for key, given in value["parameters"].items()}))
@@ -231,7 +231,7 @@ def rename_in_history(transcript: str, names: Mapping[str, str]) -> tuple[str, l
         for found in _NAMED.finditer(transcript, *block.span()):
             try:
                 old = json.loads(found.group(1))
-            except ValueError:
+            except ValueError:  # not the name of a tool
                 continue
             if old in names:
                 edits.append((found.start(1), found.group(1), json.dumps(names[old], ensure_ascii=False)))

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample
+from robustbench_tc.taxonomy import Rows
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_list
 
@@ -62,4 +63,15 @@ def _call(react: str) -> Call:
     )
 
 
-READER = Reader(SOURCE, ("rotbench/Data/First_Turn/clean.json",), read_file)
+READER = Reader(
+    source=SOURCE,
+    order=3,
+    files=("rotbench/Data/First_Turn/clean.json",),
+    read_file=read_file,
+    output_format="react",
+    scorer="rotbench",
+    one_call=True,
+    single_gold_tool=True,
+    rows=Rows(paper=21, bundled=14),
+    paper=True,
+)

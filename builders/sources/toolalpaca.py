@@ -17,6 +17,7 @@ import msgspec
 
 from robustbench_tc import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool
+from robustbench_tc.taxonomy import Rows
 
 from .base import Item, Reader, Unusable, clean_row, item, json_list
 
@@ -110,4 +111,15 @@ def _property(text: str) -> dict[str, Json]:
     return {**out, "description": description}
 
 
-READER = Reader(SOURCE, ("toolalpaca/data/eval_real.json", "toolalpaca/data/eval_simulated.json"), read_file)
+READER = Reader(
+    source=SOURCE,
+    order=4,
+    files=("toolalpaca/data/eval_real.json", "toolalpaca/data/eval_simulated.json"),
+    read_file=read_file,
+    output_format="react",
+    scorer="toolalpaca",
+    one_call=False,
+    single_gold_tool=True,
+    rows=Rows(paper=21, bundled=13),
+    paper=True,
+)

@@ -14,6 +14,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, Message, Sample
+from robustbench_tc.taxonomy import Rows
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, decode, embedded_tools, item, json_list
 
@@ -40,6 +41,8 @@ class Label(msgspec.Struct):
     """Index in the file of queries, from 0."""
     steps: list[Step]
     agreed: bool
+    also: list[list[str]] = []
+    """Other accepted sequences of tool names: one call for two things, or a call for each."""
 
 
 def labels(root: Path) -> dict[int, Label]:
@@ -77,7 +80,8 @@ def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
     if not isinstance(query, str) or len(record.conversations) > 2:
         raise ValueError("the conversation is not a system and a user turn")
     answers = [
-        tuple(Call(name, {}) for name in names) for names in product(*(step.any_of for step in label.steps))
+        tuple(Call(name, {}) for name in names)
+        for names in (*product(*(step.any_of for step in label.steps)), *label.also)
     ]
     return clean_row(
         SOURCE,
@@ -90,4 +94,15 @@ def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
     )
 
 
-READER = Reader(SOURCE, ("tooleyes/Test_Data/scenario_data_zero_processed.json",), read_file)
+READER = Reader(
+    source=SOURCE,
+    order=5,
+    files=("tooleyes/Test_Data/scenario_data_zero_processed.json",),
+    read_file=read_file,
+    output_format="react",
+    scorer="tooleyes",
+    one_call=False,
+    single_gold_tool=False,  # a label is a set of accepted names
+    rows=Rows(paper=51, bundled=13),
+    paper=True,
+)

@@ -7,7 +7,7 @@ does (`serve_command`): in fc mode a reply's `<tool_call>` blocks become its too
 
 import asyncio
 import time
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -15,25 +15,15 @@ from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.llm import Completion, LLMError
 from robustbench_tc.schema import Json
 
-from ..wire import Ask
-from .endpoint import params
-
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _PASSED_ON = ("temperature", "max_tokens", "top_p", "seed")
 
 
-class VLLMBackend:
-    """One engine. Use it as an async context manager; `weights` is a folder or Hub id."""
+class VLLMTransport:
+    """One engine as a `Transport`; `weights` is a folder or Hub id."""
 
     def __init__(
-        self,
-        weights: str,
-        decoding: dict[str, Json],
-        *,
-        batch: int,
-        dtype: str | None = None,
-        max_model_len: int | None = None,
-        logprobs: bool = False,
+        self, weights: str, *, batch: int, dtype: str | None = None, max_model_len: int | None = None
     ) -> None:
         try:
             import vllm
@@ -48,22 +38,20 @@ class VLLMBackend:
         self._tokenizer = self._llm.get_tokenizer()
         self._limit: int = max_model_len or self._llm.llm_engine.model_config.max_model_len
         self._weights = weights
-        self._decoding = decoding
         self._batch = batch
-        self._logprobs = logprobs
-        self._waiting: list[tuple[Ask, int, asyncio.Future[Completion]]] = []
+        self._waiting: list[tuple[dict[str, Json], asyncio.Future[Completion]]] = []
         self._engine: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
+    async def served_models(self) -> list[str]:
+        return [self._weights]
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def close(self) -> None:
         if self._engine is not None:
             await asyncio.gather(self._engine, return_exceptions=True)
 
-    async def ask(self, ask: Ask, repeat: int) -> Completion:
+    async def send(self, body: dict[str, Json]) -> Completion:
         done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
-        self._waiting.append((ask, repeat, done))
+        self._waiting.append((body, done))
         if self._engine is None or self._engine.done():
             self._engine = asyncio.create_task(self._run())
         return await done
@@ -74,11 +62,11 @@ class VLLMBackend:
         while self._waiting:
             batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
             try:
-                results = await asyncio.to_thread(self._generate, [(a, r) for a, r, _ in batch])
+                results = await asyncio.to_thread(self._generate, [body for body, _ in batch])
             except Exception as error:  # an engine fails in ways of its own; each is a failed request
                 text = " ".join(str(error).split())[:300]
                 results = [LLMError("server_error", f"vLLM: {type(error).__name__}: {text}") for _ in batch]
-            for (_, _, done), result in zip(batch, results, strict=True):
+            for (_, done), result in zip(batch, results, strict=True):
                 if done.done():
                     continue
                 if isinstance(result, LLMError):
@@ -86,18 +74,17 @@ class VLLMBackend:
                 else:
                     done.set_result(result)
 
-    def _generate(self, asked: list[tuple[Ask, int]]) -> list[Completion | LLMError]:
+    def _generate(self, bodies: list[dict[str, Json]]) -> list[Completion | LLMError]:
         results: list[Completion | LLMError | None] = []
         prompts: list[str] = []
         sampling: list[Any] = []
-        for ask, repeat in asked:
-            wanted = params(self._decoding, repeat)
+        for body in bodies:
             text = self._tokenizer.apply_chat_template(
-                [_for_template(message) for message in ask.messages],
-                tools=ask.tools,
+                [_for_template(message) for message in body["messages"]],
+                tools=body.get("tools"),
                 add_generation_prompt=True,
                 tokenize=False,
-                **(wanted.get("chat_template_kwargs") or {}),
+                **(body.get("chat_template_kwargs") or {}),
             )
             length = len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
             if length >= self._limit:
@@ -106,15 +93,14 @@ class VLLMBackend:
                 continue
             results.append(None)
             prompts.append(text)
-            chosen = {name: wanted[name] for name in _PASSED_ON if wanted.get(name) is not None}
-            sampling.append(self._sampling(**chosen, **({"logprobs": 1} if self._logprobs else {})))
+            chosen = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
+            sampling.append(self._sampling(**chosen, **({"logprobs": 1} if body.get("logprobs") else {})))
         started = time.perf_counter()
         outputs = iter(self._llm.generate(prompts, sampling, use_tqdm=False) if prompts else ())
         seconds = time.perf_counter() - started
-        fc = [ask.tools is not None for ask, _ in asked]
         return [
-            self._completion(next(outputs), native, seconds) if result is None else result
-            for result, native in zip(results, fc, strict=True)
+            self._completion(next(outputs), "tools" in body, seconds) if result is None else result
+            for result, body in zip(results, bodies, strict=True)
         ]
 
     def _completion(self, output: Any, native: bool, seconds: float) -> Completion:
@@ -122,7 +108,7 @@ class VLLMBackend:
         one = output.outputs[0]
         text, calls = cut_calls(one.text) if native else (one.text, None)
         logprobs = None
-        if self._logprobs and one.logprobs:
+        if one.logprobs:
             chosen = zip(one.token_ids, one.logprobs, strict=True)
             logprobs = [{"token": token, "logprob": at[token].logprob} for token, at in chosen]
         return Completion(

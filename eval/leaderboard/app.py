@@ -2,6 +2,9 @@
 
 import os
 import tempfile
+from contextlib import suppress
+from socket import socket
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from robustbench_tc.errors import UserError, need_extra
@@ -86,18 +89,27 @@ def _sign_in(app: "FastAPI") -> None:
     oauth.attach_oauth(app)
 
 
-def run(app: "FastAPI", host: str, port: int, *, behind_proxy: bool = False) -> None:
-    """Serves the app until it is stopped."""
+def run(app: "FastAPI", listening: socket, *, behind_proxy: bool = False, stop: Event | None = None) -> None:
+    """Serves the app on a socket until Ctrl-C or until `stop` is set."""
     import uvicorn
 
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=75,  # longer than people think between two pages
-        proxy_headers=behind_proxy,
-        forwarded_allow_ips="*" if behind_proxy else None,
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=75,  # longer than people think between two pages
+            proxy_headers=behind_proxy,
+            forwarded_allow_ips="*" if behind_proxy else None,
+        )
     )
+    if stop is not None:
+
+        def watch(asked: Event = stop) -> None:
+            asked.wait()
+            server.should_exit = True
+
+        Thread(target=watch, daemon=True).start()
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how the board is stopped
+        server.run(sockets=[listening])

@@ -15,9 +15,10 @@ from robustbench_tc.eval.stats.lattice import Ints
 from robustbench_tc.eval.stats.paired import compare
 from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
+from robustbench_tc.eval.stats.values import codes_of
 
 from . import names
-from .records import Entry, Submission, Verification, board_version, parts
+from .records import Entry, Submission, Verification, board_version
 from .store import current
 
 PAPER = "paper"
@@ -99,7 +100,7 @@ def _differences(a: Entry, b: Entry, focus: str) -> Ints | None:
     if a.verdicts is None or b.verdicts is None:
         return None
     sums = [
-        np.sum([_digits(entry.verdicts[code])[0] for code in parts(focus)], axis=0)
+        np.sum([_digits(entry.verdicts[code])[0] for code in codes_of(focus)], axis=0)
         for entry in (a, b)
         if entry.verdicts is not None
     ]
@@ -123,8 +124,6 @@ class Difference(msgspec.Struct, frozen=True):
 
     name: str
     """`clean`, `perturbed`, a component or a type."""
-    a: tuple[int, int]
-    b: tuple[int, int]
     difference: Interval
     p: float
     p_holm: float | None = None
@@ -141,13 +140,10 @@ def differences(a: Entry, b: Entry) -> tuple[Difference, ...]:
         if pair[0] is None or pair[1] is None:
             interval = independent_difference(b.counts[name], a.counts[name])
             found[name] = interval, fisher_p(a.counts[name], b.counts[name])
-        elif (paired := compare(pair[0], pair[1], parts(name))) is not None:
+        elif (paired := compare(pair[0], pair[1], codes_of(name))) is not None:
             found[name] = paired.difference, paired.p
     corrected = holm({code: found[code][1] for code in taxonomy.codes() if code in found})
-    return tuple(
-        Difference(name, a.counts[name], b.counts[name], interval, p, corrected.get(name))
-        for name, (interval, p) in found.items()
-    )
+    return tuple(Difference(name, interval, p, corrected.get(name)) for name, (interval, p) in found.items())
 
 
 def _outcomes(entry: Entry) -> Outcomes | None:
@@ -156,12 +152,17 @@ def _outcomes(entry: Entry) -> Outcomes | None:
     columns = {code: _digits(text) for code, text in entry.verdicts.items()}
     correct = np.stack([right for right, _ in columns.values()], axis=1)
     n = np.stack([there for _, there in columns.values()], axis=1) * entry.repeats
+    nothing = np.zeros_like(n)
     return Outcomes(
         clean_ids=tuple(map(str, range(len(correct)))),
         types=tuple(columns),
         correct=correct,
         n=n,
-        missing=np.zeros_like(n),
+        missing=nothing,
+        pairs=nothing,  # not stored: which clean answer a perturbed one belongs to
+        kept=nothing,
+        lost=nothing,
+        gained=nothing,
         repeats=entry.repeats,
     )
 

@@ -15,7 +15,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions
 from robustbench_tc.eval.inputs import Dataset, Selection
-from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.schema import Prediction, Sample
 
@@ -243,8 +243,8 @@ def _protocol(taken: Sequence[Prediction], asked: Asked) -> None:
     """benchmark.md §6: an error is injected after a first reply with a call, and only then."""
     problems: dict[str, list[str]] = {}
 
-    def has_call(text: str | None, calls: schema.Json, row: Sample) -> bool:
-        return bool(parse(text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+    def has_call(text: str | None, calls: schema.Json, row: Sample, one: Prediction) -> bool:
+        return bool(read_reply(row, text, calls, model=one.model, mode=one.mode).calls)
 
     for one in taken:
         row = asked.by_id[one.id]
@@ -252,9 +252,9 @@ def _protocol(taken: Sequence[Prediction], asked: Asked) -> None:
             continue
         if one.injected is None:
             problems.setdefault("does not say whether the error was injected", []).append(one.id)
-        elif one.injected and not has_call(one.first_output, one.first_tool_calls, row):
+        elif one.injected and not has_call(one.first_output, one.first_tool_calls, row, one):
             problems.setdefault("error injected although the first reply has no call", []).append(one.id)
-        elif not one.injected and has_call(one.raw_output, one.tool_calls, row):
+        elif not one.injected and has_call(one.raw_output, one.tool_calls, row, one):
             problems.setdefault("first reply has a call and was not answered with the error", []).append(
                 one.id
             )

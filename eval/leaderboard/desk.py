@@ -6,7 +6,6 @@ quotas, the second under the store's lock, so that two at once cannot both be th
 
 import math
 import os
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +18,10 @@ from .checks import Trail
 from .limits import Limits
 from .records import Checked, Step, Submission, encode
 from .refusal import Refused
-from .store import Store
-from .worker import RECORD, RUN, UPLOAD, Job
+from .store import PENDING, RECORD, RUN, UPLOAD, Store
+from .worker import Job
 
 Clock = Callable[[], datetime]
-
-_PENDING = "pending.json"
 
 
 class Scorer(Protocol):
@@ -85,7 +82,7 @@ class Desk:
                 self._quota(user, checked.submission)
             except Refused as refusal:  # the report is shown all the same
                 return msgspec.structs.replace(checked, steps=checked.steps + _steps(refusal)), None
-            (folder / _PENDING).write_bytes(encode(Pending(user, checked)))
+            (folder / PENDING).write_bytes(encode(Pending(user, checked)))
             kept = True
             self._make_room(user, folder)
             return checked, folder.name
@@ -94,7 +91,7 @@ class Desk:
         finally:
             (folder / UPLOAD).unlink(missing_ok=True)
             if not kept:
-                shutil.rmtree(folder, ignore_errors=True)
+                self.store.throw_away(folder)
 
     def list(self, user: str, ticket: str) -> Submission:
         """Lists a scored upload. The same ticket twice, or the same run again, gives the same submission.
@@ -103,7 +100,7 @@ class Desk:
         """
         folder = self.store.folder / "incoming" / Path(ticket).name
         try:
-            pending = msgspec.json.decode((folder / _PENDING).read_bytes(), type=Pending)
+            pending = msgspec.json.decode((folder / PENDING).read_bytes(), type=Pending)
         except (OSError, ValueError):
             raise Refused("quota", "this upload is no longer here: upload it again") from None
         made, entry = pending.checked.submission, pending.checked.entry
@@ -129,11 +126,11 @@ class Desk:
                 f"{user} has listed {len(mine)} submissions today, which is all a day takes: come tomorrow",
             )
         if made is not None:
-            twin = next((one for one in mine if one.model == made.model), None)
-            if twin is not None and twin.id != made.id:
+            listed = next((one for one in mine if one.model == made.model), None)
+            if listed is not None and listed.id != made.id:
                 raise Refused(
                     "quota",
-                    f"{user} has listed {made.model} today ({twin.id}): one submission per model and day, "
+                    f"{user} has listed {made.model} today ({listed.id}): one submission per model and day, "
                     "come tomorrow",
                 )
 
@@ -142,13 +139,13 @@ class Desk:
         mine = []
         for path in (self.store.folder / "incoming").iterdir():
             try:
-                if msgspec.json.decode((path / _PENDING).read_bytes(), type=Pending).user == user:
+                if msgspec.json.decode((path / PENDING).read_bytes(), type=Pending).user == user:
                     mine.append((path.stat().st_mtime, path))
             except (OSError, msgspec.DecodeError):  # not scored yet, or gone meanwhile
                 continue
         for _, path in sorted(mine)[: -self.limits.pending]:
             if path != newest:
-                shutil.rmtree(path, ignore_errors=True)
+                self.store.throw_away(path)
 
 
 def _steps(refusal: Refused) -> tuple[Step, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
 from .store import CARD, FILES, Store
 
@@ -49,7 +49,7 @@ class HubStore(Store):
             for one in wanted:
                 self._take(copy / "submissions" / one)
             for path in sorted((copy / "verifications").glob("*.json")):
-                with atomic_file(self.folder / "verifications" / path.name) as beside:
+                with atomic_file(self.folder / "verifications" / path.name, replace=True) as beside:
                     shutil.copyfile(path, beside)
         return len(wanted)
 

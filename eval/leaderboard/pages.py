@@ -1,7 +1,8 @@
 """The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -11,15 +12,15 @@ import jinja2
 from markupsafe import Markup
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.eval import summary
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.figures import Axis, Dot
+from robustbench_tc.io import numbers, templates
+from robustbench_tc.io.numbers import NONE
 
-from . import figures
 from .board import FOCUSES, LEVEL, PAPER, Board, Difference, Row
 from .query import SIZES, SORTS, STATUSES, Query, View, address
 from .records import Claims, Entry, Metric, Step, Submission, Verification
 from .refusal import STEPS
-
-FOLDER = files(__package__)
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
@@ -56,28 +57,19 @@ DELTA = "Δ is clean accuracy minus this accuracy, as in the paper: positive is 
 
 @cache
 def environment() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: FOLDER.joinpath("templates", name).read_text("utf-8")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    # For the files of a Space, which are no HTML.
-    made.filters |= {"python": _as(repr), "json": _as(schema.dumps), "text": _as(str)}
-    made.filters |= {"number": number, "signed": signed, "day": day, "size": size, "p": p_value}
+    made = templates.environment(__package__, "templates")
+    made.filters |= {"python": repr, "day": day}
     made.globals |= {
-        "interval": figures.interval,
+        "strip": strip,
         "shares": figures.shares,
-        "heat": figures.heat,
+        "heat": heat,
         "address": address,
         "focus_name": focus_name,
         "style": sheet_path("board.css"),
         "columns": COLUMNS,
         "components": taxonomy.COMPONENTS,
         "types": {t.code: t for t in taxonomy.types()},
-        "error_modes": summary.ERROR_MODES,
+        "error_modes": schema.ERROR_MODES,
         "modes": MODES,
         "statuses": STATUSES,
         "steps": STEPS,
@@ -88,13 +80,9 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def _as(spell: Callable[[Any], str]) -> Callable[[Any], Markup]:
-    return lambda value: Markup(spell(value))
-
-
 @cache
 def static(name: str) -> bytes:
-    return FOLDER.joinpath("static", name).read_bytes()
+    return files(__package__).joinpath("static", name).read_bytes()
 
 
 @cache
@@ -105,7 +93,7 @@ def sheet(name: str) -> bytes:
         "board.css": b":root {\n%b}\n@media (prefers-color-scheme: dark) {\n:root {\n%b}\n}\n",
         "submit.css": b":root {\n%b}\n.dark {\n%b}\n",
     }
-    return themes[name] % (light, dark) + static("common.css") + static(name)
+    return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + static(name)
 
 
 def sheet_path(name: str) -> str:
@@ -117,24 +105,26 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
-
-
-def p_value(p: float | None) -> str:
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def day(moment: str | None) -> str:
-    return "–" if moment is None else moment[:10]
+    return NONE if moment is None else moment[:10]
 
 
-def size(params_b: float | None) -> str:
-    return "–" if params_b is None else f"{params_b:g}B"
+def strip(found: Metric, axis: tuple[float, float] = (0.0, 1.0), mark: float | None = None) -> Markup:
+    """A value with its interval; the tick is the model's clean accuracy."""
+    return figures.strip(found.value, found.low, found.high, axis, mark)
+
+
+def axis_of(metrics: Iterable[Metric]) -> tuple[float, float]:
+    """Tenths around every interval, so that differences can be seen."""
+    known = [(one.value, one.low, one.high) for one in metrics if one.value is not None]
+    ends = [end for value, low, high in known for end in (value, low, high) if end is not None] or [0.0, 1.0]
+    tenths = math.floor(10 * min(ends)) / 10, math.ceil(10 * max(ends)) / 10
+    return tenths if tenths[0] < tenths[1] else (0.0, 1.0)
+
+
+def heat(value: float | None) -> str:
+    """The class of a heat-map cell: ten steps from 0 to 1."""
+    return "none" if value is None else f"h{min(9, int(value * 10))}"
 
 
 def focus_name(focus: str) -> str:
@@ -183,7 +173,7 @@ def board_page(view: View, board: Board, versions: Sequence[Board], default: str
         focuses=FOCUSES,
         sorts=SORTS,
         label=label,
-        axis=figures.axis_of(metric_of(row.entry, view.query.focus) for row in view.rows),
+        axis=axis_of(metric_of(row.entry, view.query.focus) for row in view.rows),
         metric_of=metric_of,
         delta_of=delta_of,
         not_behind=not_behind,
@@ -243,6 +233,7 @@ def model_page(
         against=against,
         differences=differences,
         hardest=hardest(row.entry),
+        metric_of=metric_of,
         label=label,
         not_behind=not_behind,
     )
@@ -259,17 +250,12 @@ def progress_page(board: Board, versions: Sequence[Board], default: str) -> str:
     """Every submission of a board over time."""
     dated = [row for row in (*board.rows, *board.past) if row.submitted_at is not None]
     dated.sort(key=lambda row: (row.submitted_at or "", row.id))
-    best = -1.0
     lines: list[tuple[Row, float, bool]] = []
+    best = -1.0
     for row in dated:
-        correct, n = row.entry.counts["perturbed"]
-        leads = correct / n > best
-        best = max(best, correct / n)
-        lines.append((row, best, leads))
-    points = [
-        (datetime.fromisoformat(row.submitted_at or ""), row.entry.counts["perturbed"], leads)
-        for row, _, leads in lines
-    ]
+        value = row.entry.metrics["perturbed"].value or 0.0
+        lines.append((row, max(best, value), value > best))
+        best = max(best, value)
     return render(
         "progress.html.j2",
         title=f"Progress, {label(board)}",
@@ -279,8 +265,32 @@ def progress_page(board: Board, versions: Sequence[Board], default: str) -> str:
         default=default,
         query=Query(version=board.version),
         lines=lines,
-        figure=figures.progress([(when, correct / n, leads) for when, (correct, n), leads in points]),
+        figure=_course(lines) if lines else "",
         label=label,
+    )
+
+
+def _course(lines: Sequence[tuple[Row, float, bool]]) -> Markup:
+    """Perturbed accuracy over time, with a step line of the best so far."""
+    when = [datetime.fromisoformat(row.submitted_at or "").timestamp() for row, _, _ in lines]
+    values = [row.entry.metrics["perturbed"].value or 0.0 for row, _, _ in lines]
+    tenths = range(math.floor(10 * min(values)), max(math.ceil(10 * max(values)), 1) + 1)
+    ends = dict.fromkeys((when[0], when[-1]))
+    steps = [(when[0], lines[0][1])]
+    for moment, (_, best, _) in zip(when, lines, strict=True):
+        steps += [(moment, steps[-1][1]), (moment, best)]
+    return figures.chart(
+        Axis(when[0], when[-1], {end: f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d}" for end in ends}),
+        Axis(tenths[0] / 10, tenths[-1] / 10, {t / 10: numbers.number(t / 10, 1) for t in tenths}),
+        [
+            Dot(moment, value, "ours" if leads else "past", f"{row.model}: {numbers.number(value)}")
+            for moment, value, (row, _, leads) in zip(when, values, lines, strict=True)
+        ],
+        [figures.Path(steps, "ours")],
+        "Perturbed accuracy of every submission over time, with the best so far; the table has the figures",
+        size=(760, 300),
+        right=44,
+        kind="progress",
     )
 
 

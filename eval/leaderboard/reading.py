@@ -116,7 +116,7 @@ def _json_lines(file: BinaryIO, rows: int, limits: Limits) -> Iterator[Line]:
             ValueError,
             OverflowError,
         ) as error:  # msgspec's errors and UnicodeDecodeError are ValueErrors
-            raise Refused("format", f"line {number} is no prediction: {shown(str(error), 200)}") from None
+            raise Refused("format", f"line {number} is not a prediction: {shown(str(error), 200)}") from None
 
 
 def _parquet(file: BinaryIO, rows: int, limits: Limits) -> Iterator[Line]:
@@ -204,7 +204,7 @@ def _line(row: dict[str, Any], number: int) -> Line:
     try:
         return msgspec.convert(row, Line)
     except msgspec.ValidationError as error:
-        raise Refused("format", f"row {number} is no prediction: {shown(str(error), 200)}") from None
+        raise Refused("format", f"row {number} is not a prediction: {shown(str(error), 200)}") from None
 
 
 def _bounded(line: Line, where: str, limits: Limits) -> None:
@@ -224,7 +224,7 @@ def _bounded(line: Line, where: str, limits: Limits) -> None:
                 _text(call.name, f"{where}, {name}", limits.field_chars)
                 _text(call.id, f"{where}, {name}", limits.field_chars)
         elif isinstance(value, float) and not math.isfinite(value):
-            raise Refused("format", f"{where}, {name}: {value} is no number")
+            raise Refused("format", f"{where}, {name}: {value} is not a number")
         elif isinstance(value, int | float) and not 0 <= value <= _INT_BOUND:
             raise Refused("format", f"{where}, {name}: {'negative' if value < 0 else 'beyond 2^53'}")
 
@@ -235,4 +235,4 @@ def _text(value: str, where: str, bound: int) -> None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Refused("format", f"{where}: half a surrogate pair, which is no text") from None
+        raise Refused("format", f"{where}: half a surrogate pair, which is not text") from None

@@ -1,4 +1,4 @@
-"""From the raw predictions anew: every entry, every board, and the verification of a repeated run."""
+"""Again from the raw predictions: every entry, every board, and the verification of a repeated run."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -12,12 +12,13 @@ import robustbench_tc
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.io.numbers import number, p_value
 
 from .board import LEVEL, Board, boards, p_of
 from .checks import Accepted, Asked, Trail, check
 from .limits import Limits
 from .records import Entry, Submission, Verification, encode
-from .scoring import Marts, entries_of_paper, score
+from .scoring import entries_of_paper, score
 from .store import Store
 
 
@@ -34,7 +35,7 @@ class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
     boards_changed: tuple[str, ...]
 
 
-def rescore(store: Store, submission: Submission, asked: Asked, marts: Marts) -> Entry:
+def rescore(store: Store, submission: Submission, asked: Asked) -> Entry:
     """The entry of a stored submission from its raw predictions. Raises UserError where they are damaged."""
     folder = store.path(submission.id)
     raw = folder / "predictions.parquet"
@@ -44,14 +45,13 @@ def rescore(store: Store, submission: Submission, asked: Asked, marts: Marts) ->
     run = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunRecord)
     accepted = Accepted(submission.model, run, answers, (None,) * len(answers))
     with tempfile.TemporaryDirectory() as temporary:
-        entry, _ = score(accepted, asked, Path(temporary) / "run", marts)
+        entry, _ = score(accepted, asked, Path(temporary) / "run")
     return entry
 
 
 def rebuild(
     store: Store,
     asked: Sequence[Asked],
-    marts: Marts,
     *,
     only_missing: bool = False,
     progress: Callable[[str], None] = lambda _: None,
@@ -77,7 +77,7 @@ def rebuild(
             continue
         progress(one.id)
         try:
-            entry = rescore(store, one, datasets[one.fingerprint], marts)
+            entry = rescore(store, one, datasets[one.fingerprint])
         except UserError as error:
             why[one.id] = str(error)
             continue
@@ -85,7 +85,7 @@ def rebuild(
         if old != entry:
             with store.locked():
                 store.put_entry(one.id, entry)
-    moved = write_boards(store, load(store, entries_of_paper(marts)))
+    moved = write_boards(store, load(store, entries_of_paper()))
     return Rebuilt(
         same=tuple(same),
         changed=tuple(changed),
@@ -120,7 +120,6 @@ def verify(
     submission_id: str,
     run: Path,
     asked: Asked,
-    marts: Marts,
     *,
     by: str,
     now: datetime | None = None,
@@ -158,14 +157,14 @@ def verify(
             raise UserError(f"{run} has another {what} than {submission_id}: {ours} here, {wanted} there")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "run"
-        entry, _ = score(accepted, asked, folder, marts)
+        entry, _ = score(accepted, asked, folder)
         digest = sha256((folder / "predictions.parquet").read_bytes()).hexdigest()
     p = p_of(theirs, entry, "perturbed")
-    submitted, again = (_accuracy(one) for one in (theirs, entry))
+    submitted, again = (one.metrics["perturbed"].value or 0.0 for one in (theirs, entry))
     if p < LEVEL:
         raise UserError(
-            f"{run} does not repeat {submission_id}: perturbed accuracy {again:.3f} here, {submitted:.3f} "
-            f"there, p = {p:.2g}; it stays unverified"
+            f"{run} does not repeat {submission_id}: perturbed accuracy {number(again)} here, "
+            f"{number(submitted)} there, p = {p_value(p)}; it stays unverified"
         )
     pairs = [
         (a, b)
@@ -188,8 +187,3 @@ def verify(
     with store.locked():
         store.verify(made)
     return made
-
-
-def _accuracy(entry: Entry) -> float:
-    correct, n = entry.counts["perturbed"]
-    return correct / n

@@ -2,9 +2,6 @@
 
 import msgspec
 
-from robustbench_tc import taxonomy
-from robustbench_tc.schema import Json
-
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """`record.json`: one small record per submission. Never changed once it is there."""
@@ -78,7 +75,7 @@ class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """A type by what fixing it would give (mart what_to_gain)."""
+    """A type by what fixing it would give."""
 
     type_code: str
     lost: int
@@ -95,7 +92,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, tuple[int, int]]
     """(correct, n) of clean, perturbed, every component and every type."""
     metrics: dict[str, Metric]
-    """By the names of `stats.summary.METRICS`."""
+    """By the names of `stats.values.METRICS`."""
     types: dict[str, TypeLine]
     error_modes: dict[str, dict[str, int]] = {}
     """Wrong answers by component (and clean), then by mode."""
@@ -144,15 +141,6 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
         return next((step for step in self.steps if step.passed is False), None)
 
 
-def parts(name: str) -> tuple[str, ...]:
-    """The type codes behind `clean`, `perturbed`, a component or a type."""
-    if name == "perturbed":
-        return taxonomy.codes()
-    if name in taxonomy.COMPONENTS:
-        return tuple(t.code for t in taxonomy.types() if t.component == name)
-    return (name,)
-
-
 def encode(value: msgspec.Struct) -> bytes:
     """The bytes of a stored record: the same for the same record."""
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
@@ -161,7 +149,3 @@ def encode(value: msgspec.Struct) -> bytes:
 def board_version(version: str | None, fingerprint: str) -> str:
     """How a board is addressed: the dataset's version and the beginning of its fingerprint."""
     return f"{version or 'unversioned'}-{fingerprint[:8]}"
-
-
-Rows = list[dict[str, Json]]
-"""Rows of a mart."""

@@ -1,4 +1,4 @@
-"""The boards as they stand: loaded once, looked after cheaply, loaded anew when something was added."""
+"""The boards as they stand: loaded once, looked after cheaply, loaded again when something was added."""
 
 import threading
 from collections import OrderedDict
@@ -40,7 +40,7 @@ class Boards:
         return self._boards
 
     def refresh(self) -> None:
-        """Makes the boards anew if something was added, and waits for it."""
+        """Makes the boards again if something was added, and waits for it."""
         with self._lock:
             revision = self.store.revision()
             if revision == self._revision:

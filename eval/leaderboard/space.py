@@ -13,23 +13,31 @@ from pathlib import Path
 
 import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
-from robustbench_tc.files import atomic_dir
+from robustbench_tc.io import marker
+from robustbench_tc.io.files import atomic_dir, claim
 
 from . import pages
 
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
-ROOMS = ("cli", "data", "eval", "sql")
+ROOMS = ("cli", "compute", "data", "eval", "io", "llm")
 """What of the package a board runs on, beside the modules at its top."""
 
 
 def export_space(
-    folder: Path, *, dataset: str, revision: str | None, results_repo: str, title: str, force: bool = False
+    folder: Path,
+    *,
+    dataset: str,
+    revision: str | None,
+    results_repo: str,
+    title: str,
+    force: bool = False,
+    discard_changes: bool = False,
 ) -> int:
     """Writes the folder; how many files. Raises UserError for an existing one unless `force`."""
     for option, repo in (("--dataset", dataset), ("--results-repo", results_repo)):
         if not _HUB_ID.fullmatch(repo):
-            raise UserError(f"{option} {repo!r} is no Hub id: a Space needs one like org/name")
+            raise UserError(f"{option} {repo!r} is not a Hub id: a Space needs one like org/name")
     if "\n" in title or len(title) > 80:
         raise UserError("--title is one line of at most 80 characters")
     found = requirements()
@@ -42,17 +50,23 @@ def export_space(
         "gradio": metadata.version("gradio"),
         "version": robustbench_tc.__version__,
     }
-    with atomic_dir(folder, force=force) as made:
-        for name in ("app.py", "requirements.txt", "README.md"):
+    package = Path(robustbench_tc.__file__).parent
+    copied = [*package.glob("*.py"), *(path for room in ROOMS for path in _files(package / room))]
+    with atomic_dir(folder, kind="space", force=force, discard_changes=discard_changes) as made:
+        rendered = ("app.py", "requirements.txt", "README.md")
+        copies = {path: f"robustbench_tc/{path.relative_to(package).as_posix()}" for path in sorted(copied)}
+        claim(made, *rendered, *copies.values(), marker.OWN)
+        for name in rendered:
             (made / name).write_text(pages.render(f"space/{name}.j2", **values), encoding="utf-8")
-        package = Path(robustbench_tc.__file__).parent
-        target = made / "robustbench_tc"
-        target.mkdir()
-        for path in sorted(package.glob("*.py")):
-            shutil.copyfile(path, target / path.name)
-        for room in ROOMS:
-            shutil.copytree(package / room, target / room, ignore=shutil.ignore_patterns("__pycache__"))
+        for path, name in copies.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, made / name)
+        marker.describe(made, "space")
         return sum(path.is_file() for path in made.rglob("*"))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
 
 def requirements() -> list[str]:

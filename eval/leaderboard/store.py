@@ -8,12 +8,14 @@
       entries/ID.json                      computed: may be thrown away             (Entry)
       boards/VERSION.json                  computed: the table that is served
       incoming/                            uploads that nobody has listed yet
+      rbtc.json                            says that the folder is ours
 
 A submission is written beside, synced and renamed: it is wholly there or not at all, whatever is killed when.
 """
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import time
@@ -25,9 +27,14 @@ from typing import TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io import owned, scratch
+from robustbench_tc.io.files import atomic_file
+from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.io.removal import remove_files
 
 from .records import Entry, Submission, Verification, encode
+
+PARTS = ("submissions", "verifications", "entries", "boards", "incoming")
 
 FILES = ("record.json", "predictions.parquet", "run.json")
 CARD = """---
@@ -41,9 +48,22 @@ configs:
 One folder per submission: `record.json`, the raw answers (`predictions.parquet`) and the run record
 (`run.json`). Submissions are added by the leaderboard and never changed; a newer one of the same user, model
 and mode supersedes an older one on the board, and both stay here. `verifications/` says which runs were
-repeated by a maintainer. Every figure of the board can be computed anew from these files:
+repeated by a maintainer. Every figure of the board can be computed again from these files:
 `rbtc leaderboard rebuild`.
 """
+
+UPLOAD, RECORD, ANSWER, RUN = "upload", "run.json", "checked.json", "run"
+"""Files and folders of an upload's job: what was uploaded, what came out."""
+
+PENDING = "pending.json"
+"""Beside them: who may list it."""
+
+UPLOADED = {UPLOAD, RECORD, ANSWER, PENDING, *FILES} | {
+    f"{RUN}/{name}" for name in ("predictions.parquet", "scores.parquet", "run.json")
+}
+"""Every file that the folder of an upload, or of a submission that is being stored, may hold."""
+
+_TICKET = re.compile(r"[A-Za-z0-9_-]{24}")
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -52,9 +72,31 @@ class Store:
     """A results folder. Safe under several threads and processes; all writing happens under `locked`."""
 
     def __init__(self, folder: Path) -> None:
+        """Opens the folder, or makes it. Raises UserError for one that is something else."""
         self.folder = folder.absolute()
-        for part in ("submissions", "verifications", "entries", "boards", "incoming"):
-            (self.folder / part).mkdir(parents=True, exist_ok=True)
+        self._own()
+        for part in PARTS:
+            (self.folder / part).mkdir(exist_ok=True)
+
+    def _own(self) -> None:
+        if self.folder.is_symlink():
+            raise UserError(f"{self.folder} is a link: name the results folder itself")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise UserError(f"{self.folder} is not a folder: name one for the results") from None
+        folder = owned.owner(self.folder)
+        if folder is None and (not is_more_than(self.folder) or self._is_unmarked()):
+            folder = owned.create(self.folder, "leaderboard")
+        if folder is None or folder.kind != "leaderboard":
+            raise UserError(f"{self.folder} is not a results folder: name another, or a new one")
+
+    def _is_unmarked(self) -> bool:
+        """Whether it is one from before folders had markers: all of its parts, and nothing else."""
+        there = list(self.folder.iterdir())
+        return {path.name for path in there} - {".lock"} == set(PARTS) and all(
+            (self.folder / part).is_dir() and not (self.folder / part).is_symlink() for part in PARTS
+        )
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -137,7 +179,7 @@ class Store:
             )
             self._place(staged, submission.id)
         finally:
-            shutil.rmtree(staged, ignore_errors=True)
+            self.throw_away(staged)
 
     def _place(self, staged: Path, submission_id: str) -> None:
         for name in FILES:
@@ -149,19 +191,19 @@ class Store:
     def verify(self, verification: Verification) -> None:
         """Stores a verification. Call it under `locked`."""
         name = f"verifications/{verification.submission}.json"
-        with atomic_file(self.folder / name) as beside:
+        with atomic_file(self.folder / name, replace=True) as beside:
             beside.write_bytes(encode(verification))
             self._publish({name: beside}, f"Verified {verification.submission}")
 
     def put_entry(self, submission_id: str, entry: Entry) -> None:
-        with atomic_file(self.folder / "entries" / f"{submission_id}.json") as beside:
+        with atomic_file(self.folder / "entries" / f"{submission_id}.json", replace=True) as beside:
             beside.write_bytes(encode(entry))
 
     def put_board(self, version: str, table: bytes) -> None:
         """The served table; written only where it changed."""
         path = self.folder / "boards" / f"{version}.json"
         if not path.is_file() or path.read_bytes() != table:
-            with atomic_file(path) as beside:
+            with atomic_file(path, replace=True) as beside:
                 beside.write_bytes(table)
 
     def board(self, version: str) -> bytes | None:
@@ -178,10 +220,15 @@ class Store:
         """Removes uploads that nobody listed, and what a killed process left of one."""
         for path in (self.folder / "incoming").iterdir():
             try:
-                if time.time() - path.stat().st_mtime > older_than_s:
-                    shutil.rmtree(path, ignore_errors=True)
+                if time.time() - path.lstat().st_mtime > older_than_s:
+                    self.throw_away(path)
             except FileNotFoundError:  # listed, or swept by another request, meanwhile
                 continue
+
+    def throw_away(self, path: Path) -> None:
+        """Removes an upload, file by file; anything else that lies among them stays."""
+        if _TICKET.fullmatch(path.name):
+            remove_files(path, lambda name, found: name in UPLOADED or scratch.is_ours(Path(name).name))
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         """Where results also go elsewhere (`hub`): all of `files` at once, before they count here."""

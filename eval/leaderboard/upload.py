@@ -38,7 +38,7 @@ def upload_field(label: str, elem_id: str) -> "gr.File":
 
 
 def uploaded(given: Any) -> str | None:
-    """The path as given. Raises gr.Error for one that is no file of the upload folder."""
+    """The path as given. Raises gr.Error for one that is not a file of the upload folder."""
     import gradio as gr
     from gradio.utils import get_upload_folder
 
@@ -46,5 +46,5 @@ def uploaded(given: Any) -> str | None:
         return None
     path = Path(given).resolve()
     if not path.is_relative_to(Path(get_upload_folder()).resolve()) or not path.is_file():
-        raise gr.Error("This file was not uploaded here: choose it anew.", print_exception=False)
+        raise gr.Error("This file was not uploaded here: choose it again.", print_exception=False)
     return str(given)

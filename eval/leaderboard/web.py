@@ -33,39 +33,58 @@ _HEADERS = {
 
 def add_routes(app: FastAPI, boards: Boards) -> None:
     """Puts the board's pages on the app."""
+    shown = _Pages(boards)
+    paths = {
+        "/": shown.board,
+        "/board.csv": shown.as_csv,
+        "/board.json": shown.as_json,
+        "/types": shown.types,
+        "/progress": shown.progress,
+        "/model/{row_id}": shown.model,
+        "/static/{name}": _static,
+        "/favicon.ico": _favicon,
+    }
+    for path, page in paths.items():
+        app.add_route(path, page)
+    app.add_exception_handler(HTTPException, shown.refused)
+    app.add_exception_handler(Exception, _failed)
 
-    def default() -> str:
-        return next(iter(boards.all()))
 
-    def board_of(version: str) -> Board:
-        found = boards.all().get(version)
+class _Pages:
+    """The pages that show boards."""
+
+    def __init__(self, boards: Boards) -> None:
+        self._boards = boards
+
+    def _default(self) -> str:
+        return next(iter(self._boards.all()))
+
+    def _board_of(self, version: str) -> Board:
+        found = self._boards.all().get(version)
         if found is None:
-            known = ", ".join(boards.all())
+            known = ", ".join(self._boards.all())
             raise HTTPException(404, f"There is no board of version {version[:80]!r}. There is: {known}.")
         return found
 
-    def html(text: str) -> Response:
-        return Response(text, media_type="text/html; charset=utf-8", headers=_HEADERS)
-
-    def kept(key: object, make: Callable[[], str]) -> Response:
-        page = boards.page(key, lambda: make().encode())
+    def _kept(self, key: object, make: Callable[[], str]) -> Response:
+        page = self._boards.page(key, lambda: make().encode())
         return Response(page, media_type="text/html; charset=utf-8", headers=_HEADERS)
 
-    def asked(request: Request) -> tuple[Query, tuple[str, ...]]:
-        return parse(dict(request.query_params), boards.all())
+    def _asked(self, request: Request) -> tuple[Query, tuple[str, ...]]:
+        return parse(dict(request.query_params), self._boards.all())
 
-    async def board(request: Request) -> Response:
-        query, ignored = asked(request)
-        found = board_of(query.version)
-        versions = list(boards.all().values())
-        return kept(
+    async def board(self, request: Request) -> Response:
+        query, ignored = self._asked(request)
+        found = self._board_of(query.version)
+        versions = list(self._boards.all().values())
+        return self._kept(
             ("board", query, ignored),
-            lambda: pages.board_page(select(found, query, ignored), found, versions, default()),
+            lambda: pages.board_page(select(found, query, ignored), found, versions, self._default()),
         )
 
-    async def as_csv(request: Request) -> Response:
-        query, _ = asked(request)
-        found = board_of(query.version)
+    async def as_csv(self, request: Request) -> Response:
+        query, _ = self._asked(request)
+        found = self._board_of(query.version)
 
         def make() -> bytes:
             rows = [flat(row, query.focus) for row in select(found, query).rows]
@@ -76,12 +95,12 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
                 writer.writerows(rows)
             return text.getvalue().encode()
 
-        content = boards.page(("csv", query), make)
+        content = self._boards.page(("csv", query), make)
         return _download(content, "text/csv; charset=utf-8", f"board-{query.version}.csv")
 
-    async def as_json(request: Request) -> Response:
-        query, _ = asked(request)
-        found = board_of(query.version)
+    async def as_json(self, request: Request) -> Response:
+        query, _ = self._asked(request)
+        found = self._board_of(query.version)
 
         def make() -> bytes:
             made: dict[str, Any] = {
@@ -90,76 +109,72 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
                 "fingerprint": found.fingerprint,
                 "paired": found.paired,
                 "focus": query.focus,
-                "address": address(query, default()),
+                "address": address(query, self._default()),
                 "rows": [flat(row, query.focus) for row in select(found, query).rows],
             }
             return msgspec.json.encode(made)
 
-        content = boards.page(("json", query), make)
+        content = self._boards.page(("json", query), make)
         return _download(content, "application/json", f"board-{query.version}.json")
 
-    async def types(request: Request) -> Response:
-        found = board_of(request.query_params.get("version") or default())
-        versions = list(boards.all().values())
-        return kept(("types", found.version), lambda: pages.types_page(found, versions, default()))
+    async def types(self, request: Request) -> Response:
+        found = self._board_of(request.query_params.get("version") or self._default())
+        versions = list(self._boards.all().values())
+        return self._kept(
+            ("types", found.version), lambda: pages.types_page(found, versions, self._default())
+        )
 
-    async def progress(request: Request) -> Response:
-        found = board_of(request.query_params.get("version") or default())
-        versions = list(boards.all().values())
-        return kept(("progress", found.version), lambda: pages.progress_page(found, versions, default()))
+    async def progress(self, request: Request) -> Response:
+        found = self._board_of(request.query_params.get("version") or self._default())
+        versions = list(self._boards.all().values())
+        return self._kept(
+            ("progress", found.version), lambda: pages.progress_page(found, versions, self._default())
+        )
 
-    async def model(request: Request) -> Response:
+    async def model(self, request: Request) -> Response:
         row_id = request.path_params["row_id"]
-        found = boards.find(row_id)
+        found = self._boards.find(row_id)
         if found is None:
             raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
         row, of = found
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None
         return await run_in_threadpool(
-            kept,
+            self._kept,
             ("model", row.id, against.id if against else None),
-            lambda: _model(boards, row, of, against, default()),
+            lambda: _model(self._boards, row, of, against, self._default()),
         )
 
-    async def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in ("board.css", "submit.css", "icon.svg"):
-            raise HTTPException(404, "There is no such file.")
-        headers = _HEADERS | {"Cache-Control": "public, max-age=86400"}
-        if name == "icon.svg":
-            return Response(pages.static(name), media_type="image/svg+xml", headers=headers)
-        return Response(pages.sheet(name), media_type="text/css; charset=utf-8", headers=headers)
-
-    async def favicon(_: Request) -> Response:
-        return Response(pages.static("icon.svg"), media_type="image/svg+xml", headers=_HEADERS)
-
-    async def refused(_: Request, error: Exception) -> Response:
+    async def refused(self, _: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         detail = error.detail if isinstance(error, HTTPException) else ""
-        response = html(pages.error_page(status, detail, default()))
+        response = _html(pages.error_page(status, detail, self._default()))
         response.status_code = status
         return response
 
-    async def failed(_: Request, error: Exception) -> Response:
-        response = html(pages.error_page(500, "The page could not be made. Try again in a moment.", "/"))
-        response.status_code = 500
-        return response
 
-    paths = {
-        "/": board,
-        "/board.csv": as_csv,
-        "/board.json": as_json,
-        "/types": types,
-        "/progress": progress,
-        "/model/{row_id}": model,
-        "/static/{name}": static,
-        "/favicon.ico": favicon,
-    }
-    for path, page in paths.items():
-        app.add_route(path, page)
-    app.add_exception_handler(HTTPException, refused)
-    app.add_exception_handler(Exception, failed)
+def _html(text: str) -> Response:
+    return Response(text, media_type="text/html; charset=utf-8", headers=_HEADERS)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in ("board.css", "submit.css", "icon.svg"):
+        raise HTTPException(404, "There is no such file.")
+    headers = _HEADERS | {"Cache-Control": "public, max-age=86400"}
+    if name == "icon.svg":
+        return Response(pages.static(name), media_type="image/svg+xml", headers=headers)
+    return Response(pages.sheet(name), media_type="text/css; charset=utf-8", headers=headers)
+
+
+async def _favicon(_: Request) -> Response:
+    return Response(pages.static("icon.svg"), media_type="image/svg+xml", headers=_HEADERS)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    response = _html(pages.error_page(500, "The page could not be made. Try again in a moment.", "/"))
+    response.status_code = 500
+    return response
 
 
 def _model(boards: Boards, row: Row, board: Board, against: Row | None, default: str) -> str:

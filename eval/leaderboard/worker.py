@@ -25,17 +25,16 @@ from typing import BinaryIO, Literal
 import msgspec
 
 import robustbench_tc
-from robustbench_tc.files import atomic_file
+from robustbench_tc.io.files import atomic_file
 
-from . import names
+from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
 from .records import Checked, Submission, encode
 from .refusal import Refused
-from .scoring import Marts, claims_of, score
+from .scoring import claims_of, score
 
-UPLOAD, RECORD, ANSWER, RUN = "upload", "run.json", "checked.json", "run"
-"""Files and folders of a job: what was uploaded, what came out."""
+UPLOAD, RECORD, ANSWER, RUN = store.UPLOAD, store.RECORD, store.ANSWER, store.RUN
 
 Ending = Literal["done", "memory", "time", "crash"]
 
@@ -141,19 +140,19 @@ def _ask(process: subprocess.Popen[bytes], job: Job) -> Ending:
 # --- the warm process ---------------------------------------------------------------------------------
 
 
-def serve(asked: Asked, limits: Limits, marts: Marts) -> None:
+def serve(asked: Asked, limits: Limits) -> None:
     """Answers jobs from standard input until it ends. Everything that is the same for all is done before."""
     from robustbench_tc import schema
     from robustbench_tc.eval.stats.intervals import resampling
 
     os.nice(10)  # visitors come first
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is no answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
     asked.fingerprint(), asked.by_id, schema.prediction_features(scored=True)
     resampling(len({row.clean_id for row in asked.rows}))
     for line in sys.stdin.buffer:
         job = msgspec.json.decode(line, type=Job)
-        ending = in_child(lambda job=job: answer(job, asked, limits, marts), limits)  # type: ignore[misc]
+        ending = in_child(lambda job=job: answer(job, asked, limits), limits)  # type: ignore[misc]
         _say(out, ending)
 
 
@@ -212,15 +211,15 @@ def _limit(what: int, amount: int) -> None:
     resource.setrlimit(what, (bounded, bounded))
 
 
-def answer(job: Job, asked: Asked, limits: Limits, marts: Marts) -> None:
+def answer(job: Job, asked: Asked, limits: Limits) -> None:
     """Checks and scores one upload and leaves the answer in the job's folder."""
     folder = Path(job.folder)
-    made = examine(job, asked, limits, marts)
+    made = examine(job, asked, limits)
     with atomic_file(folder / ANSWER) as beside:
         beside.write_bytes(encode(made))
 
 
-def examine(job: Job, asked: Asked, limits: Limits, marts: Marts) -> Checked:
+def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
     """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause."""
     folder, trail = Path(job.folder), Trail()
     record = folder / RECORD
@@ -234,7 +233,7 @@ def examine(job: Job, asked: Asked, limits: Limits, marts: Marts) -> Checked:
             limits=limits,
             trail=trail,
         )
-        entry, judged = score(accepted, asked, folder / RUN, marts)
+        entry, judged = score(accepted, asked, folder / RUN)
     except Refused as refusal:
         return Checked(steps=trail.refused(refusal))
     correct, n = entry.counts["perturbed"]

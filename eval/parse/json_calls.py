@@ -1,187 +1,238 @@
-"""JSON to calls: decoding with bounds, the shapes a call may have (variant J), and native calls."""
+"""The shapes in which a JSON value describes calls, and native calls as a serving layer returns them."""
 
-import json
-import math
 import re
-from collections.abc import Iterator
-from typing import NoReturn
-
-import msgspec
+from collections.abc import Iterable, Iterator
 
 from robustbench_tc.schema import Call, Json
 
-from . import python_values
-from .reading import MAX_BITS, MAX_DEPTH, Reading, bare_name, unfenced
+from .context import ParseContext, bare_name
+from .found import Finding
+from .json_values import clean, clean_text, decode, decode_object
+from .names import is_no_name
+
+__all__ = ["NAME_KEYS", "PARAMETER_KEYS", "call_of", "calls_of", "clean", "decode", "native"]
 
 NAME_KEYS = ("name", "function", "tool", "func_name", "tool_name", "action")
 PARAMETER_KEYS = ("parameters", "arguments", "params", "args", "action_input")
+"""The keys of scoring.md; `_NAMES` and `_PARAMETERS` hold all that are read, without case and underscores."""
 
-_WRAPPERS = ("tool_calls", "tool_call", "function_call", "calls")
-_LENIENT = re.compile(r"[\x00-\x1f]|\\u")
-"""What a text must hold for the standard library's decoder to read what msgspec refuses."""
+_NAMES = (
+    "name function tool funcname toolname action functionname api apiname recipientname func method"
+).split()
+_PARAMETERS = (
+    "parameters arguments params args actioninput input toolinput toolargs kwargs toolarguments"
+    " toolparameters "
+    "functionargs functionarguments functionparameters apiparameters actionparameters argument inputs"
+).split()
+_WRAPPERS = frozenset(
+    "toolcalls toolcall functioncall functioncalls calls tooluses tooluse function functions tools action"
+    " actions "
+    "invocations command commands call message".split()
+)
+_ABOUT = frozenset(
+    "id type callid toolcallid index thought thoughts reasoning explanation reason status".split()
+)
+"""Keys of a call that say nothing of its parameters."""
 
-_UNITS_PER_SPAN = 12
-"""What decoding a short text costs at least, in units of the allowance."""
+_RESULTS = frozenset("content result results output response error data value returns".split())
+"""Keys of what a tool returned."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_MAX_DIGITS = 3_900
-_DICTIONARY = re.compile(r"\{\s*+(?:['\"]|\})")
-
-
-def decode(text: str) -> Json:
-    """The value of one JSON text; raw control characters in strings are let pass. Raises ValueError."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        pass
-    if _LENIENT.search(text) is None:
-        raise ValueError("not JSON")
-    try:
-        found = json.loads(
-            text, strict=False, parse_constant=_not_json, parse_float=_finite, parse_int=_integer
-        )
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-    return clean(found)
-
-
-def decode_object(text: str, reading: Reading) -> dict[str, Json] | None:
-    """A JSON object, else a Python dictionary literal, else None."""
-    try:
-        found = decode(text)
-    except ValueError:
-        node = python_values.tree(text, reading) if _DICTIONARY.match(text) else None
-        if node is None:
-            return None
-        try:
-            found = python_values.value(node)
-        except python_values.Refused:
-            return None
-    return found if isinstance(found, dict) else None
+_DESCRIBES = frozenset({"description", "desc", "doc", "docstring"})
+_TYPE_WORDS = frozenset(
+    "string str integer int number float double boolean bool array list object dict null any".split()
+)
+_PLAIN = re.compile(r"[\s_-]+")
+_MAX_DEPTH = 8
+_MAX_RAW = 4_096
 
 
-def clean(value: Json, depth: int = 0) -> Json:
-    """The value without lone surrogates, which no file can hold. Raises ValueError for what is not JSON."""
-    if isinstance(value, str):
-        return value if value.isascii() else clean_text(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        if value.bit_length() > MAX_BITS:
-            raise ValueError("integer too long")
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError("not a JSON number")
-        return value
-    if depth > 3 * MAX_DEPTH:  # calls as values add levels of their own
-        raise ValueError("nested too deep")
-    if isinstance(value, list | tuple):
-        return [clean(item, depth + 1) for item in value]
-    if isinstance(value, dict):
-        return {clean_text(str(key)): clean(item, depth + 1) for key, item in value.items()}
-    raise ValueError(f"{type(value).__name__} is not JSON")
+def _plain(key: str) -> str:
+    return _PLAIN.sub("", key).lower()
 
 
-def clean_text(text: str) -> str:
-    """Surrogate pairs joined, lone ones replaced by U+FFFD."""
-    if _SURROGATE.search(text) is None:
-        return text
-    return _SURROGATE.sub("\ufffd", _PAIR.sub(_joined, text))
+def calls_of(
+    found: Json, context: ParseContext, *, tagged: bool = False, depth: int = 0
+) -> Iterator[Finding]:
+    """The calls that a JSON value describes, in order: one object, a list of them, or a wrapper around them.
 
-
-def _joined(pair: re.Match[str]) -> str:
-    high, low = map(ord, pair[0])
-    return chr(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))
-
-
-def from_object(found: Json, reading: Reading, *, tagged: bool = False) -> Call | None:
-    """The call that a JSON object describes, or None.
-
-    Outside call tags an object without parameters is a call only if its name is in the registry: `{"name":
-    "Ann"}` is data. A call named "none" is a way of declining and no call.
+    `tagged`: call tags or tokens stand around it, so that names outside the registry are believed.
     """
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(found, list):
+        for item in found:
+            if isinstance(item, str) and item.lstrip()[:1] == "{":
+                item = decode_object(item.strip(), context)
+            if isinstance(item, dict | list):
+                yield from calls_of(item, context, tagged=tagged, depth=depth + 1)
+        return
     if not isinstance(found, dict):
+        return
+    if found.get("method") == "tools/call" and isinstance(found.get("params"), dict):  # MCP's own message
+        found = found["params"]
+    call = call_of(found, context, tagged=tagged)
+    if call is not None:
+        yield call
+        return
+    by_name = list(_keyed_by_name(found, context, tagged=tagged))
+    if by_name:
+        yield from by_name
+        return
+    for key, inner in found.items():
+        if isinstance(inner, list | dict) and _plain(key) in _WRAPPERS:
+            yield from calls_of(inner, context, tagged=tagged, depth=depth + 1)
+
+
+def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = False) -> Finding | None:
+    """The call that one object describes, or None.
+
+    An object with nothing but a name is none, nor is an entry of a registry. Outside call tags an object
+    without a key for its arguments is a call only if its name is in the registry: `{"name": "Ann", "age": 3}`
+    is data.
+    """
+    if len(found) > 64:
         return None
-    name_key = next((key for key in NAME_KEYS if found.get(key)), None)
+    plain = {_plain(key): key for key in reversed(list(found)) if isinstance(key, str)}
+    name_key = _name_key(found, plain, context)
     if name_key is None:
         return None
-    name = found[name_key]
-    if isinstance(name, dict):
-        return from_object(name, reading, tagged=tagged) if name_key == "function" else None
-    if not isinstance(name, str):
+    name = bare_name(found[name_key])
+    if not name or (is_no_name(name) and context.resolve(name) is None):
         return None
-    name = bare_name(name)
-    if not name or name.lower() == "none":
+    arguments = [plain[word] for word in _PARAMETERS if word in plain and plain[word] != name_key]
+    declared = context.schemas_of(name)
+    if (
+        arguments
+        and arguments[0] in declared
+        and (
+            not isinstance(found[arguments[0]], dict)
+            or any(key in declared for key in found if key not in (name_key, arguments[0]))
+        )
+    ):
+        return _flat(found, name, name_key, context, tagged=tagged)  # the tool has a parameter of that name
+    if arguments:
+        return _with_arguments(found, name, arguments[0], context)
+    return _flat(found, name, name_key, context, tagged=tagged)
+
+
+def _name_key(found: dict[str, Json], plain: dict[str, str], context: ParseContext) -> str | None:
+    """The key that holds the tool's name: the first whose value the registry knows, else the first text."""
+    keys = [plain[word] for word in _NAMES if word in plain]
+    texts = [key for key in keys if isinstance(found[key], str) and found[key]]
+    for key in texts:
+        if context.tools and context.resolve(bare_name(found[key])) is not None:
+            return key
+    if keys and isinstance(found[keys[0]], dict):  # OpenAI's shape: the call lies under `function`
         return None
-    key = next((key for key in PARAMETER_KEYS if key in found), None)
-    if key is None:
-        return Call(name, {}) if tagged or reading.parameters_of(name) is not None else None
-    return Call(name, parameters(found[key], reading))
+    return texts[0] if texts else None
 
 
-def parameters(found: Json, reading: Reading) -> dict[str, Json]:
-    """The parameters that a value stands for: an object, or the JSON text of one; else {} and a flag."""
-    if isinstance(found, str):
-        try:
-            found = decode(found) if reading.balanced(found.strip(), 0) else None
-        except ValueError:
-            found = None
-    if isinstance(found, dict):
-        return found
-    reading.flag("bad_arguments")
-    return {}
+def _with_arguments(found: dict[str, Json], name: str, key: str, context: ParseContext) -> Finding | None:
+    value = found[key]
+    if _is_registry_entry(found, value, name, context):
+        return None
+    parameters, raw = arguments_of(value, context)
+    return Finding(Call(name, parameters), raw=raw)
 
 
-def json_calls(text: str, reading: Reading) -> list[Call]:
-    """J: an object, a list of objects, or objects embedded in text, in order."""
-    body = unfenced(text)
-    if body[:1] in ("{", "[") and reading.balanced(body, 0) == len(body):
-        try:
-            return list(_collect(decode(body), reading))
-        except ValueError:
-            pass
-    return embedded(body, reading)
+def _flat(
+    found: dict[str, Json], name: str, name_key: str, context: ParseContext, *, tagged: bool
+) -> Finding | None:
+    """A call whose arguments lie beside its name, or under a key of another name."""
+    declared = context.schemas_of(name)
+    rest = {
+        key: value
+        for key, value in found.items()
+        if key != name_key and (key in declared or _plain(key) not in _ABOUT)
+    }
+    if not rest or any(_plain(key) in _DESCRIBES and key not in declared for key in rest):
+        return None
+    known = context.resolve(name) is not None
+    if not known and not tagged:
+        return None
+    objects = [key for key, value in rest.items() if isinstance(value, dict) and key not in declared]
+    if known and len(objects) == 1 and not any(key in declared for key in rest):
+        return Finding(Call(name, rest[objects[0]]))
+    if not any(key in declared for key in rest) and any(_plain(key) in _RESULTS for key in rest):
+        return None
+    return Finding(Call(name, rest))
 
 
-def embedded(text: str, reading: Reading, *, tagged: bool = False) -> list[Call]:
-    """The call objects in a text, each an outermost `{…}` or, where that is none, one inside it."""
-    calls: list[Call] = []
-    spans = reading.braces(text)
-    span = next(spans, None)
-    while span is not None:
-        start, end = span
-        found = decode_object(text[start:end], reading) if reading.spend(_UNITS_PER_SPAN) else None
+def _is_registry_entry(found: dict[str, Json], value: Json, name: str, context: ParseContext) -> bool:
+    """An object with a description, or with a schema where the arguments should stand."""
+    if any(_plain(key) in _DESCRIBES for key in found if isinstance(key, str)):
+        return True
+    if isinstance(value, dict):
+        if value.get("type") == "object" and "properties" not in context.schemas_of(name):
+            return "properties" in value or len(value) == 1
+        specs = list(value.values())
+        return bool(specs) and all(
+            isinstance(spec, dict)
+            and isinstance(spec.get("type"), str)
+            and spec["type"].lower() in _TYPE_WORDS
+            for spec in specs
+        )
+    if isinstance(value, list) and value:
+        return all(
+            isinstance(spec, dict) and "name" in spec and ("type" in spec or "description" in spec)
+            for spec in value
+        )
+    return False
+
+
+def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: bool) -> Iterator[Finding]:
+    """`{"f": {…}, "g": {…}}`: all keys are tools of the registry; between call tokens one key is believed."""
+    if not found or len(found) > 64:
+        return
+    if (
+        context.tools
+        and all(
+            isinstance(value, dict) and context.resolve(bare_name(key)) is not None
+            for key, value in found.items()
+        )
+    ) or (
+        tagged
+        and len(found) == 1
+        and all(isinstance(value, dict) and _plain(key) not in _WRAPPERS for key, value in found.items())
+    ):
+        names = found
+    else:
+        return
+    for key, value in names.items():
+        if not _is_registry_entry({}, value, key, context) and "description" not in value:
+            yield Finding(Call(bare_name(key), value))
+
+
+def arguments_of(value: Json, context: ParseContext) -> tuple[dict[str, Json], str | None]:
+    """The parameters that a value stands for, and the raw text where it stands for none.
+
+    An object, the text of one, or a list of name and value pairs.
+    """
+    if isinstance(value, dict):
+        return value, None
+    if isinstance(value, str) and value.strip()[:1] == "{":
+        found = decode_object(value.strip(), context)
         if found is not None:
-            calls += _collect(found, reading, tagged=tagged)
-        try:
-            span = spans.send(found is None)
-        except StopIteration:
-            break
-    return calls
+            return found, None
+    if isinstance(value, list) and value and all(_is_pair(item) for item in value):
+        return {str(item["name"]): item["value"] for item in value}, None
+    return {}, _raw(value)
 
 
-def block(text: str, reading: Reading) -> list[Call]:
-    """The calls between call tags: one JSON value per line, lines that are none skipped; else objects."""
-    calls: list[Call] = []
-    for line in text.split("\n"):
-        line = line.strip()
-        if (
-            line[:1] in ("{", "[")
-            and reading.spend(_UNITS_PER_SPAN)
-            and reading.balanced(line, 0) == len(line)
-        ):
-            try:
-                calls += _collect(decode(line), reading, tagged=True)
-            except ValueError:
-                continue
-    return calls or embedded(text, reading, tagged=True)
+def _is_pair(item: Json) -> bool:
+    return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
 
-def native(tool_calls: Json, reading: Reading) -> list[Call]:
+def _raw(value: Json) -> str:
+    import msgspec
+
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
+    return clean_text(text[:_MAX_RAW])
+
+
+def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
     """Calls as a serving layer returns them, flat or in OpenAI's shape; one without a name is skipped."""
-    calls: list[Call] = []
+    calls: list[Finding] = []
     for entry in tool_calls if isinstance(tool_calls, list | tuple) else ():
         inner = entry.get("function", entry) if isinstance(entry, dict) else None
         if not isinstance(inner, dict):
@@ -193,44 +244,19 @@ def native(tool_calls: Json, reading: Reading) -> list[Call]:
         try:
             if isinstance(arguments, str):
                 text = arguments.strip()
-                found = decode(text) if reading.balanced(text, 0) == len(text) else None
+                found = decode(text) if context.balanced(text, 0) == len(text) else None
             else:
                 found = clean(arguments)
         except ValueError:
             found = None
+        raw = None
         if not isinstance(found, dict):
-            reading.flag("bad_arguments")
+            raw = _raw(arguments)
             found = {}
-        calls.append(Call(clean_text(name.strip()), found))
+        calls.append(Finding(Call(clean_text(name.strip()), found), raw=raw))
     return calls
 
 
-def _collect(found: Json, reading: Reading, *, tagged: bool = False) -> Iterator[Call]:
-    if isinstance(found, list):
-        for item in found:
-            yield from _collect(item, reading, tagged=tagged) if isinstance(item, dict) else ()
-        return
-    call = from_object(found, reading, tagged=tagged)
-    if call is not None:
-        yield call
-    elif isinstance(found, dict):
-        for key in _WRAPPERS:
-            if isinstance(found.get(key), list | dict):
-                yield from _collect(found[key], reading, tagged=tagged)
-
-
-def _not_json(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("number out of range")
-    return number
-
-
-def _integer(text: str) -> int:
-    if len(text) > _MAX_DIGITS:
-        raise ValueError("integer too long")
-    return int(text)
+def raw_texts(findings: Iterable[Finding]) -> tuple[tuple[int, str], ...]:
+    """The raw arguments of the calls that have no readable ones, by index."""
+    return tuple((index, one.raw) for index, one in enumerate(findings) if one.raw is not None)

@@ -1,84 +1,140 @@
-"""Variants T1, T2 and T3: calls written as plain lines."""
+"""Variants T1, T3 and N1: calls written as plain lines without Python or call tags."""
 
 import re
 from urllib.parse import unquote
 
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, Json
 
-from .json_calls import decode_object
-from .reading import Reading, bare_name
+from .context import TOOL_NAME, ParseContext, bare_name
+from .found import Finding, Found
+from .gemma import braces_at
+from .json_values import decode_object
+from .lenient import read
 
-_COLON = re.compile(r"(?m)^[ \t`*\"'>-]{0,8}([^\s:{}`*\"'>]{1,128})[`*\"']{0,4}[ \t]{0,8}:\s{0,8}(?=\{)")
-_LABELLED = re.compile(
-    r"(?mi)^[ \t*>-]{0,8}(?:function|tool)(?:[ _]name)?\*{0,2}[ \t]{0,8}:\*{0,2}[ \t]{0,8}"
-    r"([^\n]{1,200})\n\s{0,64}\*{0,2}(?:parameters|arguments|params|args|input)\*{0,2}[ \t]{0,8}:"
-    r"\s{0,8}\*{0,2}\s{0,8}(?=\{)"
+_COLON = re.compile(
+    r"(?m)^[ \t`*\"'>•\d.)-]{0,8}([^\s:{}`*\"'>]{1,128})[`*\"']{0,4}[ \t]{0,8}(?::|：|=>|->|→)\s{0,8}"
+    r"(?:`{1,3}(?:json)?\s{0,4})?(?=\{)"
 )
-_QUERY = re.compile(r"(?<![\w./:?&=%-])([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^\s`]*+)")
+_NAME_BEFORE = re.compile(
+    rf"(?<![\w./-])(?P<call>call:)?(?P<name>{TOOL_NAME})`{{0,3}}(?::\d{{1,4}})?(?:\[ARGS\])?\Z"
+)
+_NEAR = 160
+_QUERY = re.compile(r"(?<![\w./:?&=%-])([^\W\d][\w.-]{0,127}+)\?([\w.%-]++=[^\s`]*+)")
+_IN_TICKS = re.compile(r"`([^\W\d][\w.-]{0,127}+)\?([\w.%-]++=[^`\n]*+)`")
 _MAX_PAIRS = 256
 _UNITS_PER_QUERY = 10
-_IN_TICKS = re.compile(r"`([^\W\d][\w.-]{0,127}+)\?([\w.-]++=[^`\n]*+)`")
+_UNITS_PER_OBJECT = 2
 
 
-def name_colon_object(text: str, reading: Reading) -> list[Call]:
+def name_colon_object(text: str, context: ParseContext) -> list[Found]:
     """T1: `name: {…}`, in prose only for names of the registry."""
-    return _objects_behind(_COLON, text, reading, trusted=False)
+    found: list[Found] = []
+    position = 0
+    while match := _COLON.search(text, position):
+        position = match.end()
+        if not context.spend(_UNITS_PER_OBJECT):
+            break
+        name = bare_name(match[1])
+        if name.lower() in _NOT_NAMES and context.resolve(name) is None:
+            continue
+        read_object = _object_at(text, position, context)
+        if read_object is None:
+            continue
+        parameters, position = read_object
+        found.append(Found(match.start(1), position, (Finding(Call(name, parameters)),), "T1"))
+    return _trusted(found, text, context)
 
 
-def labelled(text: str, reading: Reading) -> list[Call]:
-    """T2: a line `Function: name`, then a line `Parameters: {…}`."""
-    return _objects_behind(_LABELLED, text, reading, trusted=True)
+_NOT_NAMES = frozenset(
+    "json arguments parameters args params input output result response answer example note request call "
+    "function tool action".split()
+)
+"""Labels in front of an object that name no tool unless the registry says so."""
 
 
-def query_string(text: str, reading: Reading) -> list[Call]:
+def name_before_object(text: str, context: ParseContext) -> list[Found]:
+    """N1: `f{…}`, the form that native formats leave without their tokens, for names of the registry."""
+    found: list[Found] = []
+    position = text.find("{")
+    while position >= 0 and context.spend(_UNITS_PER_OBJECT):
+        read_name = _name_before(text, position, context)
+        read_object = None
+        if read_name is not None:
+            start, known, called = read_name
+            read_object = braces_at(text, position, known, context, marked=False) if called else None
+            read_object = read_object or _object_at(text, position, context)
+            read_object = read_object or braces_at(text, position, known, context, marked=False)
+            if read_object is not None:
+                parameters, end = read_object
+                found.append(Found(start, end, (Finding(Call(known, parameters)),), "N1"))
+        position = text.find("{", position + 1 if read_object is None else read_object[1])
+    return found
+
+
+def _name_before(text: str, at: int, context: ParseContext) -> tuple[int, str, bool] | None:
+    """Where the name right in front of a brace begins, the tool it means, and whether `call:` stands before it."""
+    near = text[max(0, at - 24) : at]
+    word = near.rstrip(" \t\r\n")
+    if word.endswith(("```json", "```")) and "\n" in near[len(word) :]:
+        word = word.removesuffix("json").rstrip("`").rstrip(" \t\r\n")
+    elif len(near) - len(word) > 1 and "\n" not in near[len(word) :]:
+        return None
+    if not word or not (word[-1].isalnum() or word[-1] in "_]`"):
+        return None
+    behind = at - (len(near) - len(word))
+    base = max(0, behind - _NEAR)
+    match = _NAME_BEFORE.search(text, max(base, _last_break(text, base, behind)), behind)
+    if match is None:
+        return None
+    known = context.resolve(match["name"])
+    if known is None and match["name"].startswith("function"):  # DeepSeek's kind of call, its separator gone
+        known = context.resolve(match["name"].removeprefix("function"))
+    return None if known is None else (match.start(), known, match["call"] is not None)
+
+
+def _last_break(text: str, base: int, at: int) -> int:
+    """Behind the last white space or brace before a place: a name does not reach beyond it."""
+    return max(text.rfind(sign, base, at) for sign in " \n{}") + 1
+
+
+def query_string(text: str, context: ParseContext) -> list[Found]:
     """T3: `name?key=value&…`; values stay text, percent-decoded; a sentence behind it ends the value."""
     if "?" not in text:
         return []
     pattern = _IN_TICKS if "`" in text and _IN_TICKS.search(text) else _QUERY
-    calls: list[Call] = []
-    outside = []
-    position = 0
+    found: list[Found] = []
     for match in pattern.finditer(text):
-        if not reading.spend(_UNITS_PER_QUERY):
+        if not context.spend(_UNITS_PER_QUERY):
             break
-        outside.append(text[position : match.start()])
-        position = match.end()
-        query = match[2] if pattern is _IN_TICKS else match[2].rstrip(".,;!?")
-        parameters = {}
+        query = match[2] if pattern is _IN_TICKS else match[2].rstrip(".,;!?)]")
+        parameters: dict[str, Json] = {}
         for pair in query.split("&")[:_MAX_PAIRS]:
             key, _, value = pair.partition("=")
             if key:
                 parameters[unquote(key)] = unquote(value)
-        calls.append(Call(match[1], parameters))
-    outside.append(text[position:])
-    return _trusted(calls, "".join(outside), reading)
+        end = match.end() if pattern is _IN_TICKS else match.start(2) + len(query)
+        found.append(Found(match.start(), end, (Finding(Call(match[1], parameters)),), "T3"))
+    return _trusted(found, text, context)
 
 
-def _objects_behind(pattern: re.Pattern[str], text: str, reading: Reading, *, trusted: bool) -> list[Call]:
-    calls: list[Call] = []
+def _object_at(text: str, start: int, context: ParseContext) -> tuple[dict[str, Json], int] | None:
+    end = context.balanced(text, start)
+    found = decode_object(text[start:end], context) if end is not None else None
+    if found is not None and end is not None:
+        return found, end
+    loose = read(text, start, context)
+    return loose if loose is not None and isinstance(loose[0], dict) else None
+
+
+def _trusted(found: list[Found], text: str, context: ParseContext) -> list[Found]:
+    """All calls if nothing but them was written, else those whose name is in the registry."""
+    known = [one for one in found if context.resolve(one.findings[0].call.name) is not None]
+    if known or not all(one.findings[0].call.name.isascii() for one in found):
+        return known
     outside = []
     position = 0
-    while match := pattern.search(text, position):
-        outside.append(text[position : match.start()])
-        position = match.end()
-        end = reading.balanced(text, position)
-        if end is None:
-            outside.append("{")
-            if reading.left <= 0:
-                break
-            continue
-        parameters = decode_object(text[position:end], reading)
-        if parameters is None:
-            outside.append("{")
-        else:
-            calls.append(Call(bare_name(match[1]), parameters))
-        position = end
+    for one in found:
+        outside.append(text[position : one.start])
+        position = one.end
     outside.append(text[position:])
-    return calls if trusted else _trusted(calls, "".join(outside), reading)
-
-
-def _trusted(calls: list[Call], outside: str, reading: Reading) -> list[Call]:
-    """All calls if nothing but them was written, else those whose name is in the registry."""
-    if not outside.strip("`\n\r\t ,;"):
-        return calls
-    return [call for call in calls if reading.parameters_of(call.name) is not None]
+    return [] if not found or "".join(outside).strip("`\n\r\t ,;") else found

@@ -1,62 +1,90 @@
-"""Variants B1, B2, B3 and P: calls written as Python.
+"""Variants B1, B2 and B3: lists of calls written as Python.
 
 B1 is a bracketed list of calls, or calls that are the whole text; B2 the same with `:` between key and value;
-B3 a list of name and parameter pairs; P a call on lines of its own.
+B3 a list of name and parameter pairs.
 """
 
 import ast
 import re
+from collections.abc import Iterator
 
 from robustbench_tc.schema import Call, Json
 
-from . import python_literals
+from . import loose_python, python_literals
+from .context import MAX_DEPTH, NAME, STRING, TOOL_NAME, ParseContext, bare_name, unfenced
+from .found import Finding, Found
 from .json_calls import NAME_KEYS, PARAMETER_KEYS
+from .json_values import decode_value
 from .python_values import Refused, as_identifier, dotted, keywords, tree, value
-from .reading import MAX_DEPTH, NAME, STRING, Reading, bare_name, unfenced
 
 _STARTS_WITH_CALL = re.compile(r"[\s\[({'\"]*+(?:#[^\n]*+\n\s*+)*+[\s\[({]*+" + NAME + r"\s*+\(")
-_LIST_OF_CALLS = re.compile(r"\[\s*+" + NAME + r"\s*+\(")
-_LINE_WITH_CALL = re.compile(r"(?m)^[ \t`>*-]{0,8}(" + NAME + r")[ \t]{0,4}\(")
-_REST_OF_LINE = re.compile(r"[ \t`,;.]*+(?:#[^\n]*+)?(?:\n|\Z)")
+_LIST_OF_CALLS = re.compile(r"\[\s*+" + TOOL_NAME + r"\s*+\(")
+_LIST_OF_STRINGS = re.compile(r"""\[\s*+["']\s*+\[?""" + TOOL_NAME + r"\s*+\(")
 _KEY = re.compile(
     r"""\s*+(?:"([^"\\\n]{1,128})"|'([^'\\\n]{1,128})'|([^\s"'()\[\]{}=:,]{1,128}))\s*+([:=])(?!=)"""
 )
 _MARK = re.compile(STRING + r"""|[\[\](){},"']""", re.DOTALL)
 _KEYWORD_LIST = re.compile(r"\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
+_BRACKETED_KEYWORDS = re.compile(r"\[\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _PLACEHOLDER = "rbtc_key_{}_"
+_ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
+_COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
+_UNITS_PER_LIST = 4
+_WRITERS = ("print", "str", "repr")
+WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
+_TYPE_WORDS = frozenset(
+    "str string int integer float number double bool boolean list array dict object any optional"
+    " none date".split()
+)
 
 
-def bracketed(text: str, reading: Reading) -> list[Call]:
-    """B1. Where the text around the list is prose, every list of calls in it counts, in order."""
+def bracketed(text: str, context: ParseContext) -> list[Found]:
+    """B1. Where the text around the list is prose, every list of calls in it is found, in order."""
     body = unfenced(text)
     if _STARTS_WITH_CALL.match(body):
-        if calls := python_literals.calls(body):
-            return calls
-        if calls := whole(body, reading, {}):
-            return calls
-        if (new := _renamed(body, reading, colons=False)) and (calls := whole(*new)):
-            return calls
-    return _in_prose(body, reading, colons=False)
+        calls = [unwrapped(call, context) for call in python_literals.calls(body) or ()] or whole(
+            body, context, {}
+        )
+        if not calls and (new := _renamed(body, context, colons=False)):
+            calls = whole(*new)
+        if calls and any(is_signature(body, call, context) for call in calls):
+            return []
+        if calls:
+            return _as_whole(calls, text, "B1")
+    return list(_in_prose(text, context, colons=False))
 
 
-def colon_separated(text: str, reading: Reading) -> list[Call]:
+def colon_separated(text: str, context: ParseContext) -> list[Found]:
     """B2, tried only after B1 found nothing."""
     if ":" not in text:
         return []
     body = unfenced(text)
-    new = _renamed(body, reading, colons=True) if _STARTS_WITH_CALL.match(body) else None
-    if new and (calls := whole(*new)):
-        return calls
-    return _in_prose(body, reading, colons=True)
+    new = _renamed(body, context, colons=True) if _STARTS_WITH_CALL.match(body) else None
+    if new and (calls := whole(*new)) and not any(_has_types_for_values(call) for call in calls):
+        return _as_whole(calls, text, "B2")
+    return list(_in_prose(text, context, colons=True))
 
 
-def keyword_list(text: str, reading: Reading) -> list[Call]:
+def keyword_list(text: str, context: ParseContext) -> list[Found]:
     """B3: names and parameters are paired in order of appearance."""
     body = unfenced(text)
     inner = body[1:] if body[:1] in "[(" else body
-    if not _KEYWORD_LIST.match(inner):
-        return []
-    node = tree(f"_({inner.rstrip('])')})", reading)
+    if _KEYWORD_LIST.match(inner) and (calls := _keyword_calls(inner, context)):
+        return _as_whole(calls, text, "B3")
+    found: list[Found] = []
+    position = 0
+    while match := _BRACKETED_KEYWORDS.search(text, position):
+        end = context.balanced(text, match.start()) if context.spend(_UNITS_PER_LIST) else None
+        position = end or match.end()
+        if end is not None and (calls := _keyword_calls(text[match.start() + 1 : end], context)):
+            found.append(Found(match.start(), end, tuple(map(Finding, calls)), "B3"))
+        if context.left <= 0:
+            break
+    return found
+
+
+def _keyword_calls(inner: str, context: ParseContext) -> list[Call]:
+    node = tree(f"_({inner.rstrip('])')})", context)
     if not isinstance(node, ast.Call):
         return []
     names: list[Json] = []
@@ -69,9 +97,8 @@ def keyword_list(text: str, reading: Reading) -> list[Call]:
                 parameters.append(value(item.value))
     except Refused:
         return []
-    if len(parameters) not in (0, len(names)):
+    if len(parameters) != len(names):
         return []
-    parameters = parameters or [{} for _ in names]
     if not all(isinstance(name, str) and bare_name(name) for name in names):
         return []
     if not all(isinstance(item, dict) for item in parameters):
@@ -79,117 +106,212 @@ def keyword_list(text: str, reading: Reading) -> list[Call]:
     return [Call(bare_name(name), item) for name, item in zip(names, parameters, strict=True)]
 
 
-def own_lines(text: str, reading: Reading) -> list[Call]:
-    """P. In prose only names of the registry count; calls that are the whole text count under any name."""
-    body = unfenced(text)
-    calls: list[Call] = []
-    alone = True
-    position = 0
-    while match := _LINE_WITH_CALL.search(body, position):
-        end = reading.balanced(body, match.end() - 1)
-        rest = _REST_OF_LINE.match(body, end) if end is not None else None
-        call = _single(body[match.start(1) : end], reading) if rest else None
-        if rest is None or call is None:
-            alone = False
-            position = match.end()
-            if reading.left <= 0:
-                break
-            continue
-        alone = alone and not body[position : match.start()].strip()
-        calls.append(call)
-        position = rest.end()
-    if alone and not body[position:].strip("`\n "):
-        return calls
-    return [call for call in calls if reading.parameters_of(call.name) is not None]
+def _as_whole(calls: list[Call], text: str, code: str) -> list[Found]:
+    comments = _COMMENTS.match(text)
+    return [Found(comments.end() if comments else 0, len(text), tuple(map(Finding, calls)), code)]
 
 
-def _single(source: str, reading: Reading) -> Call | None:
-    node = tree(source, reading)
-    if not isinstance(node, ast.Call):
-        return None
-    try:
-        return _call(node, reading, {})
-    except Refused:
-        return None
-
-
-def whole(body: str, reading: Reading, keys: dict[str, str]) -> list[Call]:
+def whole(body: str, context: ParseContext, keys: dict[str, str]) -> list[Call]:
     """Upstream's wrapper: a missing bracket at either end is added; otherwise the text as it stands."""
     wrapped = body if body.startswith("[") else "[" + body
     if not wrapped.endswith("]"):
         wrapped += "]"
-    calls = _calls(wrapped, reading, keys)
+    calls = _calls(wrapped, context, keys)
     if not calls and wrapped != body:
-        calls = _calls(body.strip("'"), reading, keys)
+        calls = _calls(body.strip("'"), context, keys)
     return calls
 
 
-def _in_prose(body: str, reading: Reading, *, colons: bool) -> list[Call]:
+def list_at(source: str, context: ParseContext, *, colons: bool = False) -> list[Call]:
+    """The calls of a bracketed list, keys that Python cannot spell included; [] where some item is none."""
+    calls = [] if colons else _calls(source, context, {}, prose=True)
+    if not calls and (new := _renamed(source, context, colons=colons)):
+        calls = _calls(*new, prose=True)
+    return calls
+
+
+def _in_prose(text: str, context: ParseContext, *, colons: bool) -> Iterator[Found]:
     """The bracketed lists of calls that stand in other text."""
-    calls: list[Call] = []
     position = 0
-    while match := _LIST_OF_CALLS.search(body, position):
-        end = reading.balanced(body, match.start())
-        if end is None:
-            if reading.left <= 0:
-                break
-            position = match.end()
+    while match := _LIST_OF_CALLS.search(text, position):
+        if not context.spend(_UNITS_PER_LIST):
+            return
+        start = match.start()
+        end = context.balanced(text, start)
+        calls: list[Call] = []
+        if not _is_a_value(text, start, context):
+            calls = list_at(text[start:end], context, colons=colons) if end is not None else []
+            # What colons explain is B2's: read loosely, the next key would be a part of the text before it.
+            explained = not (calls or colons or end is None) and bool(
+                list_at(text[start:end], context, colons=True)
+            )
+            if not (calls or explained) and (
+                loose := loose_python.read_list(text, start, context, colons=colons)
+            ):
+                calls, end = loose
+        if calls and not any(is_signature(text[start:end], call, context) for call in calls):
+            yield Found(start, end or start, tuple(map(Finding, calls)), "B2" if colons else "B1")
+        if end is None and context.left <= 0:
+            return
+        position = end or match.end()
+    if not colons:
+        yield from _lists_of_strings(text, context)
+
+
+def _lists_of_strings(text: str, context: ParseContext) -> Iterator[Found]:
+    """`["f(a=1)", "g(b=2)"]`: every string is a call, or a list of calls."""
+    position = 0
+    while match := _LIST_OF_STRINGS.search(text, position):
+        end = context.balanced(text, match.start())
+        items = decode_value(text[match.start() : end], context) if end is not None else None
+        position = end or match.end()
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            if context.left <= 0:
+                return
             continue
-        if end - match.start() < len(body) and not _is_a_value(body, match.start(), reading):
-            source = body[match.start() : end]
-            here = [] if colons else _calls(source, reading, {}, prose=True)
-            if not here and (new := _renamed(source, reading, colons=colons)):
-                here = _calls(*new, prose=True)
+        calls: list[Call] = []
+        for item in items:
+            source = item if item.lstrip().startswith("[") else f"[{item}]"
+            here = list_at(source, context) or list_at(source, context, colons=True)
+            if not here:
+                break
             calls += here
-        position = end
-    return calls
+        else:
+            yield Found(match.start(), position, tuple(map(Finding, calls)), "B1")
 
 
-def _is_a_value(body: str, start: int, reading: Reading) -> bool:
+def _is_a_value(body: str, start: int, context: ParseContext) -> bool:
     """Whether the list that opens at `start` is an argument or an entry, so that its calls are values."""
-    before = body[max(0, start - 64) : start].rstrip()[-1:]
+    before = body[max(0, start - 64) : start].rstrip(" \t\n\r")[-1:]
     if before == ":":  # in a dictionary, or behind "my call:"
-        reading.spend(50)
-        return body.count("{", 0, start) > body.count("}", 0, start)
-    return before != "" and before in "=(,{"
+        if not context.spend(50):
+            return True
+        near = body[max(0, start - 4_096) : start]
+        return near.count("{") > near.count("}")
+    if before in ('"', "'"):
+        outside = body[max(0, start - 64) : start].rstrip(" \t\n\r\"'")[-1:]
+        return outside != "" and outside in "([{,:="
+    if before == "=":  # `calls = […]` is code, `f(x=[…]` an argument
+        line = body[body.rfind("\n", max(0, start - 256), start) + 1 : start]
+        return "(" in line or "[" in line or "{" in line
+    if before == "[":  # doubled brackets, or a list of lists as a value
+        outside = body[max(0, start - 64) : start].rstrip(" \t\n\r[")[-1:]
+        return outside != "" and outside in "(,{:="
+    return before != "" and before in "(,{"
 
 
-def _calls(source: str, reading: Reading, keys: dict[str, str], *, prose: bool = False) -> list[Call]:
+def _calls(source: str, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> list[Call]:
     """The calls of an expression that is a call or a list, tuple or set of calls; else none."""
-    node = tree(source, reading)
+    node = tree(source, context)
     if node is None:
         return []
     items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
     try:
-        return [_call(item, reading, keys, prose=prose) for item in items]
+        return [call_of_node(item, context, keys, prose=prose) for item in items]
     except Refused:
         return []
 
 
-def _call(node: ast.expr, reading: Reading, keys: dict[str, str], *, prose: bool = False) -> Call:
+def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | None:
+    """The one call that `source` is, or None."""
+    node = tree(source, context)
+    if type(node) is ast.Call:
+        try:
+            return call_of_node(node, context, {}, prose=prose)
+        except Refused:
+            return None
+    for colons in (False, True) if node is None else ():
+        new = _renamed(source, context, colons=colons)
+        node = tree(new[0], context) if new is not None else None
+        if new is not None and type(node) is ast.Call:
+            try:
+                return call_of_node(node, context, new[2], prose=prose)
+            except Refused:
+                return None
+    return None
+
+
+def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> Call:
+    """The call that a syntax node is. Raises Refused.
+
+    `f.call(…)` is f; an object as the only argument holds the parameters, and so does the value of
+    `parameters=`; positional arguments mean the declared parameters in order.
+    """
     if type(node) is not ast.Call:
         raise Refused
     name = dotted(node.func)
+    if (
+        name in _WRITERS
+        and len(node.args) == 1
+        and type(node.args[0]) is ast.Call
+        and not context.knows(name)
+    ):
+        return call_of_node(node.args[0], context, keys, prose=prose)
+    if name.endswith(".call") and context.resolve(name) is None and context.may_name(name[:-5]):
+        name = name[:-5]
     parameters = keywords(node)
     if keys:
         parameters = {keys.get(key, key): item for key, item in parameters.items()}
-    if node.args:
-        order = reading.parameters_of(name)
-        if order is None and prose:  # `[sin(x)]` in a sentence is no call
-            raise Refused
-        # Upstream drops positional arguments; they mean the declared parameters in order.
-        for key, argument in zip(order or (), node.args, strict=False):
-            if type(argument) is ast.Starred:
-                break
-            if key not in parameters:
-                try:
-                    parameters[key] = value(argument)
-                except Refused:
-                    continue
+    declared = context.parameters_of(name)
+    if not node.args:
+        return unwrapped(Call(name, parameters), context)
+    if len(node.args) == 1 and isinstance(node.args[0], ast.Dict) and not parameters and context.tools:
+        inner = value(node.args[0])
+        schema = context.schemas_of(name)
+        first = schema.get(declared[0]) if declared else None
+        takes_object = isinstance(first, dict) and first.get("type") == "object"
+        if not takes_object or any(key in schema for key in inner):
+            return Call(name, inner)
+    if declared is None and (prose or (context.tools and not parameters)):  # `[sin(x)]` is not a call
+        raise Refused
+    # Upstream drops positional arguments; they mean the declared parameters in order.
+    for key, argument in zip(declared or (), node.args, strict=False):
+        if type(argument) is ast.Starred:
+            break
+        if key not in parameters:
+            try:
+                parameters[key] = value(argument)
+            except Refused:  # the call stays, without this argument
+                continue
     return Call(name, parameters)
 
 
-def _renamed(source: str, reading: Reading, *, colons: bool) -> tuple[str, Reading, dict[str, str]] | None:
+def unwrapped(call: Call, context: ParseContext) -> Call:
+    """`f(parameters={…})` as `f(…)`, where the tool has no such parameter, and `f.call(…)` too."""
+    if call.name.endswith(".call") and context.resolve(call.name) is None and context.resolve(call.name[:-5]):
+        call = Call(call.name[:-5], call.parameters)
+    if len(call.parameters) == 1:
+        (key,) = call.parameters
+        inner = call.parameters[key]
+        if key in WRAPPING_KEYS and isinstance(inner, dict):
+            declared = context.parameters_of(call.name)
+            if declared is not None and key not in declared:
+                return Call(call.name, inner)
+    return call
+
+
+def is_signature(source: str, call: Call, context: ParseContext) -> bool:
+    """Whether `f(city, days)`, `f(city: str)` or `f(city=...)` names a known tool's parameters without values."""
+    if not call.parameters or context.resolve(call.name) is None:
+        return False
+    if _ELLIPSIS.search(source):
+        return True
+    if '"' in source or "'" in source:
+        return False
+    if _has_types_for_values(call):
+        return True
+    return all(isinstance(value, str) and value == key for key, value in call.parameters.items())
+
+
+def _has_types_for_values(call: Call) -> bool:
+    return bool(call.parameters) and all(
+        isinstance(value, str) and value.lower() in _TYPE_WORDS for value in call.parameters.values()
+    )
+
+
+def _renamed(
+    source: str, context: ParseContext, *, colons: bool
+) -> tuple[str, ParseContext, dict[str, str]] | None:
     """The source with placeholders for keys that Python cannot spell (`from`, `user-id`), and what they mean.
 
     With `colons`, `key: value` becomes `placeholder=value`. Only keys directly inside a call's parentheses
@@ -201,7 +323,7 @@ def _renamed(source: str, reading: Reading, *, colons: bool) -> tuple[str, Readi
     stack = ""
     position = 0
     while mark := _MARK.search(source, position):
-        if not reading.spend(1):
+        if not context.spend(1):
             return None
         sign = mark[0]
         position = mark.end()
@@ -225,4 +347,4 @@ def _renamed(source: str, reading: Reading, *, colons: bool) -> tuple[str, Readi
             position = key.end()
     if not keys:
         return None
-    return "".join(pieces) + source[copied:], reading, keys
+    return "".join(pieces) + source[copied:], context, keys

@@ -15,19 +15,22 @@ from typing import Any
 
 from robustbench_tc.schema import Json
 
-from .reading import MAX_BITS, MAX_DEPTH, STRING, Reading
+from .context import MAX_BITS, MAX_DEPTH, STRING, ParseContext
 
 _ONLY_AST = 0x400
-_SMALL = 2_048
+_SMALL = 64
 """Up to this many characters the tokens need no counting."""
 
-_UNITS_PER_TOKEN = 6
-_UNITS_PER_TREE = 60
+_UNITS_PER_TOKEN = 2
+_UNITS_PER_TREE = 20
 """What the interpreter's parser costs for one token, and at least, in units of the allowance."""
 
 _TOKEN = re.compile(r"(?i:\b([fbru]{1,2}))?(?:" + STRING + r")|\w++|[^\s\w]", re.DOTALL)
-_MAY_WARN = re.compile(r"\\|(?<![\w.])\d[\da-fA-FxXoObB_.]{0,16}(?:and|else|for|i[fns]|not|or)")
+_MAY_WARN = re.compile(r"\\|\d[\da-fA-FxXoObBjJ_.]{0,64}(?:and|else|for|i[fns]|not|or)")
 """Where the parser may warn: an unknown escape, a number that runs into a keyword."""
+
+_ALWAYS_CAUGHT = 2_048
+"""Longer sources are not searched for what may warn."""
 
 JSON_LITERALS = {"true": True, "false": False, "null": None}
 
@@ -36,25 +39,25 @@ class Refused(Exception):
     """The source holds something that is not read: see scoring.md section 9."""
 
 
-def tree(source: str, reading: Reading) -> ast.expr | None:
+def tree(source: str, context: ParseContext) -> ast.expr | None:
     """The expression that `source` is, or None: not Python, too long, too deep, or the allowance is spent."""
     size = len(source)
     if size <= _SMALL:
-        cost = _UNITS_PER_TREE + size * 3
+        cost = _UNITS_PER_TREE + size * _UNITS_PER_TOKEN
     else:
         tokens = 0
-        for piece in islice(_TOKEN.finditer(source), max(0, reading.left) // _UNITS_PER_TOKEN):
+        for piece in islice(_TOKEN.finditer(source), max(0, context.left) // _UNITS_PER_TOKEN):
             tokens += 1
             if (prefix := piece[1]) and "f" in prefix.lower():
                 return None  # the parser's time for format strings grows with the square of their length
         cost = _UNITS_PER_TREE + tokens * _UNITS_PER_TOKEN  # more than is left if there are more tokens
-    reading.left -= cost
-    if reading.left < 0:
+    context.left -= cost
+    if context.left < 0:
         return None
     if source.count("(") + source.count("[") + source.count("{") > MAX_DEPTH and _depth(source) > MAX_DEPTH:
         return None
     try:
-        if _MAY_WARN.search(source):
+        if size > _ALWAYS_CAUGHT or _MAY_WARN.search(source):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return compile(source, "", "eval", _ONLY_AST).body  # type: ignore[no-any-return]
@@ -263,7 +266,7 @@ def _apply(op: ast.operator, left: int | float, right: int | float) -> Any:
 
 
 def _joined(node: ast.BinOp, depth: int) -> str | None:
-    """The text of `'a' + 'b' + …`, or None if an operand is no string literal."""
+    """The text of `'a' + 'b' + …`, or None if an operand is not a string literal."""
     parts: list[str] = []
     rest: ast.expr = node
     while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add) and depth <= MAX_DEPTH:

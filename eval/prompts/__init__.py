@@ -11,20 +11,13 @@ from string import Template
 
 import msgspec
 
+from robustbench_tc import sources
 from robustbench_tc.errors import unknown
 from robustbench_tc.schema import Message, Sample, Tool, dumps
+from robustbench_tc.sources import Source
 
 ONE_CALL = "Make exactly one call."
 AS_MANY = "If the request needs several calls, write all of them, in order, in the same form."
-
-HOW_MANY = {
-    "bfcl_v3": AS_MANY,
-    "apibank": ONE_CALL,
-    "rotbench": ONE_CALL,
-    "toolalpaca": AS_MANY,
-    "tooleyes": AS_MANY,
-}
-"""RoTBench and API-Bank accept one call only; the other three have samples that need more."""
 
 TOOL_RESULT = "Tool result:\n"
 """The label under which prompt mode hands an injected error back (benchmark.md §6)."""
@@ -39,7 +32,8 @@ def _formats() -> dict[str, str]:
 @cache
 def prompt_version() -> str:
     """`1-` and 8 hex digits over every text of this room: two runs of equal version asked in equal words."""
-    texts = (sorted(_formats().items()), HOW_MANY, TOOL_RESULT)
+    counts = {one.name: _how_many(one) for one in sources.sources()}
+    texts = (sorted(_formats().items()), counts, TOOL_RESULT)
     return "1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
 
 
@@ -51,10 +45,14 @@ def system_text(output_format: str, source: str, tools: tuple[Tool, ...]) -> str
     formats = _formats()
     if output_format not in formats:
         raise unknown("output format", output_format, formats)
-    if source not in HOW_MANY:
-        raise unknown("source", source, HOW_MANY)
+    count = _how_many(sources.get(source))
     listed = "\n".join(dumps(tool) for tool in tools)
-    return Template(formats[output_format]).substitute(count=HOW_MANY[source], tools=listed).strip()
+    return Template(formats[output_format]).substitute(count=count, tools=listed).strip()
+
+
+def _how_many(source: Source) -> str:
+    """How many calls the source's prompts ask for (RoTBench and API-Bank accept one only)."""
+    return ONE_CALL if source.one_call else AS_MANY
 
 
 def messages(row: Sample) -> list[dict[str, str]]:

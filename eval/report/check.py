@@ -6,7 +6,9 @@ import msgspec
 
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats.intervals import accuracy
-from robustbench_tc.eval.stats.summary import Summary, closure, from_counts
+from robustbench_tc.eval.stats.summary import Summary, from_counts
+from robustbench_tc.eval.stats.values import closure
+from robustbench_tc.io.numbers import number
 
 CLOSURES = {
     ("ToolRL-DR-Full", "reward"): "26.3%",
@@ -41,8 +43,8 @@ def _table2(summaries: dict[str, Summary]) -> Line:
     for row in paper.table2():
         found = summaries[row.model].values[row.metric]
         if found is None or f"{found.value:.3f}" != f"{row.value:.3f}":
-            shown = "none" if found is None else f"{found.value:.5f}"
-            off.append(f"{row.model} {row.metric}: printed {row.value:.3f}, ours {shown}")
+            shown = number(None if found is None else found.value, 5)
+            off.append(f"{row.model} {row.metric}: printed {number(row.value)}, ours {shown}")
     total = len(paper.table2())
     return Line("Table 2, to three decimals", f"{total - len(off)} of {total}", not off, tuple(off))
 
@@ -72,7 +74,7 @@ def _table2_half_widths(summaries: dict[str, Summary]) -> Line:
     close = sum(distance < 0.0035 for distance in distances)
     return Line(
         "Table 2's half-widths within 0.003 of the exact ones",
-        f"{close} of {len(distances)}, largest distance {max(distances):.4f}",
+        f"{close} of {len(distances)}, largest distance {number(max(distances), 4)}",
         close == len(distances),
     )
 

@@ -10,22 +10,19 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import paired
+from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align
 from robustbench_tc.eval.stats.significance import holm, stars
-from robustbench_tc.eval.stats.summary import Convention, Summary, codes_of, from_counts, summarise
+from robustbench_tc.eval.stats.summary import Convention, Summary, from_counts, summarise
+from robustbench_tc.eval.stats.values import codes_of
+from robustbench_tc.io.numbers import counts
 
 Rows = list[dict[str, Any]]
+"""Rows of a mart."""
 
-MARTS = (
-    "error_modes",
-    "flip_matrix",
-    "what_to_gain",
-    "by_source",
-    "recovery",
-    "costs",
-    "hardest",
-)
-"""The marts that a page shows; the command line runs them and hands their rows in."""
+MARTS = ("recovery", "costs", "hardest")
+"""The marts that a page shows: they look at texts, tokens and single rows, which no other number does. The
+caller runs them and hands their rows in."""
 
 TABLE2 = ("clean", "perturbed", *(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
 
@@ -48,6 +45,11 @@ class Model(msgspec.Struct, frozen=True):
     """The run folder as given, or `paper:MODEL`."""
     params_b: float | None
     summary: Summary
+    error_modes: dict[str, dict[str, int]] = {}
+    """As in `stats.breakdown`. Empty for the paper's models, like the next three: only counts are known."""
+    sources: dict[str, dict[str, SourceCell]] = {}
+    flags: dict[str, Flagged] = {}
+    gains: tuple[Gain, ...] = ()
     marks: dict[str, Mark] = {}
     """Against the baseline, by Table 2's columns (retention excepted)."""
     type_marks: dict[str, Mark] = {}
@@ -74,6 +76,8 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report is made of besides the runs."""
+
     convention: Convention = "cluster"
     subset: Subset = "all"
     allow_missing: bool = False
@@ -102,6 +106,7 @@ def build(
             sides = (aligned[base], aligned[at])
             marks = _marks(*sides, summaries[base], summaries[at], options.convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
+        rest = breakdown(run, options.subset, allow_missing=options.allow_missing)
         models.append(
             Model(
                 label=labels[at],
@@ -110,6 +115,10 @@ def build(
                 run=run.path,
                 params_b=params_of(run.model),
                 summary=summaries[at],
+                error_modes=rest.error_modes,
+                sources=rest.sources,
+                flags=rest.flags,
+                gains=gains(summaries[at].lines, rest),
                 marks=marks,
                 type_marks=type_marks,
                 card=_card(run),
@@ -202,8 +211,7 @@ def _marks(
         if base_summary.values[metric] is None or new_summary.values[metric] is None:
             continue  # a gap is not compared either
         if metric in ("clean", "perturbed"):
-            codes = [taxonomy.CLEAN] if metric == "clean" else codes_of(metric)
-            pair = paired.compare(base, new, codes, convention)
+            pair = paired.compare(base, new, codes_of(metric), convention)
             if pair is not None:
                 found[metric] = Mark(pair.difference.value, pair.p, stars(pair.p))
         elif metric.startswith("delta_"):
@@ -253,8 +261,8 @@ def _card(run: Run) -> dict[str, str]:
         "started": str(last.get("started") or ""),
         "seconds": f"{sum(seconds):.0f} in {len(sessions)} sessions" if seconds else "",
         "predictions": f"{len(run.rows['id'])} of {record.get('expected', '?')}",
-        "status": _counts(totals.get("status")),
-        "finish reasons": _counts(totals.get("finish_reason")),
+        "status": counts(_dict(totals.get("status"))),
+        "finish reasons": counts(_dict(totals.get("finish_reason"))),
         "retries": str(totals.get("retries", "")),
         "tokens": _tokens(totals),
     } | {f"flagged {flag}": _flagged(cells) for flag, cells in _dict(record.get("flagged")).items()}
@@ -268,10 +276,6 @@ def _dict(value: object) -> dict[str, Any]:
 def _short(value: object) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= 60 else text[:59] + "…"
-
-
-def _counts(value: object) -> str:
-    return ", ".join(f"{name} {count}" for name, count in _dict(value).items())
 
 
 def _flagged(cells: object) -> str:

@@ -2,118 +2,140 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
 
+import jinja2
 import msgspec
+from markupsafe import Markup
 
 from robustbench_tc import taxonomy
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.figures import Axis, Dot, Row, Stack
+from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import log_linear
-from robustbench_tc.files import atomic_file
-from robustbench_tc.schema import SOURCES
+from robustbench_tc.eval.stats.values import Line
+from robustbench_tc.io import marker, numbers, templates
+from robustbench_tc.io.files import atomic_dir, claim
+from robustbench_tc.schema import ERROR_MODES, SOURCES
 
-from . import figures
-from .content import TABLE2, Model, Report, Rows
+from .content import TABLE2, Model, Report
 
 CONVENTIONS = {
     "cluster": "95 % percentile bootstrap over whole samples (clean_ids), clean and perturbed together.",
     "paper": "the paper's: 95 % percentile bootstrap, rows independent, clean and perturbed apart.",
 }
 
-SECTIONS = (
-    ("table2", "Table 2", None),
-    ("heatmap", "Per type", None),
-    ("components", "Components", None),
-    ("size", "Size", None),
-    ("types", "Type by type", None),
-    ("gain", "What would I gain", "what_to_gain"),
-    ("flips", "Flips", "flip_matrix"),
-    ("errors", "Errors", "error_modes"),
-    ("recovery", "Recovery", "recovery"),
-    ("sources", "Sources", "by_source"),
-    ("costs", "Costs", "costs"),
-    ("hardest", "Hardest rows", "hardest"),
-    ("runs", "Runs", None),
-)
-"""Anchor, name, and the mart without which there is no such section."""
+GROUPS = (taxonomy.CLEAN, *taxonomy.COMPONENTS)
+
+SECTIONS = {
+    "table2": "Table 2",
+    "heatmap": "Per type",
+    "components": "Components",
+    "size": "Size",
+    "types": "Type by type",
+    "gain": "What would I gain",
+    "flips": "Flips",
+    "errors": "Errors",
+    "replies": "Replies",
+    "recovery": "Recovery",
+    "sources": "Sources",
+    "costs": "Costs",
+    "hardest": "Hardest rows",
+    "runs": "Runs",
+}
+"""Anchor → name."""
+
+SIZES = (0.5, 1, 2, 4, 8, 16, 32, 70, 140, 400, 700)
+"""Billions of parameters that a scale names."""
+
+SCATTERED = (*(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
+"""What is drawn against model size."""
 
 
-def write(report: Report, folder: Path) -> list[Path]:
-    """`report.html`, `.md`, `.csv` and `.json` in `folder`, each whole or not at all."""
-    made = []
-    for ending, text in (
-        ("html", html(report)),
-        ("md", markdown(report)),
-        ("csv", as_csv(report)),
-        ("json", as_json(report)),
-    ):
-        path = folder / f"report.{ending}"
-        with atomic_file(path) as beside:
-            beside.write_text(text, encoding="utf-8")
-        made.append(path)
-    return made
+def write(report: Report, folder: Path, *, discard_changes: bool = False) -> list[Path]:
+    """The folder with `report.html`, `.md`, `.csv` and `.json`, all or nothing.
+
+    An earlier report is replaced; UserError for a folder that holds anything else (`io.folders.check`).
+    """
+    texts = {
+        "report.html": html(report),
+        "report.md": markdown(report),
+        "report.csv": as_csv(report),
+        "report.json": as_json(report),
+    }
+    with atomic_dir(folder, kind="report", force=True, discard_changes=discard_changes) as made:
+        claim(made, *texts, marker.OWN)
+        for name, text in texts.items():
+            (made / name).write_text(text, encoding="utf-8")
+        marker.describe(made, "report")
+    return [folder / name for name in texts]
 
 
 # --- HTML ---------------------------------------------------------------------------------------------
 
 
+@cache
+def _environment() -> jinja2.Environment:
+    return templates.environment("robustbench_tc.eval.report")
+
+
 def html(report: Report) -> str:
     """The page. Names, replies and paths are escaped: they come from models and users."""
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    here = Path(__file__)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=False, keep_trailing_newline=True
-    )
-    environment.filters |= {"number": number, "p_value": p_value, "signed": lambda value: f"{value:+.1f}"}
-    template = environment.from_string(here.with_name("page.html.jinja").read_text(encoding="utf-8"))
     models, papers = report.models, report.paper
     simulated = [found for model in models for found in _intervals(model) if found[2].method == "simulated"]
-    sizes = figures.size_panels(models, papers)
-    return template.render(
-        report=report,
-        css=Markup(here.with_name("page.css").read_text(encoding="utf-8")),
-        convention=CONVENTIONS[report.convention],
-        components=taxonomy.COMPONENTS,
-        metrics=TABLE2,
-        codes=[t.code for t in taxonomy.types("all")],
-        names={t.code: t.display_name for t in taxonomy.types("all")},
-        sections=[(anchor, name) for anchor, name, mart in SECTIONS if not mart or report.marts.get(mart)],
-        simulated=", ".join(dict.fromkeys(_readable(metric) for metric, _, _ in simulated)),
-        error=max((found.error for _, _, found in simulated), default=0.0),
-        figures={
-            "heatmap": Markup(figures.heatmap(models)),
-            "paper_heatmap": Markup(figures.heatmap(papers)),
-            "components": [(name, Markup(svg)) for name, svg in figures.component_bars(models)],
-            "sizes": [(name, Markup(svg)) for name, svg in sizes],
-        },
-        trends=[("your runs", _slopes(models)), ("the paper's models", _slopes(papers))],
-        error_modes=figures.ERROR_MODES,
-        by_run=lambda mart: list(_by_run(report, mart)),
-        flip_bars=lambda rows: Markup(figures.flip_bars(rows)),
-        error_bars=lambda rows, label: Markup(figures.error_bars(rows, _of(report, "by_source", label))),
-        share_bar=lambda share, largest: Markup(figures.share_bar(share, largest)),
-        mode_table=_mode_table,
-        source_table=_source_table,
+    names = {t.code: t.display_name for t in taxonomy.types("all")}
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            css=figures.style() + Markup(Path(__file__).with_name("page.css").read_text(encoding="utf-8")),
+            convention=CONVENTIONS[report.convention],
+            groups=GROUPS,
+            components=taxonomy.COMPONENTS,
+            component_of=taxonomy.component_of,
+            metrics=TABLE2,
+            codes=list(names),
+            names=names,
+            sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, anchor)},
+            simulated=", ".join(dict.fromkeys(_readable(metric) for metric, _, _ in simulated)),
+            error=max((found.error for _, _, found in simulated), default=0.0),
+            sources=SOURCES,
+            error_modes=ERROR_MODES,
+            reply_flags=READ_WITH_CARE,
+            heatmap=_heatmap,
+            bars=_bars,
+            scatters={_readable(metric): _scatter(models, papers, metric) for metric in SCATTERED},
+            trends={"your runs": _slopes(models), "the paper's models": _slopes(papers)},
+            flips=_flips,
+            flip_bars=lambda model: figures.stacks(
+                [_flip_stack(names[code], line) for code, line in _flips(model).items()],
+                "flips between clean and perturbed",
+            ),
+            error_bars=_error_bars,
+            share=lambda part, whole: figures.shares({"bar": part, "rest": whole - part}, 80, 10),
+            of_run=lambda mart, model: [
+                row for row in report.marts.get(mart, []) if row["run"] == model.run.rstrip("/")
+            ],
+        )
     )
 
 
-def number(value: float | None, sign: bool = False, digits: int = 3) -> str:
-    """A number with a real minus; a dash for none."""
-    if value is None:
-        return "–"
-    text = f"{value:{'+' if sign else ''}.{digits}f}"
-    if not text.strip("+-0."):  # no "-0.000"
-        text = text.lstrip("+-")
-    return text.replace("-", "−")
-
-
-def p_value(p: float) -> str:
-    """Three decimals, or an order of magnitude."""
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
+def _there(report: Report, anchor: str) -> bool:
+    """Whether there is something to show in a section that may be empty."""
+    if anchor in ("recovery", "costs", "hardest"):
+        return bool(report.marts.get(anchor))
+    held = {
+        "gain": (model.gains for model in report.models),
+        "flips": (_flips(model) for model in report.models),
+        "errors": (model.error_modes for model in report.models),
+        "replies": (model.flags for model in report.models),
+    }
+    return anchor not in held or any(held[anchor])
 
 
 def _readable(metric: str) -> str:
@@ -137,48 +159,87 @@ def _intervals(model: Model) -> Iterator[tuple[str, str, Interval]]:
                 yield f"type:{name}", code, found
 
 
+def _heatmap(models: tuple[Model, ...]) -> Markup:
+    """Accuracy of models under clean and every type, grouped by component."""
+    types = [t for t in taxonomy.types() if any(t.code in m.summary.types for m in models)]
+    groups = {"": {taxonomy.CLEAN: "clean"}}
+    for component in taxonomy.COMPONENTS:
+        if names := {t.code: t.display_name for t in types if t.component == component}:
+            groups[component] = names
+    rows = []
+    for model in models:
+        found: dict[str, Interval | None] = {taxonomy.CLEAN: model.summary.values["clean"]}
+        rows.append(Row(model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
+    return figures.heatmap(rows, groups, "accuracy per model and type, in percent")
+
+
+def _bars(models: tuple[Model, ...], name: str) -> Markup:
+    metric = name if name == taxonomy.CLEAN else f"accuracy_{name}"
+    return figures.bars([(m.label, m.summary.values[metric]) for m in models], f"accuracy, {name}")
+
+
+def _points(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:
+    """(label, billions of parameters, value) of the models whose size is known."""
+    found = [(m.label, m.params_b, m.summary.values[metric]) for m in models]
+    return [(label, size, value.value) for label, size, value in found if size and value is not None]
+
+
 def _slopes(models: tuple[Model, ...]) -> list[float | None]:
-    slopes: list[float | None] = []
-    for metric in (*(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention"):
-        points = [
-            (m.params_b, found.value) for m in models if m.params_b and (found := m.summary.values[metric])
+    trends = [_trend(_points(models, metric)) for metric in SCATTERED]
+    return [None if trend is None else trend[1] for trend in trends]
+
+
+def _trend(points: list[tuple[str, float, float]]) -> tuple[float, float] | None:
+    return log_linear([size for _, size, _ in points], [value for _, _, value in points])
+
+
+def _scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -> Markup:
+    """A value against model size, ours filled, the paper's hollow, each with its trend."""
+    sets = {"paper": _points(papers, metric), "ours": _points(models, metric)}
+    sizes = [size for points in sets.values() for _, size, _ in points]
+    values = [value for points in sets.values() for _, _, value in points]
+    margin = 0.08 * (max(values) - min(values)) + 0.01
+    low, high = min(values) - margin, max(values) + margin
+    x = Axis(min(sizes) / 1.2, max(sizes) * 1.2, {}, log=True)
+    x = x._replace(ticks={size: numbers.size(size) for size in SIZES if x.low <= size <= x.high})
+    dots, paths = [], []
+    for kind, points in sets.items():
+        note = " (paper's rows)" if kind == "paper" else ""
+        dots += [
+            Dot(size, value, kind, f"{name}, {numbers.size(size)}: {numbers.number(value)}{note}")
+            for name, size, value in points
         ]
-        trend = log_linear([size for size, _ in points], [value for _, value in points])
-        slopes.append(trend[1] if trend else None)
-    return slopes
+        if trend := _trend(points):
+            ends = (pick(size for _, size, _ in points) for pick in (min, max))
+            paths.append(figures.Path([(e, trend[0] + trend[1] * math.log10(e)) for e in ends], kind))
+    return figures.chart(
+        x, Axis(low, high, figures.ticks(low, high)), dots, paths,
+        f"{_readable(metric)} against model size", size=(306, 212),
+    )  # fmt: skip
 
 
-def _by_run(report: Report, mart: str) -> Iterator[tuple[str, Rows]]:
-    for model in report.models:
-        if rows := _of(report, mart, model.label):
-            yield model.label, rows
+def _flips(model: Model) -> dict[str, Line]:
+    """The types whose pairs are all there."""
+    return {code: model.summary.lines[code] for code, row in model.summary.types.items() if row.flips}
 
 
-def _of(report: Report, mart: str, label: str) -> Rows:
-    run = next(model.run for model in report.models if model.label == label)
-    return [row for row in report.marts.get(mart, []) if row["run"] == run.rstrip("/")]
+def _flip_stack(name: str, line: Line) -> Stack:
+    parts = {
+        "both_right": line.kept,
+        "gained": line.gained,
+        "lost": line.lost,
+        "both_wrong": line.pairs - line.kept - line.gained - line.lost,
+    }
+    return Stack(name, parts, line.pairs, f"−{line.lost} +{line.gained}")
 
 
-def _mode_table(rows: Rows) -> list[tuple[str, list[int]]]:
-    return [
-        (
-            name,
-            [
-                sum(r["n"] for r in rows if (r["component"] or "clean") == name and r["error_mode"] == mode)
-                for mode in figures.ERROR_MODES
-            ],
-        )
-        for name in ("clean", *taxonomy.COMPONENTS)
-    ]
-
-
-def _source_table(rows: Rows) -> list[tuple[str, list[dict[str, Any] | None]]]:
-    cells = {(row["source"], row["component"]): row for row in rows}
-    return [
-        (source, [cells.get((source, name)) for name in ("clean", *taxonomy.COMPONENTS)])
-        for source in SOURCES
-        if any(row["source"] == source for row in rows)
-    ]
+def _error_bars(model: Model) -> Markup:
+    """Wrong answers by mode: a bar per component, its length the share of wrong answers."""
+    rows = []
+    for name in GROUPS:
+        found, n = model.error_modes.get(name, {}), model.summary.lines[name].n
+        rows.append(Stack(name, found, n, f"{sum(found.values())} of {n}" if n else ""))
+    return figures.stacks(rows, "wrong answers by error mode")
 
 
 # --- Markdown, CSV, JSON ------------------------------------------------------------------------------
@@ -186,64 +247,19 @@ def _source_table(rows: Rows) -> list[tuple[str, list[dict[str, Any] | None]]]:
 
 def markdown(report: Report) -> str:
     """Table 2, the types and the gaps, for a README or a pull request."""
-    lines = [
-        "# RobustBench-TC report",
-        "",
-        f"Dataset version {report.dataset_version}, rows: {report.subset}. {CONVENTIONS[report.convention]}",
-        "",
-        *(f"- Gap: {_plain(line)}" for line in report.gaps),
-        *([""] if report.gaps else []),
-        *_markdown_table2(report.models, report.baseline),
-        "",
-    ]
-    if report.baseline:
-        lines += [
-            f"Stars mark a paired difference to {_plain(report.baseline)}: "
-            "one below p = 0.05, two below 0.01, three below 0.001.",
-            "",
-        ]
-    lines += ["## Accuracy per type", ""]
-    names = [_plain(model.label) for model in report.models]
-    lines += ["| type | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for kind in taxonomy.types("all"):
-        found = [model.summary.types.get(kind.code) for model in report.models]
-        if any(found):
-            cells = ["gap" if row is None else _span(row.accuracy) for row in found]
-            lines.append(f"| {kind.code} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "## The paper's 21 models, for orientation",
-        "",
-        "Another version of the dataset: not ranked with the runs above, not paired and not marked.",
-        "",
-        *_markdown_table2(report.paper, None),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _markdown_table2(models: tuple[Model, ...], baseline: str | None) -> list[str]:
-    head = ["model", "clean", "perturbed", *(f"Δ {name}" for name in taxonomy.COMPONENTS), "retention", "n"]
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    for model in models:
-        cells = [_plain(model.label) + (" (baseline)" if baseline == model.label else "")]
-        for metric in TABLE2:
-            found, mark = model.summary.values[metric], model.marks.get(metric)
-            stars = "\\*" * mark.stars if mark else ""
-            cells.append("gap" if found is None else _span(found) + stars)
-        counted = [model.summary.values[metric] for metric in ("clean", "perturbed")]
-        cells.append(" + ".join("gap" if found is None else str(found.n) for found in counted))
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
-
-
-def _span(found: Interval) -> str:
-    return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
-
-
-def _plain(text: str) -> str:
-    """Text that cannot break a table or start markup."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else " " if c in "\r\n" else c for c in text)
+    codes = [t.code for t in taxonomy.types("all")]
+    return (
+        _environment()
+        .get_template("report.md.j2")
+        .render(
+            report=report,
+            convention=CONVENTIONS[report.convention],
+            components=taxonomy.COMPONENTS,
+            metrics=TABLE2,
+            reply_flags=READ_WITH_CARE,
+            codes=[code for code in codes if any(code in model.summary.types for model in report.models)],
+        )
+    )
 
 
 CSV_COLUMNS = (

@@ -1,21 +1,26 @@
 """One scorer per source, chosen by the sample's explicit source. A scorer is pure: calls in, a score out."""
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 
-from robustbench_tc.errors import unknown
-from robustbench_tc.eval.parse import parse
-from robustbench_tc.schema import Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
+from robustbench_tc import sources
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.parse import Parsed
+from robustbench_tc.eval.read_reply import read_reply
+from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
 
 from .apibank import score_apibank
 from .bfcl import score_bfcl
 from .error_modes import error_mode
-from .result import Score, Scorer
+from .generic import score_generic
+from .result import RIGHT, Score, Scorer, wrong
 from .rotbench import score_rotbench
 from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
 from .tools import scoring_tools
 
-__all__ = ["SCORERS", "Score", "error_mode", "judge", "score", "scoring_tools"]
+__all__ = ["SCORERS", "Score", "error_mode", "judge", "read", "score", "scorer_of", "scoring_tools"]
 
 SCORERS: dict[str, Scorer] = {
     "bfcl_v3": score_bfcl,
@@ -23,7 +28,42 @@ SCORERS: dict[str, Scorer] = {
     "rotbench": score_rotbench,
     "toolalpaca": score_toolalpaca,
     "tooleyes": score_tooleyes,
+    "generic": score_generic,
 }
+"""Scorers by the name under which a source asks for one (`robustbench_tc.sources`)."""
+
+
+@cache
+def scorer_of(source: str) -> Scorer:
+    """The source's scorer. Raises UserError for an unknown source, and for a scorer that there is not."""
+    name = sources.get(source).scorer
+    if name in SCORERS:
+        return SCORERS[name]
+    module, colon, function = name.partition(":")
+    try:
+        own = getattr(import_module(module), function) if colon else None
+    except (ImportError, AttributeError):
+        own = None
+    if own is None:
+        raise UserError(
+            f"source {source}: no scorer {name!r}: name one of {', '.join(SCORERS)}, or its own as "
+            "module:function"
+        )
+
+    def scorer(
+        calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
+    ) -> Score:
+        reason = own(calls, category, golden_answers, tools)
+        if reason is None:
+            return RIGHT
+        if not isinstance(reason, str) or not reason:
+            raise UserError(
+                f"source {source}: its scorer {name} returned {reason!r}: return None where the calls are "
+                "right, else the reason in a word"
+            )
+        return Score(0.0, False, reason)
+
+    return scorer
 
 
 def score(
@@ -36,12 +76,30 @@ def score(
 ) -> Score:
     """The verdict on parsed calls. `category` is upstream's, `tools` are those to judge against.
 
-    Raises UserError for an unknown source, and nothing for any calls.
+    An accepted answer without calls is decided here, for every source: it is given if and only if nothing
+    but control tools (`finish`, `ask_to_user`) is called. Raises UserError for an unknown source, and nothing
+    for any calls.
     """
-    scorer = SCORERS.get(source)
-    if scorer is None:
-        raise unknown("source", source, SCORERS)
-    return scorer(calls, category, golden_answers, tools)
+    scorer = scorer_of(source)
+    with_calls = [golden for golden in golden_answers if golden]
+    if len(with_calls) < len(golden_answers):
+        if all(call.name in CONTROL_TOOLS for call in calls):
+            return RIGHT
+        if not with_calls:
+            return wrong("unexpected_call")
+    return scorer(calls, category, with_calls, tools)
+
+
+def read(prediction: Prediction, row: Sample) -> Parsed:
+    """What the reader finds in a prediction for `row`."""
+    return read_reply(
+        row,
+        prediction.raw_output,
+        prediction.tool_calls,
+        model=prediction.model,
+        mode=prediction.mode,
+        finish_reason=prediction.finish_reason,
+    )
 
 
 def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
@@ -54,11 +112,15 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         raise ValueError(f"{prediction.id}: no answer was had, so there is none to judge")
     if prediction.status != "ok":
         return Verdict(
-            calls=(), variant=None, score=0.0, correct=False, reason=prediction.status, error_mode="other"
+            calls=(),
+            variant=None,
+            score=0.0,
+            correct=False,
+            reason=prediction.status,
+            error_mode="other",
+            flags=_marks(row, None),
         )
-    parsed = parse(
-        prediction.raw_output, source=row.source, tools=row.tools, tool_calls=prediction.tool_calls
-    )
+    parsed = read(prediction, row)
     found = score(
         parsed.calls,
         source=row.source,
@@ -73,5 +135,21 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         correct=found.correct,
         reason=found.reason,
         error_mode=error_mode(parsed, found, row, clean),
-        flags=parsed.flags,
+        flags=(*parsed.flags, *_marks(row, found)),
     )
+
+
+STEPS = frozenset({"toolalpaca", "tooleyes"})
+"""Scorers whose golds of several calls are several steps: one reply cannot honestly reach them all."""
+
+
+def _marks(row: Sample, found: Score | None) -> tuple[str, ...]:
+    """What is counted beside the accuracy: golds of several steps, and ToolEyes with one call too many."""
+    marks = {
+        "several_steps": sources.get(row.source).scorer in STEPS
+        and all(sum(call.name not in CONTROL_TOOLS for call in golden) > 1 for golden in row.golden_answers),
+        "one_surplus_call": found is not None
+        and not found.correct
+        and found.stages.get("one_surplus_call") is True,
+    }
+    return tuple(name for name, holds in marks.items() if holds)

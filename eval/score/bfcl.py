@@ -150,7 +150,7 @@ def _is_among(value: str, accepted: list[Json]) -> bool:
 def _items_fit(value: list[Json], accepted: list[Json], declared: type) -> bool:
     """Whether the items' types fit some accepted value: all of the declared type, or of its first item's.
 
-    An accepted value that is no list (mostly the mark of omission) fits anything.
+    An accepted value that is not a list (mostly the mark of omission) fits anything.
     """
     for answer in accepted:
         if type(answer) is not list:

@@ -1,20 +1,18 @@
 """Why a prediction is wrong, in the words of the paper's appendix L (scoring.md section 7)."""
 
 from collections import Counter
-from typing import Literal
 
 from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import ErrorMode, Sample
 
 from .result import Score
 
-ErrorMode = Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"]
-
 
 def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> ErrorMode | None:
-    """None when correct. `empty`: nothing was written. `omitted`: text without a call. `name_bias`: in a
-    reward type, a distractor that the perturbation added was called. `wrong_parameters`: the right names,
-    other arguments. `wrong_name` otherwise."""
+    """None when correct. `empty`: nothing was written. `omitted`: text without a call (also where one was
+    thought of or quoted only). `name_bias`: in a reward type, a distractor that the perturbation added
+    was called. `missing_call`: every name is right, but fewer calls than gold. `wrong_parameters`: the right
+    names, other arguments or too often. `wrong_name` otherwise."""
     if score.correct:
         return None
     if not parsed.calls:
@@ -22,11 +20,10 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     names = Counter(call.name for call in parsed.calls)
     if row.component == "reward" and not distractors(row, clean).isdisjoint(names):
         return "name_bias"
-    for golden in row.golden_answers:
-        wanted = Counter(call.name for call in golden)
-        if wanted <= names and names.keys() == wanted.keys():
-            return "wrong_parameters"
-    return "wrong_name"
+    wanted = [Counter(call.name for call in golden) for golden in row.golden_answers]
+    if any(golden <= names and golden.keys() == names.keys() for golden in wanted):
+        return "wrong_parameters"
+    return "missing_call" if any(names < golden for golden in wanted) else "wrong_name"
 
 
 def distractors(row: Sample, clean: Sample) -> set[str]:

@@ -33,7 +33,7 @@ _WRONG = {
     reason: Score(0.0, False, reason)
     for reason in (
         "no_call call_count wrong_name missing_parameter unexpected_parameter wrong_type wrong_value "
-        "no_match unknown_tool"
+        "no_match unknown_tool unexpected_call"
     ).split()
 }
 

@@ -1,11 +1,19 @@
-"""ToolAlpaca: every golden call is a subset of a predicted call of its own (scoring.md section 5.2)."""
+"""ToolAlpaca: every golden call is a subset of a predicted call of its own (scoring.md section 5.2).
+
+Surplus calls are tolerated up to as many as gold has: whoever calls the whole registry is not right
+(answers.md section 4).
+"""
 
 from collections.abc import Sequence
 
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Tool
 
+from .matching import all_matched
 from .result import RIGHT, Score, best, wrong
 from .values import decimal, folded, is_number
+
+SURPLUS = 2
+"""At most so many calls for each golden one."""
 
 _FREE = (None, "", "None")
 """Golden values that accept anything, absence included."""
@@ -22,30 +30,13 @@ def _answer(calls: Sequence[Call], golden: GoldenAnswer) -> Score:
         [index for index, call in enumerate(calls) if _mismatch(call, expected) is None]
         for expected in golden
     ]
-    if _all_matched(fits):
-        return RIGHT
     if not calls:
         return wrong("no_call")
+    if all_matched(fits):
+        return RIGHT if len(calls) <= SURPLUS * len(golden) else wrong("call_count")
     if len(golden) > 1:
         return wrong("no_match")
     return wrong(_nearest(calls, golden[0]))
-
-
-def _all_matched(fits: list[list[int]]) -> bool:
-    """Whether every golden call can have a predicted call of its own (maximum bipartite matching)."""
-    taken: dict[int, int] = {}
-
-    def place(expected: int, seen: set[int]) -> bool:
-        for index in fits[expected]:
-            if index in seen:
-                continue
-            seen.add(index)
-            if index not in taken or place(taken[index], seen):
-                taken[index] = expected
-                return True
-        return False
-
-    return all(place(expected, set()) for expected in range(len(fits)))
 
 
 def _nearest(calls: Sequence[Call], golden: Call) -> str:

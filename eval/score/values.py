@@ -4,9 +4,9 @@ import ast
 import re
 from decimal import Decimal, InvalidOperation
 
+from robustbench_tc.eval.parse.context import ParseContext
 from robustbench_tc.eval.parse.json_calls import clean, decode
 from robustbench_tc.eval.parse.python_values import tree
-from robustbench_tc.eval.parse.reading import Reading
 from robustbench_tc.schema import OMIT, Json
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?")
@@ -67,7 +67,7 @@ def decoded(text: str) -> Json:
     The text may be a model's: it is parsed within the parser's bounds and never evaluated.
     """
     text = text.strip()
-    reading = Reading("", ())
+    reading = ParseContext("", ())
     if text[:1] not in ("[", "{", "(") or reading.balanced(text, 0) != len(text):
         return None
     try:

@@ -39,7 +39,7 @@ class Interval(msgspec.Struct, frozen=True):
     """Rows that the value rests on."""
     method: Literal["exact", "simulated"] = "exact"
     p: float | None = None
-    """Two-sided bootstrap p-value of "the value is 0"; null where the value is no difference."""
+    """Two-sided bootstrap p-value of "the value is 0"; null where the value is not a difference."""
     error: float = 0.0
     """Simulated: how far an end may be off, at 99 % confidence."""
 

@@ -17,6 +17,7 @@ from .lattice import Floats, Ints
 from .runs import Outcomes
 from .significance import paired_p
 from .summary import Convention
+from .values import closure
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ def compare(
     if n == 0:
         return None
     sums = _sums(a, b, at, by_row=convention == "paper")
-    sides = [float((one.correct[:, at] * both).sum()) / one.repeats / n for one in (a, b)]
+    sides = [int((one.correct[:, at] * both).sum()) / (n * one.repeats) for one in (a, b)]
     flips = np.where(both, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
     only_a, only_b = (round(float(np.maximum(side, 0).sum()) / sums.factor) for side in (-flips, flips))
     interval = cluster_mean(sums.total, sums.rows, difference=True)
@@ -87,25 +88,28 @@ def compare_deltas(a: Outcomes, b: Outcomes, codes: Iterable[str]) -> DeltaPair 
     clean_at, at = _at(a, [taxonomy.CLEAN]), _at(a, codes)
     columns = []
     for one in (a, b):
-        rate = one.correct * both / one.repeats
-        columns += [rate[:, clean_at].sum(axis=1), rate[:, at].sum(axis=1)]
+        right = one.correct * both
+        columns += [right[:, clean_at].sum(axis=1), right[:, at].sum(axis=1)]
     rows = [both[:, clean_at].sum(axis=1), both[:, at].sum(axis=1)]
     if not rows[0].any() or not rows[1].any():
         return None
     stacked = np.stack([*columns, *rows], axis=1)
 
     def deltas(sums: Floats) -> tuple[Floats, Floats]:
-        clean_n, n = sums[4], sums[5]
-        return sums[0] / clean_n - sums[1] / n, sums[2] / clean_n - sums[3] / n
+        clean_a, of_a, clean_b, of_b, clean_n, n = sums
+        return (
+            clean_a / (clean_n * a.repeats) - of_a / (n * a.repeats),
+            clean_b / (clean_n * b.repeats) - of_b / (n * b.repeats),
+        )
 
     of_a, of_b = (float(found) for found in deltas(stacked.sum(axis=0)))
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn_a, drawn_b = deltas(resampling(len(stacked)).sums(stacked))
         rows_used = int(stacked[:, 4:].sum())
         difference = simulated(drawn_a - drawn_b, of_a - of_b, rows_used, difference=True)
-        closed = None
-        if simulated(drawn_a, of_a, rows_used).low > 0:
-            closed = simulated((drawn_a - drawn_b) / drawn_a, (of_a - of_b) / of_a, rows_used)
+        closed, share = None, closure(of_a, of_b)
+        if share is not None and simulated(drawn_a, of_a, rows_used).low > 0:
+            closed = simulated((drawn_a - drawn_b) / drawn_a, share, rows_used)
     return DeltaPair(of_a, of_b, difference, closed)
 
 

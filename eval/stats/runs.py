@@ -1,7 +1,7 @@
 """Scored runs as counts per (clean_id, type): what every statistic over our own rows is computed from."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,10 +12,16 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 
 from .lattice import Ints
+from .values import Counts
 
-COLUMNS = (
-    "id", "clean_id", "type_code", "source", "model", "mode", "repeat", "sample_hash", "status", "correct",
-)  # fmt: skip
+COLUMNS = dict.fromkeys(
+    (
+        *("id", "clean_id", "type_code", "source", "model", "mode", "sample_hash", "status"),
+        *("error_mode", "finish_reason"),
+    ),
+    "string",
+) | {"repeat": "int64", "correct": "bool_", "injected": "bool_", "score": "float64"}
+"""What is read of a scored run, and as which type of Arrow."""
 
 Subset = Literal["all", "paper"]
 
@@ -35,7 +41,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     """How often the run was to ask every row."""
     rows: dict[str, np.ndarray[Any, Any]]
-    """The columns of COLUMNS. `correct` is 1, 0 or -1 (no verdict: no answer was had)."""
+    """The columns of COLUMNS, and `flags`: the verdict's, in one text with commas between them. `correct` is
+    1, 0 or -1 (no verdict: no answer was had)."""
 
 
 def read(folder: str | Path) -> Run:
@@ -48,20 +55,27 @@ def read(folder: str | Path) -> Run:
     if not path.is_dir():
         raise UserError(f"no run folder at {folder}")
     if not scores.is_file():
-        raise UserError(f"{folder} has no scores.parquet: run `rbtc score {folder}` first")
+        raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     try:
         table = pq.read_table(scores, columns=list(COLUMNS))
+        if absent := [name for name in COLUMNS if name not in table.column_names]:
+            raise UserError(f"{scores} is not a scored run: it has no column {', '.join(absent)}")
+        kinds = [(name, getattr(pa, kind)()) for name, kind in COLUMNS.items()]
+        table = table.select(list(COLUMNS)).cast(pa.schema(kinds))
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{scores} is damaged: {str(error).splitlines()[0]}") from None
-    if absent := [name for name in COLUMNS if name not in table.column_names]:
-        raise UserError(f"{scores} is no scored run: it has no column {', '.join(absent)}")
     if table.num_rows == 0:
         raise UserError(f"{scores} holds no predictions")
+    if torn := [
+        name for name in ("id", "clean_id", "type_code", "repeat", "status") if table[name].null_count
+    ]:
+        raise UserError(f"{scores} is damaged: rows without {', '.join(torn)}")
 
     # Through lists: Arrow's own way to NumPy imports pandas, slow to start and no dependency of ours.
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
+    rows["flags"] = _flags(scores, table.num_rows)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -80,13 +94,23 @@ def read(folder: str | Path) -> Run:
     return run
 
 
+def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
+    """The verdicts' flags; none where a file has no such column."""
+    import pyarrow.parquet as pq
+
+    if "flags" not in pq.read_schema(scores).names:
+        return np.array([""] * n, dtype=object)
+    found = pq.read_table(scores, columns=["flags"])["flags"].to_pylist()
+    return np.array([",".join(flags or ()) for flags in found], dtype=object)
+
+
 def _record(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
         found = schema.loads(path.read_bytes())
     except ValueError as error:
-        raise UserError(f"{path} is no JSON: {error}") from None
+        raise UserError(f"{path} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path} holds no run record")
     return found
@@ -128,34 +152,42 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     """Rows with a verdict, over all repeats."""
     missing: Ints
     """Rows that should have a verdict and have none."""
+    pairs: Ints
+    """Anchored pairs (`values.Counts`), and those of them that are right on both rows, on the clean row only,
+    on the perturbed row only."""
+    kept: Ints
+    lost: Ints
+    gained: Ints
     repeats: int
     unaccounted: int = 0
     """Predictions that the run record expects and the file does not hold, of rows nobody names."""
 
-    def column(self, code: str) -> tuple[Ints, Ints]:
-        """(correct, n) per clean_id of one type."""
-        at = self.types.index(code)
-        return self.correct[:, at], self.n[:, at]
-
     def columns(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
-        """(correct, n) per clean_id, summed over several types."""
-        at = [self.types.index(code) for code in codes if code in self.types]
+        """(correct, n) per clean_id, summed over types."""
+        at = self._at(codes)
         return self.correct[:, at].sum(axis=1), self.n[:, at].sum(axis=1)
+
+    def matched(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
+        """(lost − gained, pairs) per clean_id, summed over types."""
+        at = self._at(codes)
+        return (self.lost - self.gained)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
+
+    def _at(self, codes: Iterable[str]) -> list[int]:
+        return [self.types.index(code) for code in codes if code in self.types]
 
     def usable(self, allow_missing: bool = False) -> tuple[str, ...]:
         """The types whose values may be shown: no row is missing, or that is allowed and some are there."""
         if self.unaccounted and not allow_missing:
             return ()
-        have, lack = self.n.sum(axis=0).tolist(), self.missing.sum(axis=0).tolist()
         return tuple(
-            code
-            for code, rows, lost in zip(self.types, have, lack, strict=True)
-            if rows and (allow_missing or not lost)
+            code for code, found in self.counts().items() if found.n and (allow_missing or not found.missing)
         )
 
-    def counts(self, codes: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """type code → (correct, n)"""
-        return {code: (int(c.sum()), int(n.sum())) for code in codes for c, n in [self.column(code)]}
+    def counts(self) -> dict[str, Counts]:
+        """type code (and `clean`) → its counts over all clean_ids"""
+        columns = (self.correct, self.n, self.missing, self.pairs, self.kept, self.lost, self.gained)
+        sums = np.stack([column.sum(axis=0) for column in columns], axis=1).tolist()
+        return {code: Counts(*found) for code, found in zip(self.types, sums, strict=True)}
 
 
 def align(
@@ -173,16 +205,16 @@ def align(
     wanted = set(expected) if expected is not None else set()
     for run in runs:
         wanted.update(_pairs(run))
+    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    if unknown_types := sorted({code for _, code in wanted} - set(order)):
+        raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
     if subset == "paper":
         wanted = {pair for pair in wanted if in_paper_subset(*pair)}
     if not wanted:
         raise UserError("nothing is left to compare: no row of these runs is in the subset")
     clean_ids = tuple(sorted({pair[0] for pair in wanted}))
     present = {pair[1] for pair in wanted}
-    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
     types = tuple(code for code in order if code in present)
-    if unknown_types := sorted(present - set(order)):
-        raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
     place = {
         pair: (row, column)
         for row, clean_id in enumerate(clean_ids)
@@ -192,34 +224,55 @@ def align(
     shape = len(clean_ids), len(types)
     needed = np.zeros(shape, np.int64)
     needed[tuple(np.array(list(place.values())).T)] = 1
+    return [_outcomes(run, clean_ids, types, place, needed, named=expected is not None) for run in runs]
 
-    out = []
-    for run in runs:
-        places = [place.get(pair) for pair in _pairs(run)]
-        keep = np.array([found is not None for found in places])
-        at = tuple(np.array([found for found in places if found is not None], np.int64).reshape(-1, 2).T)
-        verdict = run.rows["correct"][keep]
-        correct, n = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        np.add.at(correct, at, verdict == 1)
-        np.add.at(n, at, verdict >= 0)
-        repeats = max(int(run.rows["repeat"].max()) + 1, run.repeats)
-        missing = np.maximum(needed * repeats - n, 0)
-        promised = run.record.get("expected")
-        unaccounted = 0
-        if expected is None and isinstance(promised, int):  # else the rows are named in `missing`
-            unaccounted = max(0, promised - len(run.rows["id"]))
-        out.append(
-            Outcomes(
-                clean_ids=clean_ids,
-                types=types,
-                correct=correct,
-                n=n,
-                missing=missing,
-                repeats=repeats,
-                unaccounted=unaccounted,
-            )
-        )
-    return out
+
+def _outcomes(
+    run: Run,
+    clean_ids: tuple[str, ...],
+    types: tuple[str, ...],
+    place: Mapping[tuple[str, str], tuple[int, int]],
+    needed: Ints,
+    *,
+    named: bool,
+) -> Outcomes:
+    """The run's counts over the rows of `place`. `named`: `needed` holds every row that it should have."""
+    places = [place.get(pair) for pair in _pairs(run)]
+    keep = np.array([found is not None for found in places])
+    rows, columns = np.array([found for found in places if found is not None], np.int64).reshape(-1, 2).T
+    verdict = run.rows["correct"][keep]
+    # By rank, not by number: a number that a file claims costs no memory.
+    asked, repeat = np.unique(run.rows["repeat"][keep].astype(np.int64), return_inverse=True)
+    repeats = max(int(run.rows["repeat"].max()) + 1, run.repeats)
+
+    def count(which: np.ndarray[Any, Any]) -> Ints:
+        made = np.zeros(needed.shape, np.int64)
+        np.add.at(made, (rows[which], columns[which]), 1)
+        return made
+
+    is_clean = (columns == 0) & (types[0] == taxonomy.CLEAN)
+    anchors = np.full((len(clean_ids), len(asked)), -1, np.int8)
+    anchors[rows[is_clean], repeat[is_clean]] = verdict[is_clean]
+    anchor = anchors[rows, repeat]
+    paired = ~is_clean & (anchor >= 0) & (verdict >= 0)
+    n = count(verdict >= 0)
+    promised = run.record.get("expected")
+    unaccounted = 0
+    if not named and isinstance(promised, int):
+        unaccounted = max(0, promised - len(run.rows["id"]))
+    return Outcomes(
+        clean_ids=clean_ids,
+        types=types,
+        correct=count(verdict == 1),
+        n=n,
+        missing=np.maximum(needed * repeats - n, 0),
+        pairs=count(paired),
+        kept=count(paired & (anchor == 1) & (verdict == 1)),
+        lost=count(paired & (anchor > verdict)),
+        gained=count(paired & (anchor < verdict)),
+        repeats=repeats,
+        unaccounted=unaccounted,
+    )
 
 
 def _pairs(run: Run) -> Iterator[tuple[str, str]]:
@@ -253,11 +306,12 @@ _PRICED = frozenset({"CD", "TD", "CD_NT", "TD_NT"})
 def in_paper_subset(clean_id: str, type_code: str) -> bool:
     """Whether the paper's release has a row of this kind (benchmark.md §7): `--subset paper`.
 
-    It has CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, and the same-name types without BFCL.
+    It has CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, the same-name types without BFCL, and no
+    extension.
     """
     bfcl = clean_id.startswith("bfcl_v3__")
     if type_code.startswith("same_name_"):
         return not bfcl
     if type_code in _PRICED:
         return not bfcl and not clean_id.startswith("apibank__level3_")
-    return True
+    return type_code == taxonomy.CLEAN or type_code in taxonomy.codes()

@@ -15,11 +15,22 @@ from robustbench_tc.errors import UserError
 
 from .apibank import check_apibank_damo, check_apibank_toolrl
 from .bfcl import check_bfcl, check_bfcl_decoder
+from .replies import ReplyResult, check_replies, is_reply_file
 from .rotbench import check_rotbench
 from .rows import AGREED, UNLISTED, Check, Row
 from .toolrl import check_toolrl_decoder
 
-__all__ = ["AGREED", "CHECKS", "CLASSES", "UNLISTED", "Check", "FileResult", "kind_of", "run_vectors"]
+__all__ = [
+    "AGREED",
+    "CHECKS",
+    "CLASSES",
+    "UNLISTED",
+    "Check",
+    "FileResult",
+    "ReplyResult",
+    "kind_of",
+    "run_vectors",
+]
 
 _NOT_CHECKED = "not checked"
 
@@ -33,7 +44,7 @@ CHECKS: dict[str, Check] = {
 }
 
 CLASSES: dict[str, tuple[str, ...]] = {
-    "bfcl": ("upstream_crash",),
+    "bfcl": ("upstream_crash", "tuple"),
     "bfcl_decoder": (
         "tolerant",
         "json_literal",
@@ -42,6 +53,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "nonliteral",
         "expansion",
         "empty_name",
+        "lambda",
     ),
     "apibank_toolrl": ("tolerant_text", "declared_number", "exact_calls", "malformed_item", "python_list"),
     "apibank_damo": ("background",),
@@ -52,6 +64,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "numeric_text",
         "control_tool",
         "several_actions",
+        "noisy_ask_to_user",
     ),
     "toolrl_bfcl_decoder": ("several_blocks", "tolerant"),
     "toolrl_reward": ("upstream_crash",),
@@ -71,6 +84,8 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of a kind that no checker is at hand for."""
     unlisted: tuple[Row, ...]
     """The defects, whole rows; under `error` the exception where our side raised one."""
+    replies: ReplyResult | None = None
+    """Of a file of replies: what came of each style. Its failed replies are defects where a bar is missed."""
 
 
 def run_vectors(folder: Path, extra: Mapping[str, Check] | None = None) -> list[FileResult]:
@@ -87,9 +102,12 @@ def run_vectors(folder: Path, extra: Mapping[str, Check] | None = None) -> list[
 
 
 def _check_file(path: Path, checks: Mapping[str, Check]) -> FileResult:
+    rows = list(_rows(path))
+    if is_reply_file(rows):
+        return _check_replies(path, rows)
     outcomes: Counter[str] = Counter()
     unlisted: list[Row] = []
-    for row in _rows(path):
+    for row in rows:
         kind = kind_of(row, path.name)
         check = checks.get(kind)
         if check is None:
@@ -112,6 +130,20 @@ def _check_file(path: Path, checks: Mapping[str, Check]) -> FileResult:
         listed={name: n for name, n in outcomes.items() if name not in (AGREED, UNLISTED, _NOT_CHECKED)},
         not_checked=outcomes[_NOT_CHECKED],
         unlisted=tuple(unlisted),
+    )
+
+
+def _check_replies(path: Path, rows: list[Row]) -> FileResult:
+    found = check_replies(rows, str(path))
+    failed = len(found.failed)
+    return FileResult(
+        name=path.name,
+        rows=len(rows) - 1,
+        agreed=len(rows) - 1 - failed,
+        listed={"within_the_bar": failed} if failed and found.passed else {},
+        not_checked=0,
+        unlisted=() if found.passed else found.failed,
+        replies=found,
     )
 
 

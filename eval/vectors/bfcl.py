@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.parse.context import MAX_BITS, ParseContext
 from robustbench_tc.eval.parse.python_values import tree
-from robustbench_tc.eval.parse.reading import MAX_BITS, Reading
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.score.values import is_number, json_equal
 from robustbench_tc.json_schema import normalise
@@ -39,7 +39,10 @@ def check_bfcl(row: Row) -> str:
     ).correct
     if ours == row["upstream_valid"]:
         return AGREED
-    return "upstream_crash" if row.get("upstream_exception") else UNLISTED
+    if row.get("upstream_exception"):
+        return "upstream_crash"
+    # Upstream refuses a tuple where an array is declared; JSON, and so a call, has lists only.
+    return "tuple" if ours and "tuple" in str(row.get("mutation")) else UNLISTED
 
 
 def check_bfcl_decoder(row: Row) -> str:
@@ -76,7 +79,7 @@ def _as_upstream_reads(text: str, *, wrapped: bool) -> ast.expr | None:
         body = body.strip("`\n ")
         body = body if body.startswith("[") else "[" + body
         body = body if body.endswith("]") else body + "]"
-    return tree(body.strip("'").strip(), Reading("", ()))
+    return tree(body.strip("'").strip(), ParseContext("", ()))
 
 
 def _read_nodes(root: ast.expr) -> Iterator[ast.AST]:
@@ -111,6 +114,8 @@ def _refusals(root: ast.expr) -> Iterator[str]:
                 yield "expansion"
             case ast.Call(func=ast.Call() | ast.Subscript()):
                 yield "empty_name"
+            case ast.Lambda() | ast.Call(func=ast.Lambda()):
+                yield "lambda"
 
 
 def _is_bool(node: ast.expr) -> bool:
@@ -118,7 +123,7 @@ def _is_bool(node: ast.expr) -> bool:
 
 
 def _folds(node: ast.expr) -> bool:
-    """Whether section 9.1 has an expression folded: number literals, or + between string literals."""
+    """Whether an expression is folded (scoring.md section 9.1): number literals, or + between strings."""
     if (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
@@ -160,7 +165,7 @@ def _has_large_power(root: ast.expr) -> bool:
 
 
 class _Allowances(msgspec.Struct):
-    """How often an expression holds what upstream reads otherwise than section 9 says."""
+    """How often an expression holds what upstream reads otherwise than scoring.md section 9 says."""
 
     words: Counter[str]
     """true, false and null as bare words."""
@@ -212,7 +217,7 @@ def _equal_but(ours: Json, upstream: Json, allowed: _Allowances, found: set[str]
 
 def _from_repr(text: str) -> Json:
     """A Python `repr` as JSON: tuples as lists, keys as text; None where JSON cannot hold it."""
-    node = tree(text, Reading("", ()))
+    node = tree(text, ParseContext("", ()))
     try:
         return None if node is None else _plain(ast.literal_eval(node))
     except (ValueError, TypeError):

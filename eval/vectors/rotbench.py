@@ -20,6 +20,8 @@ _SPACING = {
 
 
 _CONTROL = {"finish_word", "finish_tool", "ask_to_user_tool"}
+_PLAIN = {"ask_to_user", "finish"}
+"""The two control tools of a registry without noise."""
 
 
 def check_rotbench(row: Row) -> str:
@@ -51,6 +53,14 @@ def check_rotbench(row: Row) -> str:
     if mutation in _CONTROL or last:
         named = any(answer[0].name == calls[0].name for answer in golden)
         return "control_tool" if ours == named else UNLISTED
+    called = {calls[0].name, *(answer[0].name for answer in golden)}
+    if control != _PLAIN and called & (control | _PLAIN):
+        # A noisy registry renames the two tools; upstream finds them by place, ours by name and keys.
+        same = any(
+            answer[0].name == calls[0].name and answer[0].parameters.keys() == calls[0].parameters.keys()
+            for answer in golden
+        )
+        return "noisy_ask_to_user" if ours == same else UNLISTED
     if not ours:
         return UNLISTED
     if any(answer[0] == calls[0] and not calls[0].parameters for answer in golden):

@@ -1,4 +1,4 @@
-"""The one kind of failure that a user can mend, and near misses for wrong names."""
+"""The one kind of failure that a user can fix, and near misses for wrong names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 class UserError(Exception):
     """Wrong input, printed by the command line as one line without a traceback.
 
-    The text names the thing, the place and the mend: what is wrong, where, what to do.
+    The text names the thing, the place and the hint: what is wrong, where, what to do.
     """
 
 

@@ -9,10 +9,14 @@ its encoder rounds floats (docs/data.md); text survives every reader byte for by
 
 import hashlib
 import json
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+import re
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
+
+from .memo import remembered
 
 if TYPE_CHECKING:
     import datasets
@@ -23,17 +27,22 @@ Json: TypeAlias = Any
 
 Component = Literal["observation", "action", "reward", "transition"]
 
-SOURCES = ("bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes")
-"""The five upstream benchmarks, in the order of every table. The id's prefix before `__` is one of these."""
+if TYPE_CHECKING:
+    SOURCES: tuple[str, ...]
+    """Names of the sources, in the order of every table (`robustbench_tc.sources` has their facts)."""
 
-OUTPUT_FORMATS = {
-    "bfcl_v3": "python_calls",
-    "apibank": "tool_call_tags",
-    "rotbench": "react",
-    "toolalpaca": "react",
-    "tooleyes": "react",
-}
-"""How a source's samples ask for a call: `[f(a=1)]`, `<tool_call>{…}</tool_call>`, or ReAct."""
+    OUTPUT_FORMATS: Mapping[str, str]
+    """Source → how its samples ask for a call."""
+else:
+
+    def __getattr__(name: str) -> Any:
+        # Read when first asked for: the registries that write these facts import this module too.
+        if name in ("SOURCES", "OUTPUT_FORMATS"):
+            from .sources import names, sources
+
+            return names() if name == "SOURCES" else {one.name: one.output_format for one in sources()}
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 CONTROL_TOOLS = frozenset({"ask_to_user", "finish"})
 """Tools that steer the dialogue (RoTBench, ToolEyes). Never a donor, never duplicated into a distractor."""
@@ -45,12 +54,16 @@ ANY: dict[str, bool] = {"any": True}
 """In a list of accepted values: the parameter must be there, its value is free."""
 
 
-class Message(msgspec.Struct, frozen=True):
+# What rows are made of is built by the million and cannot refer back to itself: `gc=False` spares the garbage
+# collector the look at each.
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
     role: Literal["system", "user", "assistant", "tool"]
     content: str
 
 
-class Tool(msgspec.Struct, frozen=True):
+class Tool(msgspec.Struct, frozen=True, gc=False):
     """One entry of the registry. `parameters` is a JSON Schema object; a missing description is ""."""
 
     name: str
@@ -69,7 +82,7 @@ class Tool(msgspec.Struct, frozen=True):
         return tuple(found) if isinstance(found, list) else ()
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A call. In a golden answer each parameter maps to the list of its accepted values (see OMIT, ANY)."""
 
     name: str
@@ -80,13 +93,14 @@ GoldenAnswer: TypeAlias = tuple[Call, ...]
 """The calls of one acceptable answer."""
 
 
-class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One entry of the machine-readable diff against the clean row.
 
     `path` is a JSON pointer into the row (`/messages/0/content`, `/tools/2`, `/golden_answers`); `before` is
     null for something added, `after` null for something removed. `/tools` with two lists of names is a
-    reordering. `at` is set where only a passage of a text changed: the offset in characters at which `before`
-    stood in the clean text.
+    reordering. `/messages/1` with a whole message (role and content) is one that was added (its place in the
+    row) or removed (its place in the clean row). `at` is set where only a passage of a text changed: the
+    offset in characters at which `before` stood in the clean text.
     """
 
     path: str
@@ -95,7 +109,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int | None = None
 
 
-class Sample(msgspec.Struct, frozen=True):
+class Sample(msgspec.Struct, frozen=True, gc=False):
     """One row of the benchmark. Perturbing makes another one (`msgspec.structs.replace`)."""
 
     id: str
@@ -156,6 +170,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: Json = None
 
 
+ErrorMode = Literal[
+    "empty", "omitted", "missing_call", "wrong_name", "wrong_parameters", "name_bias", "other"
+]
+"""Why a wrong prediction is wrong (`eval.score.error_modes`)."""
+
+ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What parsing and scoring make of one prediction; one row per prediction, same order."""
 
@@ -165,7 +187,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     correct: bool
     reason: str | None
-    error_mode: Literal["empty", "omitted", "wrong_name", "wrong_parameters", "name_bias", "other"] | None
+    error_mode: ErrorMode | None
     flags: tuple[str, ...] = ()
 
 
@@ -219,8 +241,18 @@ def dumps(value: Json) -> str:
         raise ValueError(f"text holds a lone surrogate: {error}") from None
     # msgspec writes a non-finite float as null: look closer only where a null may have come out.
     if "null" in text and (":null" in text or ",null" in text or "[null" in text or text == "null"):
-        json.dumps(msgspec.to_builtins(value), allow_nan=False)
+        try:
+            finite = _NON_FINITE.search(_pack(value)) is None
+        except OverflowError:  # integers beyond 64 bits have no place in MessagePack
+            finite = False
+        if not finite:
+            json.dumps(msgspec.to_builtins(value), allow_nan=False)
     return text
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_NON_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")
+"""A MessagePack float whose exponent is all ones: no finite number. Other bytes may look the same."""
 
 
 def loads(text: str | bytes) -> Json:
@@ -241,6 +273,11 @@ def content_hash(sample: Sample) -> str:
     # Not through dumps: the missing error is a null and would have it look closer every time; a row with a
     # non-finite float cannot be written anyway.
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
+
+
+def tool_hash(clean_id: str, tool: Json) -> str:
+    """32 hex digits of a sample's id and a whole tool that was written for it: under which it was judged."""
+    return hashlib.sha256(_encode((clean_id, tool))).hexdigest()[:32]
 
 
 def written_hash(row: dict[str, Any]) -> str:
@@ -335,14 +372,43 @@ def fine_tuning_features() -> "datasets.Features":
     return Features({"messages": List({"role": text, "content": text}), "extra_info": Json()})
 
 
+@remembered(30_000)
+def tool_text(tool: Tool) -> str:
+    """`dumps` of a tool that will be written again: those of clean samples stand in every type's rows."""
+    return _written(tool, _schema_text(tool.parameters))
+
+
+@remembered(30_000)
+def _schema_text(parameters: dict[str, Json]) -> str:
+    return dumps(parameters)
+
+
+def _text_of_new(tool: Tool) -> str:
+    """`dumps` of a tool that came in: it has mostly the schema of one that was there."""
+    return _written(tool, _schema_text.known(tool.parameters) or dumps(tool.parameters))
+
+
+def _written(tool: Tool, parameters: str) -> str:
+    return f'{{"name":{dumps(tool.name)},"description":{dumps(tool.description)},"parameters":{parameters}}}'
+
+
+def _tools_text(tools: Iterable[Tool]) -> str:
+    """`dumps` of a registry."""
+    known = tool_text.found
+    texts = [found[1] if (found := known.get(id(tool))) else _text_of_new(tool) for tool in tools]
+    return f"[{','.join(texts)}]"
+
+
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
     json_columns = JSON_COLUMNS.get(kind, ())
     fields = kind.__struct_fields__
-    rows = [[getattr(record, name) for name in fields] for record in records]
+    rows = list(map(attrgetter(*fields), records))
     out: dict[str, list[Any]] = {}
     for name, values in zip(fields, zip(*rows, strict=True) if rows else [()] * len(fields), strict=True):
-        if name in json_columns:
+        if kind is Sample and name == "tools":
+            out[name] = list(map(_tools_text, values))
+        elif name in json_columns:
             out[name] = [None if value is None else dumps(value) for value in values]
         elif any(isinstance(value, tuple) for value in values[:1]):
             out[name] = msgspec.to_builtins(values)

@@ -1,53 +1,145 @@
-"""The perturbation types: code, display name, component, method, and the evidence behind each.
+"""The perturbation types as every room knows them: the facts of each, and the evidence behind it.
 
-The rows are data of the package (`data/taxonomy.json`, `data/evidence.jsonl`) and are published with the
-dataset as the configs `taxonomy` and `evidence`. Order is that of the paper's Table 1.
+A type states its facts in its own module in `builders/perturb/`; `make facts` writes them to
+`data/taxonomy.json`, which is what the other rooms read. The types and `data/evidence.jsonl` are published
+with the dataset as the configs `taxonomy` and `evidence`. Order is that of the paper's Table 1, extensions
+after it.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from .errors import unknown
-from .schema import Component
+from .errors import UserError, unknown
+from .schema import Component, Json
 
 COMPONENTS: tuple[Component, ...] = ("observation", "action", "reward", "transition")
 
 CLEAN = "clean"
 
+Level = Literal["perception", "interaction", "reasoning", "internalization"]
+"""What of an agent a type tries: reading, acting with tools, weighing them, knowing when not to call."""
+
+Pack = Literal["core", "language", "abstention", "context", "registry", "offers", "severity", "mixed"]
+"""`core` are the 22 of the benchmark; the others are built only when named and enter no headline number."""
+
+Method = Literal["llm", "rule", "runtime"]
+"""llm: the text is model-written; rule: a pure function; runtime: happens while the tool runs."""
+
+Channel = Literal[
+    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result"
+]
+"""By which way the disturbance enters. Types of one channel share the audit's rules for it."""
+
+TRAITS: dict[Channel, tuple[str, ...]] = {
+    "namesake": ("description", "wrong_parameters"),
+    "offers": ("quality", "suffix", "stated"),
+}
+"""What a type of the channel says beside the facts of every type: the audit's rules need it."""
+
+Part = Literal[
+    "messages",
+    "the number or roles of messages",
+    "the set of tools",
+    "the order of tools",
+    "tool names",
+    "tool descriptions",
+    "parameter descriptions",
+    "parameter schemas",
+    "golden answers",
+]
+"""A part of a row that can differ from its clean row."""
+
+PUBLISHED = (
+    "order code display_name component what_is_modified method status static train_augmentable sources "
+    "ground_truth_changes"
+).split()
+"""Columns of the published table `taxonomy`."""
+
+
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows per profile, as far as they are known: those of `full` depend on who writes the texts."""
+
+    paper: int
+    bundled: int
+
+    def of(self, profile: str) -> int | None:
+        """Rows of that profile; None for one whose rows are not known beforehand."""
+        return getattr(self, profile, None) if profile in self.__struct_fields__ else None
+
 
 class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the taxonomy."""
+    """The facts of one type."""
 
     order: int
     code: str
     display_name: str
     """The paper's short name, used in tables beside the code."""
     component: Component
+    level: Level
+    pack: Pack
+    channel: Channel
     what_is_modified: str
-    method: Literal["llm", "rule", "runtime"]
-    """llm: the text is model-written; rule: a pure function; runtime: happens while the tool runs."""
-    status: Literal["core", "extension"]
-    static: bool
-    """False for transition types: their rows equal the clean row."""
-    train_augmentable: bool
-    sources: tuple[str, ...]
+    """One sentence for tables."""
+    how_made: str
+    """A paragraph for the card."""
+    method: Method
+    may_change: tuple[Part, ...]
+    """What of a row may differ from its clean row."""
     ground_truth_changes: bool
+    train_augmentable: bool
+    """Whether training data may draw it."""
+    sources: tuple[str, ...]
+    """Sources whose samples it can apply to."""
+    rows: Rows
+    """What a build has of the paper's five sources."""
+    paper_rows: int | None
+    """Rows of the paper's own release; null for an extension."""
+    paper_unchanged: int
+    """How many of those hold nothing that could be rewritten: no rows here."""
+    judged_as: str | None
+    """Types that rewrite a text: what it is, in the words of the judge of meaning."""
+    injected_error: str | None
+    """Types of the channel `tool_result`: the protocol's text, letter by letter."""
+    flags: dict[str, str]
+    """Flags that its rows may carry beyond their clean row's, with words for the card."""
+    traits: dict[str, Json]
+    """What tells the types of one channel apart, by name."""
+
+    @property
+    def status(self) -> Literal["core", "extension"]:
+        return "core" if self.pack == "core" else "extension"
+
+    @property
+    def static(self) -> bool:
+        """False where something happens at run time: such rows equal their clean row."""
+        return self.method != "runtime"
+
+    @property
+    def floor(self) -> int | None:
+        """Rows that profile `paper` has at least: the paper's, less those with nothing to rewrite."""
+        return None if self.paper_rows is None else self.paper_rows - self.paper_unchanged
 
 
 @cache
-def _data() -> dict[str, Any]:
+def _all() -> tuple[PerturbationType, ...]:
     text = files("robustbench_tc").joinpath("data/taxonomy.json").read_bytes()
-    return msgspec.json.decode(text)  # type: ignore[no-any-return]
+    try:
+        found: dict[str, tuple[PerturbationType, ...]] = msgspec.json.decode(
+            text, type=dict[str, tuple[PerturbationType, ...]]
+        )
+    except ValueError as error:
+        raise UserError(f"data/taxonomy.json: {error}: write it again with `make facts`") from None
+    return found["types"]
 
 
 @cache
 def types(status: Literal["core", "extension", "all"] = "core") -> tuple[PerturbationType, ...]:
     """The types in order: the 22 of the benchmark, or with the extensions that this package can build."""
-    rows = msgspec.convert(_data()["types"], tuple[PerturbationType, ...])
-    return tuple(row for row in rows if status in ("all", row.status))
+    return tuple(kind for kind in _all() if status in ("all", kind.status))
 
 
 @cache
@@ -62,6 +154,11 @@ def get(code: str) -> PerturbationType:
     if code not in found:
         raise unknown("perturbation type", code, found)
     return found[code]
+
+
+def known(code: str) -> bool:
+    """Whether there is a type of that code."""
+    return code in _by_code()
 
 
 @cache
@@ -81,28 +178,19 @@ def evidence() -> tuple[dict[str, Any], ...]:
     return tuple(msgspec.json.decode(line) for line in lines)
 
 
-INJECTED_ERRORS: dict[str, str] = {
-    "transient_timeout": (
-        "Tool execution timed out after the configured request timeout. "
-        "The remote endpoint did not respond within the allotted time."
-    ),
-    "transient_rate_limit": (
-        "HTTP 429 Too Many Requests. The provider rejected the call because the per-minute rate limit "
-        "has been exceeded."
-    ),
-    "transient_auth_error": (
-        "HTTP 401 Unauthorized. The provider rejected the call because the supplied credentials are "
-        "invalid or expired."
-    ),
-    "transient_server_error": (
-        "HTTP 500 Internal Server Error. The remote endpoint failed to handle the request."
-    ),
-    "transient_malformed_response": (
-        "Malformed response from tool execution: the body could not be parsed as JSON."
-    ),
-    "transient_schema_drift": (
-        "Schema validation failed: the response did not match the tool's declared output schema "
-        "(extra/missing fields)."
-    ),
-}
-"""Protocol constants: the tool result that a first call meets, letter by letter (paper, appendix G)."""
+def published(kind: PerturbationType) -> dict[str, Json]:
+    """The type's row of the published table `taxonomy`."""
+    row = {name: getattr(kind, name) for name in PUBLISHED}
+    return {**row, "sources": list(kind.sources)}
+
+
+if TYPE_CHECKING:
+    INJECTED_ERRORS: Mapping[str, str]
+    """Type code → what answers a first call, letter by letter: protocol constants (paper, appendix G)."""
+else:
+
+    def __getattr__(name: str) -> Any:
+        # Read when first asked for: the registry that writes these facts imports this module too.
+        if name == "INJECTED_ERRORS":
+            return {t.code: t.injected_error for t in types("all") if t.injected_error is not None}
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,14 +10,15 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robustbench_tc.api import rebuild_of, recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.cli.audit import recorded_judge
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.validate import self_check
+from robustbench_tc.io import marker
 from robustbench_tc.schema import loads, sample_features
 
 Row = dict[str, Any]
@@ -33,6 +34,7 @@ def build_bundled(folder: Path) -> Path:
 
 def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
     """The gate with everything that the command line hands in."""
+    options.setdefault("rebuild", rebuild_of(folder))
     return gate.audit(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
@@ -102,7 +104,7 @@ def gold(name: str, **parameters: Any) -> str:
 
 def training_row(index: int, query: str, port: str, code: str = "clean", **info: Any) -> Row:
     """A row of `full`, `mixed` or `retry` as the trainer reads it."""
-    component = None if code == "clean" else REGISTRY[code].type.component
+    component = None if code == "clean" else REGISTRY[code].component
     changes = (
         [] if code == "clean" else [{"path": "/messages/1/content", "before": "x", "after": query, "at": 0}]
     )
@@ -150,17 +152,22 @@ def build_training(folder: Path) -> Path:
             path = folder / config / f"{split}-00000-of-00001.parquet"
             pq.write_table(pa.Table.from_pylist(found, schema=schema), path)
     perturbed = {"full": 2, "mixed": 1, "retry": 0, "paft": 1}
-    report = {
+    report: dict[str, Any] = {
+        "kind": "toolrl-dr",
+        "report_version": marker.BUILD_VERSION,
         "dataset_version": "1.0.0",
         "form": "rl_parquet",
         "drawn": {},
-        "files": [{"file": "train.parquet", "bytes": 1, "sha256": "0" * 64}],
+        "sources": [{"file": "train.parquet", "bytes": 1, "sha256": "0" * 64}],
         "rows": {
             c: {"train": len(t), "perturbed": perturbed[c], "validation": 1} for c, t in configs.items()
         },
     }
-    (folder / "build_report.json").write_text(json.dumps(report))
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Training\n")
+    (folder / "build_report.md").write_text("# Build report\n")
+    (folder / "generations.jsonl").write_bytes(b"")
+    report |= {"files": marker.hashes(folder, but=marker.BUILD), "own_sha256": ""}
+    (folder / marker.BUILD).write_bytes(marker.sealed(report))
     return folder
 
 

@@ -10,8 +10,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from robustbench_tc import taxonomy
+from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.schema import Sample
 
 from . import builds
 from .builds import Row
@@ -35,7 +40,7 @@ class Picker:
 
     def __call__(self, fits: Callable[[Row], Any] = lambda row: True) -> Row:
         for row in self.rows:
-            if row["clean_id"] not in self.reserved and fits(row) and not any(row is t for t in self.taken):
+            if row["clean_id"] not in self.reserved and not any(row is t for t in self.taken) and fits(row):
                 self.taken.append(row)
                 return row
         raise AssertionError("no row is left for this defect")
@@ -73,6 +78,7 @@ def of_folder(name: str, check: str) -> Callable[[Callable[[Path], str]], Callab
 def plant_rows(folder: Path, only: Iterable[str] | None = None) -> dict[str, str]:
     """Plants every defect of rows (or those named); gives defect → the id that its check must name."""
     chosen = [d for d in ROWS if only is None or d.name in only]
+    CLEAN.update((row["clean_id"], msgspec.convert(row, Sample)) for row in builds.rows(folder, "clean"))
     reserved: set[str] = set()
     planted: dict[str, str] = {}
     for config in sorted({d.place for d in chosen}, key=lambda c: c != "clean"):
@@ -362,14 +368,14 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row("a second twin", "TD", "rows.exactly_one_twin")
+@of_row("a second twin", "TD", "rows.exactly_one_counterpart")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     row["tools"].append({**twin(row), "name": twin(row)["name"] + "_2"})
     return str(row["id"])
 
 
-@of_row("a twin whose name promises nothing", "CD", "rows.twin_is_named_as_its_type_says")
+@of_row("a twin whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     twin(row)["name"] += "_or_not"
@@ -391,7 +397,7 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row("a gold name that is no abbreviation", "CD_AB", "rows.gold_name_is_an_abbreviation")
+@of_row("a gold name that is not an abbreviation", "CD_AB", "rows.gold_name_is_an_abbreviation")
 def _(pick: Picker) -> str:
     row = pick(one_call)
     gold_tool(row)["name"] = row["golden_answers"][0][0]["name"] = "zz"
@@ -421,6 +427,13 @@ def _(pick: Picker) -> str:
 def _(pick: Picker) -> str:
     row = pick()
     row["injected_error"] = row["injected_error"].rstrip(".")
+    return str(row["id"])
+
+
+@of_row("a flag that its type does not explain", "transient_auth_error", "rows.flags_are_its_types")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["flags"] = ["seen_before"]
     return str(row["id"])
 
 
@@ -467,6 +480,13 @@ def _(pick: Picker) -> str:
 def _(pick: Picker) -> str:
     row = pick()
     row["type_code"], row["id"] = "transient_mood", f"{row['clean_id']}::transient_mood"
+    return str(row["id"])
+
+
+@of_row("a row of a type without facts", "transient_server_error", "rows.type_is_audited")
+def _(pick: Picker) -> str:
+    row = pick()
+    row["type_code"], row["id"] = "my_type", f"{row['clean_id']}::my_type"
     return str(row["id"])
 
 
@@ -547,6 +567,33 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
+# --- what each type says that it could get wrong -------------------------------------------------------
+
+
+def _own(code: str) -> Callable[[Picker], str]:
+    """Plants the type's own defect in the first row that it changes."""
+    unit = REGISTRY[code]
+
+    def plant(pick: Picker) -> str:
+        def spoiled(row: Row) -> Sample | None:
+            sample = msgspec.convert(row, Sample)
+            made = unit.spoiled(CLEAN[sample.clean_id], sample)
+            return None if made == sample else made
+
+        row = pick(spoiled)
+        row.update(msgspec.to_builtins(spoiled(row)))
+        return str(row["id"])
+
+    return plant
+
+
+CLEAN: dict[str, Sample] = {}
+"""The clean rows of the build that defects are planted in, by clean id."""
+
+for _code in taxonomy.codes():
+    of_row(f"the planted defect of {_code}", _code, f"rows.{REGISTRY[_code].caught_by}")(_own(_code))
+
+
 # --- the folder ----------------------------------------------------------------------------------------
 
 
@@ -589,7 +636,7 @@ def _(folder: Path) -> str:
     return "CD_NT/test-00000-of-00001.parquet.9"
 
 
-@of_folder("a folder that is no config", "configs.known")
+@of_folder("a folder that is not a config", "configs.known")
 def _(folder: Path) -> str:
     shutil.copytree(folder / "clean", folder / "CD_AB_draft")
     return "CD_AB_draft"

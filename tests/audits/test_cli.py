@@ -11,7 +11,7 @@ from robustbench_tc.cli.audit import app
 from robustbench_tc.errors import UserError
 from tests.loopback import Fault, LoopbackServer, error_body
 
-from . import builds
+from . import builds, defects
 
 
 def rbtc_audit(*arguments: object) -> Result:
@@ -52,6 +52,9 @@ def test_no_key_is_in_any_report_or_message(
     bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+    builds.edit(
+        folder, "query_paraphrase", lambda rows: defects.reword(rows[0], "A text that nobody judged.")
+    )
     key, token = "sk-planted-0123456789abcdef", "hf_plantedPlanted0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("HF_TOKEN", token)
@@ -97,8 +100,25 @@ def test_without_a_network_a_second_look_says_so(monkeypatch: pytest.MonkeyPatch
     assert isinstance(done.exception, UserError) and "not looked at again" in str(done.exception)
 
 
-def test_an_allow_list_is_written_for_a_build(bundled: Path, tmp_path: Path) -> None:
-    out = tmp_path / "allowed.json"
-    done = rbtc_audit("allow-credentials", bundled, "--show", "--out", out)
-    assert done.exit_code == 0
-    assert json.loads(out.read_bytes()) == {"entries": []}, "the starter samples hold none"
+def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "unreviewed.json"
+    done = rbtc_audit("review", bundled, "--out", out)
+    assert done.exit_code == 0 and "0 finds to review" in done.output
+    assert json.loads(out.read_bytes()) == [], "the starter samples hold nothing"
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+
+    def write_a_password(rows: list[builds.Row]) -> str:
+        rows[0]["messages"][0]["content"] += " My password is kelp4river."
+        return str(rows[0]["id"])
+
+    row = builds.edit(folder, "clean", write_a_password)
+    refused = rbtc_audit("review", folder, "--out", out)
+    assert isinstance(refused.exception, UserError) and json.loads(out.read_bytes()) == [], (
+        "not ours to replace"
+    )
+    out = tmp_path / "found.json"
+    done = rbtc_audit("review", folder, "--out", out)
+    assert "kelp4river" in done.output and row in done.output
+    (group,) = json.loads(out.read_bytes())
+    assert (group["rule"], group["source"], group["reason"]) == ("assigned", "bfcl_v3", "")
+    assert len(group["hashes"]) == 1 and "kelp" not in out.read_text()

@@ -12,8 +12,11 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.report import AuditReport, Failure, check, not_run
+from robustbench_tc.audits.scan import Scan
 from robustbench_tc.audits.waivers import Waiver
+from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.validate import self_check
 
 from . import builds
 
@@ -97,7 +100,18 @@ def test_a_waiver_needs_a_check_and_a_reason_and_its_own_profile() -> None:
 
 def test_the_shipped_waivers_are_all_used(audited: AuditReport) -> None:
     used = {one.id for one in audited.checks if one.status == "waived"}
-    assert {w.check for w in waivers.shipped() if w.profile == "bundled"} == used
+    assert {w.check for w in waivers.shipped() if w.profile in (None, "bundled")} == used
+
+
+def test_a_waiver_of_single_failures_lets_no_other_through() -> None:
+    def statuses(*keys: str, number: int | None = None) -> str:
+        failing = check("a.b", "S.", 9, [Failure("row", "wrong", key) for key in keys], failed=number)
+        entry = Waiver(check="a.b", reason="because", expires=TODAY, only=("k1", "k2"))
+        return waivers.apply([failing], [entry], kind="benchmark", profile="paper", today=TODAY)[0].status
+
+    assert statuses("k1") == statuses("k2", "k1") == "waived"
+    assert statuses("k1", "k3") == statuses("k3") == statuses("") == statuses("k1", "") == "failed"
+    assert statuses("k1", number=2) == "failed", "a failure that is counted and not listed"
 
 
 def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:
@@ -111,7 +125,7 @@ def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_the_one_that_a_release_compares(bundled: Path) -> None:
-    from robustbench_tc import manifest
+    from robustbench_tc.io import manifest
 
     found = {name: manifest.entry(bundled / name) for name in manifest.files_of(bundled)}
     assert Folder(bundled).digest() == manifest.digest(manifest.data_files(found, "robustbench-tc"))
@@ -137,19 +151,59 @@ def test_three_types_are_called_constructed(audited: AuditReport) -> None:
     assert constructed == {"realistic_typos", "paraphrase_parameter_description", "TD_AB"}
 
 
-def test_two_processes_find_what_one_finds(bundled: Path) -> None:
-    from robustbench_tc.audits.scan import Scan
-    from robustbench_tc.builders.perturb import REGISTRY
-    from robustbench_tc.eval.validate import self_check
-
-    one, two = (
-        Scan(
-            Folder(bundled),
-            self_check=self_check,
-            unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-            processes=processes,
-        )
-        for processes in (1, 2)
+def scan(build: Folder, processes: int = 1) -> Scan:
+    return Scan(
+        build,
+        self_check=self_check,
+        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        processes=processes,
     )
+
+
+def test_two_processes_find_what_one_finds(bundled: Path) -> None:
+    one, two = (scan(Folder(bundled), processes) for processes in (1, 2))
     assert one.found == two.found
     assert (one.counts, one.present) == (two.counts, two.present)
+
+
+def test_what_calls_itself_the_papers_profile_has_its_rows_and_its_sources(
+    bundled: Path, tmp_path: Path
+) -> None:
+    from robustbench_tc.audits import provenance
+    from robustbench_tc.audits.expectations.configs import configs_suite
+
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+    path = folder / "build_report.json"
+    path.write_bytes(path.read_bytes().replace(b'"profile": "bundled"', b'"profile": "paper"'))
+    build = Folder(folder)
+    assert build.report["profile"] == "paper"
+    found = {
+        one.id: one
+        for one in (
+            *configs_suite(scan(build)),
+            *provenance.audit(build, provenance.Rebuild(None, "none")).checks,
+        )
+    }
+    floor = found["configs.rows_at_least_the_papers"]
+    assert floor.status == "failed" and floor.failed == 23
+    assert found["configs.rows_as_pinned"].status == "failed"
+    assert found["provenance.sources"].status == "failed"
+
+
+def test_longer_tool_descriptions_fail() -> None:
+    from types import SimpleNamespace
+
+    from robustbench_tc.audits.expectations.benchmark import texts_suite
+
+    def status(longer: int) -> str:
+        ratios = [1.5] * longer + [1.0] * (100 - longer)
+        texts = {
+            "id": list(map(str, range(100))),
+            "config": ["paraphrase_tool_description"] * 100,
+            "length_ratio": ratios,
+            "description_ratio": ratios,
+        }
+        checks = texts_suite(SimpleNamespace(found=SimpleNamespace(texts=texts)))  # type: ignore[arg-type]
+        return next(one.status for one in checks if one.id == "texts.tool_description_length")
+
+    assert (status(5), status(6)) == ("passed", "failed")

@@ -1,5 +1,6 @@
 """The mutation test of the gate: every planted defect is caught, by the check that should catch it."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import pytest
 
 from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
+from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.judge import Judgment, Recorded
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.audits.rows import Pair
+from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS, Pair
 
+from ..conftest import ROOT
 from . import builds, defects
 from .defects import FOLDER, ROWS, Defect
+from .test_hygiene import PLANTS
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,35 @@ def test_rows_without_a_defect_are_not_accused(of_rows: tuple[dict[str, str], Au
     touched = {name.partition(" /")[0] for name in planted.values()}
     named = {f.where for check in audit.checks if check.id.startswith("rows.") for f in check.failures}
     assert {where for where in named - touched if where.rpartition("::")[0] not in damaged} == set()
+
+
+ELSEWHERE = {
+    "gate.waivers": "test_gate.py",
+    "evidence.cases_are_told": "test_evidence.py",
+    "paraphrase.canaries": "test_paraphrase.py",
+    "paraphrase.agreement": "test_paraphrase.py",
+    "paraphrase.redundant": "test_paraphrase.py",
+    "paraphrase.realistic_typos": "test_paraphrase.py",
+    "paraphrase.paraphrase_tool_description": "test_paraphrase.py",
+    "paraphrase.paraphrase_parameter_description": "test_paraphrase.py",
+    "provenance.sources": "test_gate.py",
+    "contamination.training": "test_contamination.py",
+    "contamination.pools": "test_contamination.py",
+    "contamination.near_duplicates": "a list, never a failure",
+    "configs.rows_at_least_the_papers": "test_gate.py",
+    "texts.tool_description_length": "test_gate.py",
+    "secrets.files": "test_secrets.py",
+    "secrets.footers": "test_secrets.py",
+}
+"""Checks whose defects are planted in another file of tests."""
+
+
+def test_every_check_of_the_gate_has_a_planted_defect(audited: AuditReport) -> None:
+    planted = {defect.check for defect in (*ROWS, *FOLDER)} | {plant.check for plant in PLANTS.values()}
+    edits = (ROOT / "docs" / "audits.md").read_text("utf-8")  # held by tests/audits/test_planted.py
+    planted |= set(re.findall(r"(?<=\| )provenance\.\w+", edits))
+    assert {f"rows.{name}" for name in (*INVARIANTS, *OF_THE_PASS, *HANDED_IN)} <= planted
+    assert {check.id for check in audited.checks} - planted - set(ELSEWHERE) == set()
 
 
 def test_the_table_of_defects_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,20 +2,22 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc.audits import paraphrase
 from robustbench_tc.audits.agreement import quadratic_kappa, wilson_upper
-from robustbench_tc.audits.canaries import PLANTED, canary_pairs
+from robustbench_tc.audits.canaries import PLANTED, PLANTED_IN_A_TOOL, canary_pairs, canary_tools
 from robustbench_tc.audits.judge import (
     Answer,
+    Chain,
     EndpointJudge,
     Judgment,
     Recorded,
@@ -25,11 +27,13 @@ from robustbench_tc.audits.judge import (
     prompt,
     read,
 )
+from robustbench_tc.audits.judgments import Line, Stored, encode
 from robustbench_tc.audits.paraphrase import draw, thresholds
 from robustbench_tc.audits.report import Check
 from robustbench_tc.audits.rows import NewTool, Pair
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Endpoint
+from robustbench_tc.schema import Tool, dumps
 from tests.loopback import UNAUTHORISED, Fault, LoopbackServer, error_body
 
 KINDS = (
@@ -38,6 +42,12 @@ KINDS = (
     "paraphrase_tool_description",
     "paraphrase_parameter_description",
 )
+
+GOLD = Tool("tide_table", "Gives the next high water.", {"type": "object", "properties": {}})
+
+TOOLS = {
+    NewTool("tides please", "moon_phase", "The moon's phase.", "{}", "clean", dumps(GOLD)): "row::redundant"
+}
 
 TOPICS = "tides ferries orchards glaciers kilns looms hives quarries lanterns moorings".split()
 
@@ -52,8 +62,16 @@ def pairs_of(number: int) -> dict[Pair, str]:
     }
 
 
+KNOWN = set(pairs_of(200))
+"""What the book below has judgments of; of a canary it has none."""
+
+
 def scored(score: Callable[[Pair], int]) -> Recorded:
-    return Recorded(lambda pair: Judgment(score(pair), "because", "test"), "test")
+    return Recorded(
+        lambda pair: Judgment(score(pair), "because", "test", pinned=True) if pair in KNOWN else None,
+        "test",
+        lambda tool: Answer(False, "", "test", pinned=True) if tool in TOOLS else None,
+    )
 
 
 def of(checks: tuple[Check, ...], id: str) -> Check:
@@ -61,8 +79,9 @@ def of(checks: tuple[Check, ...], id: str) -> Check:
 
 
 def test_good_pairs_pass_in_the_draw_and_over_all() -> None:
-    found = paraphrase.audit(pairs_of(160), {}, scored(lambda pair: 5))
+    found = paraphrase.audit(pairs_of(160), TOOLS, scored(lambda pair: 5))
     assert not any(check.blocks for check in found.checks)
+    assert {s.pinned == s.n for s in found.scores} == {True}
     scopes = {(s.type_code, s.scope): s for s in found.scores}
     assert len(scopes) == 8
     draw_of_50, whole = scopes["realistic_typos", "sample"], scopes["realistic_typos", "all"]
@@ -74,7 +93,7 @@ def test_good_pairs_pass_in_the_draw_and_over_all() -> None:
 def test_one_pair_scored_2_or_less_fails_its_type_alone(bad: int) -> None:
     pairs = pairs_of(60)
     worst = next(pair for pair in pairs if pair.kind == "query_paraphrase")
-    found = paraphrase.audit(pairs, {}, scored(lambda pair: bad if pair == worst else 5))
+    found = paraphrase.audit(pairs, TOOLS, scored(lambda pair: bad if pair == worst else 5))
     failing = [check for check in found.checks if check.blocks]
     assert [check.id for check in failing] == ["paraphrase.query_paraphrase"]
     assert any(f.where == pairs[worst] and f"scored {bad}" in f.what for f in failing[0].failures)
@@ -98,7 +117,7 @@ def test_the_five_lowest_pairs_are_listed_worst_first() -> None:
 def test_a_pair_that_nobody_judged_fails_the_gate() -> None:
     pairs = pairs_of(50)
     unknown = next(iter(pairs))
-    judge = Recorded(lambda pair: None if pair == unknown else Judgment(5, "", "recorded"))
+    judge = Recorded(lambda pair: Judgment(5, "", "recorded") if pair in pairs and pair != unknown else None)
     check = of(paraphrase.audit(pairs, {}, judge).checks, "paraphrase.realistic_typos")
     assert check.status == "failed" and check.failures[0].where == pairs[unknown]
 
@@ -179,7 +198,8 @@ def careful(body: dict[str, Any]) -> str:
     """A judge that compares: do the texts share the word that says what they are about?"""
     data = material(body)
     if "request" in data:
-        return json.dumps({"reason": "it does something else", "could_answer": False})
+        could = "high water" in data["tool"]["description"]
+        return json.dumps({"reason": "by what it says", "could_answer": could})
     words = [set(re.findall(r"[a-z]+\d+", data[side].lower())) for side in ("first", "second")]
     return json.dumps({"reason": "by its words", "score": 5 if words[0] & words[1] else 1})
 
@@ -197,22 +217,23 @@ def judged_by(tmp_path: Path) -> Callable[[LoopbackServer], EndpointJudge]:
 
 Judged = Callable[[LoopbackServer], EndpointJudge]
 
-TOOLS = {NewTool("tides please", "moon_phase", "The moon's phase.", "{}"): "row::redundant"}
 
-
-def test_a_live_judge_scores_the_draw_with_canaries_and_asks_nothing_twice(judged_by: Judged) -> None:
+def test_a_live_judge_scores_everything_with_canaries_and_asks_nothing_twice(judged_by: Judged) -> None:
     with LoopbackServer(careful) as server:
         judge = judged_by(server)
-        found = paraphrase.audit(pairs_of(60), TOOLS, judge, n=10)
+        found = paraphrase.audit(pairs_of(12), TOOLS, judge, n=10)
         asked = server.count
-        again = paraphrase.audit(pairs_of(60), TOOLS, judge, n=10)
+        again = paraphrase.audit(pairs_of(12), TOOLS, judge, n=10)
         assert server.count == asked
-    assert asked == 4 * (10 + thresholds().canaries_per_type) + 1
-    assert [s.n for s in found.scores] == [10, 10, 10, 10]
-    assert of(found.checks, "paraphrase.canaries").status == "passed"
-    assert (found.redundant.asked, found.redundant.could_answer) == (1, 0)
+    canaries = thresholds().canaries_per_type
+    # A canary of the one tool is drawn several times; the same request is sent once.
+    assert asked == 4 * (12 + canaries) + 1 + 2
+    assert [(s.scope, s.n, s.pinned) for s in found.scores] == [("sample", 10, 0), ("all", 12, 0)] * 4
+    check = of(found.checks, "paraphrase.canaries")
+    assert (check.status, check.applied) == ("passed", 5 * canaries)
+    assert (found.redundant.asked, found.redundant.pinned, found.redundant.could_answer) == (1, 0, 0)
     assert not any(check.blocks for check in found.checks)
-    assert again.scores == found.scores
+    assert again.scores == found.scores and again.judgments == found.judgments
 
 
 @pytest.mark.parametrize("handler", [obedient, lambda body: json.dumps({"reason": "fine", "score": 5})])
@@ -268,7 +289,7 @@ def test_answers_that_are_no_judgment_are_asked_again_then_left_out(judged_by: J
     with LoopbackServer(lambda body: '{"reason": "great", "score": 11}') as server:
         found = judged_by(server).score(list(pairs_of(1))[:1])
         assert server.count == 3
-    assert found == [Unjudged("the answer is no judgment")]
+    assert found == [Unjudged("the answer is not a judgment")]
 
 
 def test_a_wrong_key_is_said_in_one_line_without_the_key(judged_by: Judged) -> None:
@@ -298,9 +319,136 @@ def test_only_a_whole_judgment_is_read(text: str, score: int | None) -> None:
     assert read('{"reason": "r", "could_answer": false}', _CouldAnswer) == _CouldAnswer("r", False)
 
 
-def test_recorded_answers_to_the_redundant_question_do_not_exist() -> None:
-    found = paraphrase.audit(pairs_of(50), TOOLS, scored(lambda pair: 5))
+def test_a_new_tool_that_nobody_judged_fails_and_a_build_without_new_tools_did_not_run() -> None:
+    nobody = Recorded(lambda pair: Judgment(5, "", "test") if pair in KNOWN else None)
+    found = paraphrase.audit(pairs_of(50), TOOLS, nobody)
     check = of(found.checks, "paraphrase.redundant")
-    assert check.status == "not_run" and not check.blocks
+    assert check.status == "failed" and "name a judge with --judge" in check.failures[0].what
     assert found.redundant.judge is None and found.redundant.population == 1
-    assert not any(isinstance(one, Answer) for one in scored(lambda pair: 5).could_answer(list(TOOLS)))
+    without = of(paraphrase.audit(pairs_of(50), {}, nobody).checks, "paraphrase.redundant")
+    assert without.status == "not_run" and without.blocks
+
+
+# --- judges in turn ------------------------------------------------------------------------------------
+
+
+def test_the_second_judge_of_a_chain_is_asked_about_the_rest_alone(judged_by: Judged) -> None:
+    pairs = {pair: row for pair, row in pairs_of(12).items() if pair.kind == KINDS[1]}
+    new = Pair(KINDS[1], "ferriesferries1 number 1 please", "I ask for ferriesferries1 in other words")
+    with LoopbackServer(careful) as server:
+        chain = Chain(scored(lambda pair: 4), judged_by(server))
+        found = paraphrase.audit({**pairs, new: "row new"}, {}, chain)
+        assert server.count == 1 + thresholds().canaries_per_type
+    (score,) = [s for s in found.scores if s.type_code == KINDS[1] and s.scope == "all"]
+    assert (score.n, score.pinned, score.judge) == (13, 12, "test+tiny")
+    assert score.lowest[0].score == 4 and score.mean is not None and 4 < score.mean < 4.2
+    assert "4 among those of test, 4 among those of tiny" in of(found.checks, "paraphrase.canaries").reason
+    assert [(one.judge, one.canary) for one in found.judgments if one.judge == "tiny"] == [
+        ("tiny", True) if at else ("tiny", False) for at in (1, 1, 1, 1, 0)
+    ]
+
+
+def test_nothing_is_asked_of_a_model_where_everything_is_recorded(judged_by: Judged) -> None:
+    with LoopbackServer(careful) as server:
+        found = paraphrase.audit(pairs_of(50), TOOLS, Chain(scored(lambda pair: 5), judged_by(server)))
+        assert server.count == 0
+    assert not any(check.blocks for check in found.checks)
+
+
+def test_a_book_that_has_a_judgment_of_everything_voids_the_audit() -> None:
+    book = Recorded(lambda pair: Judgment(5, "", "test"), "test", lambda tool: Answer(False, "", "test"))
+    found = paraphrase.audit(pairs_of(50), TOOLS, book)
+    assert of(found.checks, "paraphrase.canaries").status == "failed"
+    assert "void" in of(found.checks, "paraphrase.redundant").reason
+
+
+def test_a_canary_of_a_new_tool_is_the_gold_tool_under_its_name() -> None:
+    fakes = canary_tools(list(TOOLS), 0, 4)
+    assert {fake.name for fake in fakes} == {"moon_phase"}
+    assert all(fake.description.startswith("Gives the next high water.") for fake in fakes)
+    assert sum(fake.description.endswith(PLANTED_IN_A_TOOL) for fake in fakes) == 2
+    nobody = [
+        NewTool("q", "x", "d", "{}"),
+        NewTool("q", "x", "d", "{}", gold=dumps(Tool("finish", "Ends.", {}))),
+    ]
+    assert canary_tools(nobody, 0, 4) == []
+
+
+# --- judgments that are stored with a build --------------------------------------------------------------
+
+
+def stored(path: Path, lines: Iterable[Line]) -> Stored:
+    path.write_bytes(encode(lines))
+    return Stored(path)
+
+
+def test_stored_judgments_are_replayed_without_the_model(judged_by: Judged, tmp_path: Path) -> None:
+    pairs = pairs_of(12)
+    with LoopbackServer(careful) as server:
+        made = paraphrase.audit(pairs, TOOLS, judged_by(server))
+    again = paraphrase.audit(pairs, TOOLS, Chain(scored_none(), stored(tmp_path / "j", made.judgments)))
+    assert again.scores == made.scores and again.judgments == made.judgments
+    assert not any(check.blocks for check in again.checks)
+    assert {(s.judge, s.pinned) for s in again.scores} == {("tiny", 0)}
+
+
+def scored_none() -> Recorded:
+    return Recorded(lambda pair: None)
+
+
+def test_a_stored_judgment_that_is_missing_or_edited_fails(judged_by: Judged, tmp_path: Path) -> None:
+    pairs = pairs_of(12)
+    with LoopbackServer(careful) as server:
+        made = paraphrase.audit(pairs, TOOLS, judged_by(server)).judgments
+    real = next(at for at, one in enumerate(made) if not one.canary)
+    fake = next(at for at, one in enumerate(made) if one.canary)
+    for lines, check in [
+        (made[:real] + made[real + 1 :], f"paraphrase.{made[real].kind}"),
+        (made[:fake] + made[fake + 1 :], "paraphrase.canaries"),
+        (replaced(made, fake, score=5), "paraphrase.canaries"),
+        (replaced(made, real, pinned=True), f"paraphrase.{made[real].kind}"),
+        (replaced(made, real, judge="recorded"), f"paraphrase.{made[real].kind}"),
+        (replaced(made, real, score=1), f"paraphrase.{made[real].kind}"),
+    ]:
+        found = paraphrase.audit(pairs, TOOLS, Chain(scored_none(), stored(tmp_path / "j", lines)))
+        assert of(found.checks, check).status == "failed"
+
+
+def replaced(lines: tuple[Line, ...], at: int, **changes: Any) -> tuple[Line, ...]:
+    return (*lines[:at], msgspec.structs.replace(lines[at], **changes), *lines[at + 1 :])
+
+
+def test_a_stored_judgment_never_overrules_the_packages_own(tmp_path: Path) -> None:
+    pairs = pairs_of(50)
+    worst = next(iter(pairs))
+    book = scored(lambda pair: 1 if pair == worst else 5)
+    made = paraphrase.audit(pairs, TOOLS, book).judgments
+    praised = tuple(
+        msgspec.structs.replace(one, score=5, judge="gpt-5.4", pinned=False) if one.score == 1 else one
+        for one in made
+    )
+    found = paraphrase.audit(pairs, TOOLS, Chain(book, stored(tmp_path / "j", praised)))
+    assert of(found.checks, f"paraphrase.{worst.kind}").status == "failed"
+    check = of(found.checks, "paraphrase.stored_judgments")
+    assert check.status == "failed" and check.failures[0].what == "stored as 5, test says 1"
+    same = paraphrase.audit(pairs, TOOLS, Chain(book, stored(tmp_path / "j", made)))
+    assert of(same.checks, "paraphrase.stored_judgments").status == "passed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"kind": "x"}',
+        '{"kind": "x", "text": "a", "row": "r", "judge": "j"}',
+        '{"kind": "x", "text": "a", "row": "r", "judge": "j", "score": 9}',
+        '{"kind": "x", "text": "a", "row": "r", "judge": "j", "score": 5, "could_answer": true}',
+        '{"kind": "x", "text": "a", "row": "r", "judge": "j", "score": 5, "more": 1}',
+    ],
+)
+def test_a_damaged_file_of_judgments_is_said_in_one_line(text: str, tmp_path: Path) -> None:
+    (tmp_path / "j").write_text(text)
+    with pytest.raises(UserError, match=r"line 1: .* again$"):
+        Stored(tmp_path / "j")
+    with pytest.raises(UserError, match="run `rbtc audit` first"):
+        Stored(tmp_path / "none")

@@ -8,10 +8,11 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import parquet, schema
+from robustbench_tc import schema
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, record
 
 from . import builds

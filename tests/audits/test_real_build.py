@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.audits.expectations.configs import pinned
+from robustbench_tc.api import rebuild_of
+from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.sources import read
@@ -31,12 +32,45 @@ def report(paper: Path, shared: Path) -> AuditReport:
     def pools() -> Iterable[tuple[str, Sequence[Message]]]:
         return ((sample.id, sample.messages) for sample in read(shared / "sources", "full").samples)
 
-    return builds.audit(paper, pool_queries=pools)
+    return builds.audit(paper, rebuild=rebuild_of(paper, shared / "sources"), pool_queries=pools)
 
 
 def test_it_passes_the_whole_gate(report: AuditReport) -> None:
     assert [(one.id, one.reason, one.failures[:3]) for one in report.blocking] == []
-    assert report.passed and report.counts()["waived"] == 0
+    assert report.passed
+    assert [one.id for one in report.checks if one.status == "waived"] == ["paraphrase.redundant"]
+
+
+def test_every_written_text_is_judged_and_pinned_and_one_tool_is_in_doubt(report: AuditReport) -> None:
+    assert all(score.pinned == score.n for score in report.paraphrase)
+    found = report.redundant
+    assert found is not None
+    assert (found.population, found.asked, found.pinned, found.could_answer) == (1248, 1248, 1248, 1)
+    (doubt,) = builds.find(report, "paraphrase.redundant").failures
+    assert "search_visa_sponsor_by_country could answer it: doubtful" in doubt.what
+    assert builds.find(report, "paraphrase.canaries").applied == 20
+
+
+def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None:
+    """Row, diff and answer agree about another description or parameter: the hash does not."""
+    folder = builds.copy(paper, tmp_path / "robustbench-tc")
+
+    def sharpen(rows: list[builds.Row]) -> list[str]:
+        for row, words in zip(
+            rows, ("and answers the request", "The value that is asked for."), strict=False
+        ):
+            added = next(change for change in row["changes"] if change.get("before") is None)
+            tool = next(tool for tool in row["tools"] if tool == added["after"])
+            if words.startswith("and"):
+                tool["description"] += f" {words}"
+            else:
+                next(iter(tool["parameters"]["properties"].values()))["description"] = words
+            added["after"] = tool
+        return [row["id"] for row in rows[:2]]
+
+    named = builds.edit(folder, "redundant", sharpen)
+    check = builds.find(builds.audit(folder), "paraphrase.redundant")
+    assert check.status == "failed" and set(named) <= {failure.where for failure in check.failures}
 
 
 def test_every_pair_is_judged_and_the_table_stands_beside_the_papers(
@@ -68,9 +102,9 @@ def test_the_papers_audit_is_the_printed_one(shared: Path) -> None:
 def test_the_floor_is_the_papers_count_but_for_texts_that_do_not_exist(shared: Path) -> None:
     facts = json.loads((shared / "spec" / "paper" / "facts.json").read_bytes())["per_type_n"]
     nothing_to_rewrite = {"paraphrase_tool_description": 2, "paraphrase_parameter_description": 3}
-    floor = pinned()["paper"]["paper_rows"]
+    floor = papers_floor()
     assert floor == {code: n - nothing_to_rewrite.get(code, 0) for code, n in facts.items()}
-    assert all(pinned()["paper"]["rows"][code] >= n for code, n in floor.items())
+    assert all(pinned("paper")[code] >= n for code, n in floor.items())
 
 
 def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport) -> None:
@@ -79,17 +113,20 @@ def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport
     assert len(report.near_duplicates) >= 3
 
 
-def test_nothing_but_hand_made_strings_of_upstream_is_on_the_allow_list(paper: Path) -> None:
-    from robustbench_tc.audits import credentials
-    from robustbench_tc.schema import Sample, record
+def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> None:
+    """All clean rows of all pools: nothing is left to review, and nothing was reviewed that is not there."""
+    from robustbench_tc.audits.hygiene.reviewed import groups
+    from robustbench_tc.audits.hygiene.rows import RowTexts
+    from robustbench_tc.schema import SOURCES, columns
 
-    rows = builds.rows(paper, "clean")
-    used = {
-        credentials.key(sample.clean_id, find)
-        for sample in (record(row, Sample) for row in rows)
-        for find in credentials.in_clean(sample)
-    }
-    assert used == credentials.allowlist()
+    everything, shipped = RowTexts(frozenset()), RowTexts()
+    found: set[str] = set()
+    for profile in ("paper", "full"):
+        for sample in read(shared / "sources", profile).samples:
+            raw = {name: values[0] for name, values in columns([sample], type(sample)).items()}
+            found |= {find.fingerprint(flagged.text) for flagged, find in everything.to_review(raw, sample)}
+            assert list(shipped.to_review(raw, sample)) == [], sample.id
+    assert {one for group in groups() if group.source in SOURCES for one in group.hashes} <= found
 
 
 SOME = (

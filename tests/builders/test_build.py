@@ -17,12 +17,13 @@ from typing import Any
 import datasets
 import pytest
 
-from robustbench_tc import parquet, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.benchmark import CONFIGS, TABLES, RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.errors import UserError
-from robustbench_tc.release import build_release
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, record
 from robustbench_tc.taxonomy import INJECTED_ERRORS
 
@@ -138,7 +139,9 @@ def test_it_loads_by_name_offline(bundled: Path) -> None:
         'd = datasets.load_dataset("robustbench-tc", "CD_AB", split="test"); '
         's = datasets.load_dataset("robustbench-tc", streaming=True, split="test"); '
         'print(json.dumps([len(d), d.column_names[:2], datasets.get_dataset_config_names("robustbench-tc"), '
-        "next(iter(s))['type_code']]))"
+        "next(iter(s))['type_code']]), flush=True); "
+        # A stream that was left in the middle can abort the interpreter when it goes down: pyarrow's threads.
+        "import os; os._exit(0)"
     )
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(bundled.parent / "hf")}
     done = subprocess.run(
@@ -329,15 +332,16 @@ def test_an_endpoint_that_is_down_is_named(rbtc: Rbtc, tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-def test_an_existing_release_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_path: Path) -> None:
+def test_an_existing_build_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_path: Path) -> None:
     out = tmp_path / "o"
-    out.mkdir()
-    (out / "mine.txt").write_text("keep me")
     command = ["build", "--profile", "bundled", "--types", "CD", "--out", out]
-    refused(rbtc(*command), str(out), "--force")
-    assert (out / "mine.txt").exists()
-    assert rbtc(*command, "--force").code == 0
-    assert not (out / "mine.txt").exists()
+    assert rbtc(*command).code == 0
+    before = checksums(out)
+    refused(rbtc(*command, "--seed", 1), str(out), "--force")
+    assert checksums(out) == before
+    assert rbtc(*command, "--seed", 1, "--force").code == 0
+    assert checksums(out) != before
+    assert [path.name for path in tmp_path.iterdir()] == ["o"]
 
 
 def test_an_output_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path) -> None:
@@ -367,11 +371,11 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_two_builds_into_one_folder_are_kept_apart(rbtc: Rbtc, tmp_path: Path) -> None:
-    from robustbench_tc.files import locked
+    from robustbench_tc.io.files import locked
 
     out = tmp_path / "o"
     code = (
-        "from pathlib import Path; from robustbench_tc.files import locked\n"
+        "from pathlib import Path; from robustbench_tc.io.files import locked\n"
         f"with locked(Path({str(out)!r})): print('held', flush=True); input()"
     )
     holder = subprocess.Popen(
@@ -390,8 +394,10 @@ def test_types_are_chosen_by_code_and_component() -> None:
     )  # fmt: skip
     assert select_types([]) == taxonomy.codes()
     assert select_types(["CD_AB_pref"]) == ("CD_AB_pref",)
-    with pytest.raises(UserError, match="transition"):
+    with pytest.raises(UserError, match="type or component 'transitions': did you mean transition"):
         select_types(["transitions"])
+    with pytest.raises(UserError, match=r"'core': known: .* action, observation, .* reward, .* transition$"):
+        select_types(["core"])
 
 
 # --- list and show ------------------------------------------------------------------------------------

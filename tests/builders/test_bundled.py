@@ -187,6 +187,25 @@ def test_every_text_pair_has_exactly_one_judgment() -> None:
     assert all(bool(line["reason"]) == (line["score"] < 5) for line in judged)
 
 
+def test_every_new_tool_is_judged_for_every_sample_that_may_get_it(
+    samples: tuple[Sample, ...], answers: dict[str, Any]
+) -> None:
+    judged = Counter(
+        (line["clean_id"], line["tool"], line["description"]) for line in lines("redundant_judgments.jsonl")
+    )
+    assert set(judged.values()) == {1}
+    written = {
+        (sample.clean_id, tool["name"], tool["description"])
+        for sample, request in requests(samples, ("redundant",))
+        for tool in answers[request.key]
+    }
+    assert set(judged) <= written
+    named = {(clean_id, tool) for clean_id, tool, _ in judged}
+    for clean_id, tool, _ in written - set(judged):  # a name that two tools bring is taken once
+        assert (clean_id, tool) in named
+    assert all(bool(line["reason"]) or not line["serves"] for line in lines("redundant_judgments.jsonl"))
+
+
 def test_nothing_bundled_stands_upstream(samples: tuple[Sample, ...], shared: Path) -> None:
     upstream = sources.read(shared / "sources", "full").samples
     queries = {normalise_text(query_text(sample)).lower() for sample in upstream}

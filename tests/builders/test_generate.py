@@ -67,7 +67,7 @@ def test_the_model_written_types_are_the_five() -> None:
 def test_recorded_is_the_default_and_the_last_word_wins() -> None:
     assert {g.label for g in parse_generators([]).values()} == {"recorded"}
     found = parse_generators(
-        ["realistic_typos=openai:tiny@http://localhost:1/v1?a=b", "query_paraphrase=none"]
+        ["realistic_typos=openai:tiny@http://localhost:1/a=b/v1", "query_paraphrase=none"]
     )
     assert found["realistic_typos"].label == "tiny@v1"
     assert found["query_paraphrase"].label == "none"
@@ -353,15 +353,15 @@ def test_an_endpoint_without_structured_output_is_asked_in_plain_words(tmp_path:
         ([tool(), tool()], "taken"),
         ([tool(description="Finds a ferry")], "repeats the description"),
         ([tool(description=" ")], "no description"),
-        ([tool("no name")], "no name"),
-        ([tool("x" * 200)], "no name"),
+        ([tool("no name")], "is not a name"),
+        ([tool("x" * 200)], "is not a name"),
         ([tool(extra=1)], "exactly name"),
         ([{"name": "a"}], "exactly name"),
         ([tool(parameters={"type": "string"})], "no JSON Schema object"),
         ([tool(parameters={"type": "object", "properties": []})], "no JSON Schema object"),
         ([tool(parameters={"type": "object", "properties": {}, "required": ["x"]})], "does not declare"),
-        ([tool(parameters={"type": "object", "properties": {"x": {"type": "str"}}})], "no JSON Schema"),
-        ([tool(parameters={"type": "object", "properties": {"x": "text"}})], "no JSON Schema"),
+        ([tool(parameters={"type": "object", "properties": {"x": {"type": "str"}}})], "not a JSON Schema"),
+        ([tool(parameters={"type": "object", "properties": {"x": "text"}})], "not a JSON Schema"),
         ([tool(description="long " * 3000)], "longer than"),
     ],
 )
@@ -435,7 +435,7 @@ def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> No
                 assert {a if isinstance(a, str) else a.generator for a in answers.values()} == {"tiny@v1"}
             counts.append(server.count)
         assert counts == [sum(map(len, requests.values()))] * 2
-    assert set(requests) == {code for code, unit in REGISTRY.items() if unit.type.method == "llm"}
+    assert set(requests) == {code for code, unit in REGISTRY.items() if unit.method == "llm"}
 
 
 def test_several_addresses_share_the_texts_and_one_store(tmp_path: Path) -> None:

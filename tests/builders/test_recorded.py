@@ -17,11 +17,13 @@ from robustbench_tc.builders.generators.recorded import (
     from_path,
     judgment_address,
     load_judgments,
+    load_served,
     pack,
     shipped,
 )
 from robustbench_tc.builders.perturb import TextRequest, lost_digits
 from robustbench_tc.errors import UserError
+from robustbench_tc.schema import tool_hash
 
 PASS = "Is the pass open?"
 TOLL = {
@@ -59,6 +61,16 @@ def write(folder: Path, lines: list[dict[str, Any]] = LINES) -> Path:
     return folder
 
 
+def serve(folder: Path, *tools: tuple[str, str, str, bool]) -> Path:
+    """`redundant_judgments.jsonl`: sample, name, description, whether it could serve."""
+    found = [
+        {"clean_id": i, "tool": n, "description": d, "serves": s, "reason": "why" if s else ""}
+        for i, n, d, s in tools
+    ]
+    (folder / "redundant_judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found))
+    return folder
+
+
 @given(st.text("abc x", max_size=30), st.text("abc x", max_size=30))
 def test_edits_make_one_text_from_another(before: str, after: str) -> None:
     assert apply_edits(before, edits_between(before, after)) == after
@@ -91,6 +103,28 @@ def test_a_packed_folder_answers_like_the_folder(tmp_path: Path) -> None:
             assert line["output"] in list(book.answers(request(line)))
     assert load_judgments(folder) == load_judgments(folder / "packed.jsonl.gz")
     assert pack(folder) == pack(folder)
+
+
+def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_the_whole_tool(tmp_path: Path) -> None:
+    name, description = str(TOLL["name"]), str(TOLL["description"])
+    folder = serve(write(tmp_path), ("a", name, description, True), ("b", name, description, False))
+    (tmp_path / "packed.gz").write_bytes(pack(folder))
+    for path in (folder, tmp_path / "packed.gz"):
+        found = load_served(path)
+        assert {served.reason for served in found.values()} == {"why", ""}
+        assert found[tool_hash("a", TOLL)].serves and not found[tool_hash("b", TOLL)].serves
+        other = {**TOLL, "parameters": {"type": "object", "properties": {"x": {}}}}
+        assert tool_hash("a", other) not in found and tool_hash("c", TOLL) not in found
+    assert b"open" not in gzip.decompress((tmp_path / "packed.gz").read_bytes()).splitlines()[-1]
+    assert load_served(folder / "generations.jsonl") == {}
+
+
+def test_a_judgment_of_a_tool_that_nobody_wrote_is_named(tmp_path: Path) -> None:
+    folder = serve(
+        write(tmp_path), ("a", str(TOLL["name"]), str(TOLL["description"]), False), ("a", "x", "y", False)
+    )
+    with pytest.raises(UserError, match=r"line 2: no answer in generations\.jsonl wrote tool 'x'"):
+        load_served(folder)
 
 
 def test_edits_made_in_another_text_are_no_answer(tmp_path: Path) -> None:
@@ -168,6 +202,21 @@ def test_every_judgment_ships(shared: Path) -> None:
     for each in map(json.loads, lines):
         found = judgments[judgment_address(request(each), each["output"])]
         assert (found.kind, found.score, found.reason) == (each["kind"], each["score"], each["reason"])
+
+
+def test_every_judgment_of_a_new_tool_ships(shared: Path, real: list[dict[str, Any]]) -> None:
+    tools = {
+        (tool["name"], tool["description"]): tool
+        for line in real
+        if line["kind"] == "redundant"
+        for tool in line["output"]
+    }
+    served = load_served()
+    lines = (shared / "recorded" / "redundant_judgments.jsonl").read_text().splitlines()
+    for each in map(json.loads, lines):
+        found = served[tool_hash(each["clean_id"], tools[each["tool"], each["description"]])]
+        assert (found.serves, found.reason, found.judge) == (each["serves"], each["reason"], "recorded")
+    assert sum(found.judge == "recorded" for found in served.values()) == len(lines)
 
 
 def test_what_ships_is_what_the_script_packs(shared: Path) -> None:

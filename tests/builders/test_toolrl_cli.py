@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import cli, parquet
+from robustbench_tc import cli
+from robustbench_tc.io import parquet
 from tests.loopback import LoopbackServer
 
 from . import rlla_rows as made
@@ -86,8 +87,8 @@ def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--ratio", "half"], "--ratio 'half' is no number: give a share from 0 to 1"),
-        (["--ratio", "1.5"], "--ratio 3/2 is no share: give a number from 0 to 1"),
+        (["--ratio", "half"], "--ratio 'half' is not a number: give a share from 0 to 1"),
+        (["--ratio", "1.5"], "--ratio 3/2 is not a share: give a number from 0 to 1"),
         (["--types", "CD,transient_timeout"], "transient_timeout happens at run time"),
         (["--config", "fulll"], "unknown config 'fulll': did you mean full?"),
         (["--max-cost", "3"], "--max-cost needs --price"),

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc import parquet, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.builders.generators.base import Generator, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls, parse_system
@@ -27,6 +27,7 @@ from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tai
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 
@@ -424,7 +425,7 @@ def test_undeclared_gold_parameters_and_unlisted_gold_tools_stay_and_are_counted
         ({"types": ("transition",)}, "transition happens at run time"),
         ({"types": ("CDD",)}, "did you mean CD"),
         ({"configs": ("fulll",)}, "did you mean full"),
-        ({"ratio": Fraction(3, 2)}, "--ratio 3/2 is no share"),
+        ({"ratio": Fraction(3, 2)}, "--ratio 3/2 is not a share"),
         ({"copies": 17}, "--repeat 17"),
         ({"retry_probability": 2.0}, "--retry-probability"),
         ({"retry_position": 0}, "--retry-position 0"),

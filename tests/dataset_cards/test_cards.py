@@ -12,15 +12,17 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc import manifest, parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, TypeScore
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
 from robustbench_tc.dataset_cards.examples import Example
 from robustbench_tc.dataset_cards.facts import Release, release_facts
+from robustbench_tc.dataset_cards.front_matter import size_category
 from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS
-from robustbench_tc.dataset_cards.render import benchmark_card, size_category
+from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import manifest, parquet
 from robustbench_tc.schema import Sample
 
 from ..released import small_build
@@ -43,7 +45,9 @@ SECTIONS = (
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_build(tmp_path_factory.mktemp("cards") / "robustbench-tc", codes=taxonomy.codes())
+    return small_build(
+        tmp_path_factory.mktemp("cards") / "robustbench-tc", codes=taxonomy.codes(), profile="bundled"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +77,12 @@ def facts(build: Path, version: str = "1.2.3", **audit: Any) -> Release:
     hashes = {path: manifest.entry(build / path).sha256 for path in paths}
     citations = {"bfcl": "Somebody et al."}
     return release_facts(
-        build, version=version, sha256=hashes, audit=audit_report(**audit), citations=citations
+        build,
+        version=version,
+        sha256=hashes,
+        audit=audit_report(**audit),
+        citations=citations,
+        bibtex="@misc{x}",
     )
 
 
@@ -165,7 +174,12 @@ def test_evidence_is_counted_in_the_releases_own_table(build: Path, tmp_path: Pa
             row["verdict"] = "partly"
     pq.write_table(pa.Table.from_pylist(rows, table.schema), folder / path.name)
     found = release_facts(
-        tmp_path, version="1.0.0", sha256={f"evidence/{path.name}": "x"}, audit=audit_report(), citations={}
+        tmp_path,
+        version="1.0.0",
+        sha256={f"evidence/{path.name}": "x"},
+        audit=audit_report(),
+        citations={},
+        bibtex="",
     )
     assert "CD" in found.constructed
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agent_server import Index, reply
-from robustbench_tc.eval.agents import AGENTS, is_right
+from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, is_right
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
-from robustbench_tc.release import build_release
 from robustbench_tc.schema import Sample, Verdict
 
 from . import small
@@ -185,3 +185,33 @@ def test_a_request_that_no_row_sends_is_not_recognised() -> None:
 def test_an_unknown_agent_is_named_with_near_misses() -> None:
     with pytest.raises(UserError, match="unknown agent 'oracel': did you mean oracle"):
         agents.agent("oracel")
+
+
+# --- null models: what a table is worth -------------------------------------------------------------------
+
+NULL_FIGURES = {
+    "registry-echo": (0, 0),
+    "calls-everything": (11, 118),
+    "first-tool": (29, 364),
+    "apology": (0, 0),
+    "quotes-the-gold": (0, 0),
+    "thinks-the-gold": (0, 0),
+}
+"""Right on clean rows of the paper profile (of 199), and on all its rows (of 3,994)."""
+
+
+def test_the_figures_of_the_null_models_are_pinned(paper: tuple[Sample, ...]) -> None:
+    anchors = inputs.Dataset(name="x", rows=paper).anchors()
+    found = {}
+    for name in NULL_MODELS:
+        right = [row for row in paper if is_right(name, row, anchors[row.id])]
+        found[name] = (sum(row.type_code == taxonomy.CLEAN for row in right), len(right))
+    assert found == NULL_FIGURES
+    of_tooleyes = [
+        row
+        for row in paper
+        if row.type_code == taxonomy.CLEAN
+        and row.source == "tooleyes"
+        and is_right("first-tool", row, anchors[row.id])
+    ]
+    assert len(of_tooleyes) == 26

@@ -82,8 +82,8 @@ def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.
     codes = [t.code for t in taxonomy.types() if t.component == "reward"]
 
     def delta(outcomes: runs.Outcomes) -> float:
-        clean, n = outcomes.counts(["clean"])["clean"]
-        counts = np.array(list(outcomes.counts(codes).values()))
+        clean, n = outcomes.counts()["clean"].of
+        counts = np.array([outcomes.counts()[code].of for code in codes])
         return clean / n - float(counts[:, 0].sum() / counts[:, 1].sum())
 
     assert (found.a, found.b) == pytest.approx((delta(a), delta(b)))

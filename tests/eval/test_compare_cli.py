@@ -129,7 +129,7 @@ def real_run(tmp_path: Path) -> Path:
             mode="prompt",
             sample_hash=hashes[row.id],
             status="ok",
-            raw_output="[book(day='tuesday')]\x1b[2J" if row.injected_error else "[book(day='monday')]",
+            raw_output="[book(day='tuesday')]\n\x1b[2J" if row.injected_error else "[book(day='monday')]",
             injected=True if row.injected_error else None,
             first_output="[book(day='monday')]" if row.injected_error else None,
         )

@@ -154,9 +154,9 @@ def test_our_lines_about_another_wording_are_left_out(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "it is empty"),
-        ("[1]\n", "line 1 is no JSON object"),
+        ("[1]\n", "line 1 is not a JSON object"),
         ('{"id": 1}\n', "line 1: no id"),
-        ("{\n{}\n", "line 1 is no JSON"),
+        ("{\n{}\n", "line 1 is not JSON"),
         ('{"id": "apibank__level1_1"}\n', "line 1: no prediction in it"),
     ],
 )

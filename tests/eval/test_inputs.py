@@ -88,9 +88,9 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
     unanchored = small.write(tmp_path / "unanchored", [*small.clean_rows()[1:], *small.rows("CD_AB")[5:]])
     for name, revision, said in [
         (str(tmp_path / "nowhere"), None, "no dataset at"),
-        (str(tmp_path / "empty"), None, "is no RobustBench-TC dataset"),
+        (str(tmp_path / "empty"), None, "is not a RobustBench-TC dataset"),
         (str(foreign), None, "is not of this benchmark: it has no column id"),
-        (str(broken), None, "is no readable Parquet file"),
+        (str(broken), None, "is not a readable Parquet file"),
         (str(unanchored), None, "has no clean row to be judged against"),
         (str(release), "v1", "--revision v1: .* is an unreleased build"),
     ]:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustbench_tc.eval.parse import Parsed, parse
+from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext
 from robustbench_tc.eval.parse.python_calls import whole
 from robustbench_tc.eval.parse.python_literals import calls as short_way
-from robustbench_tc.eval.parse.reading import ALLOWANCE, Reading
 from robustbench_tc.eval.render import FORMATS, python_calls, render_calls
 from robustbench_tc.schema import SOURCES, Call, dumps, loads
 
@@ -56,7 +56,25 @@ def test_every_source_reads_every_format(calls: list[Call], source: str) -> None
 def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
     found = short_way(text.strip())
     if found is not None:
-        assert found == whole(text.strip(), Reading("bfcl_v3", ()), {})
+        assert found == whole(text.strip(), ParseContext("bfcl_v3", ()), {})
+
+
+@settings(max_examples=1_500)
+@given(
+    texts.replies
+    | st.builds(
+        render_calls, st.lists(texts.calls, min_size=1, max_size=3), st.sampled_from(sorted(FORMATS))
+    ),
+    st.sampled_from(SOURCES),
+    st.sampled_from([(), texts.TOOLS]),
+)
+def test_the_short_way_of_a_whole_reply_says_what_the_general_way_says(
+    text: str, source: str, tools: tuple[Any, ...]
+) -> None:
+    short = parse(text, source=source, tools=tools)
+    # Wire names to map back keep a reply from the short way.
+    general = parse(text, source=source, tools=tools, name_back=str)
+    assert (short.calls, short.variant, short.flags) == (general.calls, general.variant, general.flags)
 
 
 HOSTILE = texts.hostile(100_000)
@@ -71,13 +89,13 @@ def test_hostile_texts_return(kind: str) -> None:
 
 @pytest.mark.parametrize("unit", ["{", '{"a":', "[f(", "f(a=1)\n", "[f(a=b'x')]\n", "<tool_call>{"])
 def test_the_work_on_one_text_is_bounded(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    readings: list[Reading] = []
+    readings: list[ParseContext] = []
 
-    def kept(*args: Any) -> Reading:
-        readings.append(Reading(*args))
+    def kept(*args: Any, **named: Any) -> ParseContext:
+        readings.append(ParseContext(*args, **named))
         return readings[-1]
 
-    monkeypatch.setattr("robustbench_tc.eval.parse.Reading", kept)
+    monkeypatch.setattr("robustbench_tc.eval.parse.reader.ParseContext", kept)
     parse(unit * 20_000, source="bfcl_v3")
     (reading,) = readings
     # The last attempt may overdraw by its own cost, no more.
@@ -114,5 +132,7 @@ def test_code_in_arguments_is_never_run(text: str, tmp_path: Any, monkeypatch: p
 
 def test_warnings_of_the_python_parser_stay_inside(recwarn: pytest.WarningsRecorder) -> None:
     assert parse(r'[f(a="\d", b=1if True else 2, c=0x1for x)]', source="bfcl_v3").calls == ()
+    for number in ("0x" + "1" * 40, "1" * 50, "1.5", "1e5", "2j"):
+        assert parse(f"[f(a={number}if True else 2)]", source="bfcl_v3").calls == ()
     assert parse(r'[f(a="\d")]', source="bfcl_v3").calls == (Call("f", {"a": r"\d"}),)
     assert not recwarn.list

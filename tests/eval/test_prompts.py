@@ -49,8 +49,12 @@ def test_every_source_is_asked_for_its_format(source: str, sign: str) -> None:
 def test_the_form_that_the_prompt_shows_is_one_that_the_parser_reads(source: str) -> None:
     text = prompts.messages(BY_SOURCE[source])[0]["content"].split("\n\n")[1]
     example = text.partition("\n")[2] if source != "rotbench" else text
-    example = example.replace("=value", "=1")
-    assert parse(example, source=source, tools=()).calls
+    assert parse(example, source=source, tools=()).calls == ()  # a copied placeholder is not a call
+    for shown in ("name_of_function", "name of the tool", "the name of one tool, exactly as it is listed"):
+        example = example.replace(shown, "ping")
+    for shown in ("=value", "its parameters as one JSON object, {} if there are none"):
+        example = example.replace(shown, "=1" if "=" in shown else '{"parameter": "value"}')
+    assert [call.name for call in parse(example, source=source, tools=()).calls] == ["ping"]
 
 
 def test_a_rows_own_system_turn_follows_ours_in_one_message() -> None:

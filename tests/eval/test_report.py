@@ -14,16 +14,19 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from robustbench_tc import taxonomy
+from robustbench_tc import api, taxonomy
 from robustbench_tc.cli import report as verb
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, page
+from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.io.numbers import number, typeset
 
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -51,7 +54,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def report(folders: list[str]) -> content.Report:
-    return verb.make(folders, baseline="base-1.5b")
+    return api.report(folders, baseline="base-1.5b")
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +104,7 @@ def test_names_and_records_are_shown_inert_and_without_secrets(shown: str) -> No
 
 def test_every_anchor_of_the_menu_is_there(shown: str) -> None:
     wanted = re.findall(r'<a href="#(\w+)"', shown)
-    assert len(wanted) == 13
+    assert len(wanted) == 14
     assert all(f'<section id="{anchor}">' in shown for anchor in wanted)
 
 
@@ -114,7 +117,7 @@ def test_a_model_with_a_gap_shows_it_and_stands_last(report: content.Report, sho
 
 
 def test_missing_rows_are_averaged_over_only_when_allowed(folders: list[str]) -> None:
-    allowed = verb.make(folders[2:], allow_missing=True)
+    allowed = api.report(folders[2:], allow_missing=True)
     assert allowed.models[0].summary.values["perturbed"] is not None
     assert allowed.gaps
     assert "Values below rest on the rows that are there" in page.html(allowed)
@@ -128,11 +131,11 @@ def test_marks_are_against_the_named_baseline_only(report: content.Report, folde
     assert set(tuned.type_marks) == set(taxonomy.codes())
     assert "perturbed" not in holed.marks and "TD" not in holed.type_marks
     assert "delta_reward" not in holed.marks and "delta_action" in holed.marks
-    assert all(not model.marks for model in verb.make(folders[:2]).models)
+    assert all(not model.marks for model in api.report(folders[:2]).models)
     with pytest.raises(UserError, match="another dataset version"):
-        verb.make(folders[:2], baseline="paper:o4-mini")
+        api.report(folders[:2], baseline="paper:o4-mini")
     with pytest.raises(UserError, match=r"did you mean base-1\.5b"):
-        verb.make(folders[:2], baseline="base-1b")
+        api.report(folders[:2], baseline="base-1b")
 
 
 def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, shown: str) -> None:
@@ -143,7 +146,7 @@ def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, sh
     for row in paper.table2():
         found = values[row.model, row.metric]
         assert found is not None and f"{found.value:.3f}" == f"{row.value:.3f}"
-        assert page.number(found.value) in shown
+        assert typeset(number(found.value)) in shown
 
 
 def test_every_value_carries_its_n(report: content.Report) -> None:
@@ -156,12 +159,23 @@ def test_every_value_carries_its_n(report: content.Report) -> None:
     assert not [r for r in rows if r["run"].endswith("holed") and r["type_code"] == "TD"]
 
 
+def test_replies_that_are_read_with_care_are_counted_and_left_out(report: content.Report) -> None:
+    first = report.models[0]
+    flags = dict.fromkeys(READ_WITH_CARE, Flagged()) | {"call_beside_refusal": Flagged((1, 2), (3, 5))}
+    made = msgspec.structs.replace(report, models=(msgspec.structs.replace(first, flags=flags),))
+    clean = first.summary.lines["clean"]
+    shown = page.html(made)
+    assert "<td>7<small>4 right</small></td>" in shown
+    assert f"<td>{(clean.correct - 1) / (clean.n - 2):.3f}</td>" in shown
+    assert "| 0 (0) | 0 (0) | 7 (4) | 0 (0) | 0 (0) |" in page.markdown(made)
+
+
 def test_markdown_cannot_be_broken_by_a_name(report: content.Report) -> None:
     text = page.markdown(report)
     tables = [line for line in text.splitlines() if line.startswith("|")]
     for line in tables:
         cells = re.split(r"(?<!\\)\|", line)
-        assert len(cells) in (len(report.models) + 3, 11), line
+        assert len(cells) in (len(report.models) + 3, 11, len(READ_WITH_CARE) + 3), line
     assert "<script>" not in text and "gap" in text
 
 
@@ -172,14 +186,14 @@ def test_json_holds_the_whole_report(report: content.Report) -> None:
 
 
 def test_the_same_runs_give_the_same_bytes(folders: list[str], shown: str) -> None:
-    assert page.html(verb.make(folders, baseline="base-1.5b")) == shown
+    assert page.html(api.report(folders, baseline="base-1.5b")) == shown
 
 
 def test_both_conventions_and_the_subset_reach_the_page(folders: list[str]) -> None:
-    made = verb.make(folders[:2], ci="paper", subset="paper", baseline=folders[0])
+    made = api.report(folders[:2], ci="paper", subset="paper", baseline=folders[0])
     assert made.models[0].summary.types["CD"].accuracy.n == 102
     assert "rows independent" in page.html(made)
-    clustered = verb.make(folders[:2], subset="paper")
+    clustered = api.report(folders[:2], subset="paper")
     wide, narrow = (m.models[0].summary.values["perturbed"] for m in (clustered, made))
     assert wide is not None and narrow is not None and wide.half_width > narrow.half_width
 
@@ -207,28 +221,20 @@ def test_a_card_names_an_endpoint_without_its_secrets(endpoint: str, shown: str)
 def test_equal_names_are_told_apart(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 4}))
     a, b = (str(write_run(tmp_path / name, coin(1), rows, model="same")) for name in "ab")
-    assert [m.label for m in verb.make([a, b]).models] == [f"same ({a})", f"same ({b})"]
+    assert [m.label for m in api.report([a, b]).models] == [f"same ({a})", f"same ({b})"]
     with pytest.raises(UserError, match="given twice"):
-        verb.make([a, a])
+        api.report([a, a])
     with pytest.raises(UserError, match=r"fits 2 runs: name .*a or .*b"):
-        verb.make([a, b], baseline="same")
+        api.report([a, b], baseline="same")
 
 
 def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
     rows = [pair for pair in pairs(clean_ids({"rotbench": 3})) if pair[1] in ("CD", "TD")]
-    made = verb.make([str(write_run(tmp_path / "a", lambda c, t: True, rows))])
+    made = api.report([str(write_run(tmp_path / "a", lambda c, t: True, rows))])
     assert made.models[0].summary.values["clean"] is None
     assert set(made.models[0].summary.types) == {"CD", "TD"}
     assert made.models[0].summary.types["CD"].delta is None
     assert "no rows of clean" in page.html(made)
-
-
-@pytest.mark.parametrize(
-    ("value", "sign", "text"),
-    [(0.1234, False, "0.123"), (-0.5, False, "−0.500"), (0.5, True, "+0.500"), (-0.0001, True, "0.000")],
-)
-def test_numbers_have_a_real_minus_and_no_signed_zero(value: float, sign: bool, text: str) -> None:
-    assert page.number(value, sign) == text
 
 
 # --- the command ----------------------------------------------------------------------------------------
@@ -247,6 +253,7 @@ def test_four_files_are_written_and_gaps_are_said(
     found = CliRunner().invoke(app, [*folders, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert found.exit_code == 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "rbtc.json",
         "report.csv",
         "report.html",
         "report.json",

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import parquet, schema, taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, row_files, verdicts
 from robustbench_tc.eval.row_files import RowFiles
-from robustbench_tc.release import build_release
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample
 
 from . import answered

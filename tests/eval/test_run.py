@@ -325,9 +325,9 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
-    with pytest.raises(UserError, match="is there and is no run"):
+    with pytest.raises(UserError, match="is there and is not a run"):
         record.start(tmp_path / "notes", dataset, settings(dataset), 5)
-    with pytest.raises(UserError, match="is no run folder"):
+    with pytest.raises(UserError, match="is not a run folder"):
         record.open_run(tmp_path / "notes")
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs, predictions, record
-from robustbench_tc.release import build_release
 
 from ..loopback import HTML, SERVER_ERROR, Fault, LoopbackServer, rate_limit, reply
 from . import small

@@ -40,7 +40,7 @@ OBJECTS = {"type": "array", "items": OBJECT}
 
 
 def test_every_source_has_a_scorer_and_another_is_an_error() -> None:
-    assert tuple(SCORERS) == SOURCES
+    assert tuple(SCORERS) == (*SOURCES, "generic")
     with pytest.raises(UserError, match="unknown source 'bfcl'"):
         score([], source="bfcl", category="", golden_answers=(), tools=())
 
@@ -70,7 +70,7 @@ def test_every_source_has_a_scorer_and_another_is_an_error() -> None:
         ("X", ["X"], INTEGER, None),
         ([1, 2], [[1, 2]], NUMBERS, None),
         ([1.5, 2], [[1.5, 2.0]], NUMBERS, "wrong_type"),
-        ([1.5, 2], [[1.5, 2.0], OMIT], NUMBERS, None),  # an accepted value that is no list fits any items
+        ([1.5, 2], [[1.5, 2.0], OMIT], NUMBERS, None),  # an accepted value that is not a list fits any items
         ([2.0, 1.5], [[1.5, 2.0]], NUMBERS, "wrong_value"),
         ([], [[1.5], OMIT], NUMBERS, None),
         ([], [[1.5]], NUMBERS, "wrong_value"),

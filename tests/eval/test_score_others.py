@@ -160,12 +160,51 @@ def test_toolalpaca_matches_in_any_order() -> None:
 # --- ToolEyes -------------------------------------------------------------------------------------------
 
 
-def test_tooleyes_scores_the_share_of_the_golden_names() -> None:
-    answers = ((Call("f", {}), Call("g", {})), (Call("f", {}), Call("h", {})))
-    assert scored("tooleyes", [Call("h", {}), Call("x", {}), Call("f", {"any": 1})], *answers).correct
-    half = scored("tooleyes", [Call("f", {}), Call("f", {})], *answers)
-    assert (half.score, half.correct, half.reason) == (0.5, False, "wrong_name")
+def test_toolalpaca_allows_as_many_surplus_calls_as_golden_ones() -> None:
+    golden = (Call("f", {"x": ["1"]}),)
+    right, other = Call("f", {"x": "1"}), Call("g", {})
+    assert scored("toolalpaca", [other, right], golden).correct
+    assert scored("toolalpaca", [other, other, right], golden).reason == "call_count"
+    assert scored("toolalpaca", [right, other, right, other], golden * 2).correct
+    assert scored("toolalpaca", [right, other, right, other, other], golden * 2).reason == "call_count"
+
+
+def test_tooleyes_scores_the_names_in_common_and_is_right_only_where_they_are_all_and_no_more() -> None:
+    f, g, h, x = (Call(name, {}) for name in "fghx")
+    answers = ((f, g), (f, h))
+    assert scored("tooleyes", [h, Call("f", {"any": 1})], *answers) == Score(
+        1.0, True, None, {"names_found": 2, "one_surplus_call": True}
+    )
+    surplus = scored("tooleyes", [h, x, f], *answers)
+    assert (surplus.score, surplus.correct, surplus.reason) == (0.8, False, "call_count")
+    assert surplus.stages["one_surplus_call"] is True
+    assert scored("tooleyes", [h, x, f, x], *answers).stages["one_surplus_call"] is False
+    missing = scored("tooleyes", [f], *answers)
+    assert (missing.score, missing.correct, missing.reason) == (2 / 3, False, "call_count")
+    assert missing.stages["one_surplus_call"] is False
+    assert scored("tooleyes", [f, f], *answers).score == 0.5
+    assert scored("tooleyes", [f, x], *answers).reason == "wrong_name"
     assert scored("tooleyes", [], *answers).score == 0.0
+
+
+def test_tooleyes_counts_control_tools_on_neither_side() -> None:
+    f, finish, ask = (Call(name, {}) for name in ("f", "finish", "ask_to_user"))
+    assert scored("tooleyes", [f, finish, ask], (f,)).correct
+    assert scored("tooleyes", [finish], (f,)).reason == "no_call"
+
+
+@pytest.mark.parametrize("source", ["bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes"])
+def test_an_answer_without_calls_is_given_by_calling_nothing_but_control_tools(source: str) -> None:
+    f, finish = Call("f", {}), Call("finish", {"answer": "done"})
+    assert scored(source, [], ()).correct
+    assert scored(source, [finish], ()).correct
+    assert scored(source, [f], ()).reason == "unexpected_call"
+    assert scored(source, [finish, f], ()).reason == "unexpected_call"
+    # Beside it another answer may be accepted, which the source's own scorer decides.
+    tools = [Tool("f", "", {"type": "object", "properties": {}})]
+    assert scored(source, [f], (), (f,), tools=tools).correct
+    assert scored(source, [], (), (f,), tools=tools).correct
+    assert not scored(source, [Call("g", {})], (), (f,), tools=tools).correct
 
 
 @given(

@@ -85,6 +85,30 @@ def test_error_modes(text: str, mode: str) -> None:
     assert (verdict.correct, verdict.error_mode) == (False, mode)
 
 
+def test_too_few_of_the_right_calls_is_a_missing_call() -> None:
+    row = small.clean_rows()[0]
+    first = row.golden_answers[0][0]
+    other = Call("other", {"x": [1]})
+    two = msgspec.structs.replace(row, category="parallel", golden_answers=((first, other),))
+    calls = concrete((first,), row.tools)
+    assert answered(two, two, python_calls(calls)).error_mode == "missing_call"
+    assert answered(two, two, python_calls([*calls, Call("third", {})])).error_mode == "wrong_name"
+
+
+def test_golds_of_several_steps_and_one_surplus_call_are_flagged() -> None:
+    row = msgspec.structs.replace(
+        small.clean_rows()[0],
+        source="tooleyes",
+        golden_answers=((Call("f", {}), Call("g", {})),),
+        output_format="react",
+    )
+    one, surplus = [Call("f", {})], [Call("f", {}), Call("g", {}), Call("h", {})]
+    assert answered(row, row, render_calls(one, "react")).flags == ("several_steps",)
+    assert answered(row, row, render_calls(surplus, "react")).flags == ("several_steps", "one_surplus_call")
+    single = msgspec.structs.replace(row, golden_answers=((Call("f", {}),),))
+    assert answered(single, single, render_calls(one, "react")).flags == ()
+
+
 def test_a_right_answer_has_no_error_mode() -> None:
     row = small.clean_rows()[0]
     assert answered(row, row, golden_text(row)).error_mode is None

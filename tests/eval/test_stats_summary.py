@@ -10,7 +10,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.significance import mcnemar_p
-from robustbench_tc.eval.stats.summary import METRICS, Summary, closure, codes_of, from_counts, summarise
+from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
+from robustbench_tc.eval.stats.values import METRICS, closure, codes_of
 
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -113,7 +114,7 @@ def test_delta_is_exact_where_every_sample_has_as_many_rows(run: runs.Run) -> No
 
 def test_the_paper_subset_has_102_priced_rows_and_no_bfcl_same_name(run: runs.Run) -> None:
     [outcomes] = runs.align([run], subset="paper")
-    counts = outcomes.counts(outcomes.types)
+    counts = {code: found.of for code, found in outcomes.counts().items()}
     assert {counts[code][1] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148 - 32 - 14}
     assert counts["same_name_A"][1] == 74 + 21 + 21
     assert (counts["clean"][1], counts["CD_AB"][1], counts["redundant"][1]) == (199, 148, 199)
@@ -204,7 +205,7 @@ def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
         mode = {"clean": "fc"}
         runs.read(write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: mode.get(t, "prompt")))
     (good / "run.json").write_text("{")
-    with pytest.raises(UserError, match=r"run\.json is no JSON"):
+    with pytest.raises(UserError, match=r"run\.json is not JSON"):
         runs.read(good)
 
 

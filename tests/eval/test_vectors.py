@@ -28,9 +28,21 @@ def test_no_row_of_the_shared_vectors_disagrees_in_an_unlisted_way(results: dict
 
 def test_every_row_is_counted_once(results: dict[str, FileResult], shared: Path) -> None:
     for name, result in results.items():
-        assert result.rows == len((shared / "vectors" / name).read_text().splitlines())
+        registry = result.replies is not None  # the first line of a file of replies
+        assert result.rows == len((shared / "vectors" / name).read_text().splitlines()) - registry
         parts = (result.agreed, *result.listed.values(), result.not_checked, len(result.unlisted))
         assert result.rows == sum(parts)
+
+
+def test_the_page_shows_what_every_style_of_the_replies_measures(results: dict[str, FileResult]) -> None:
+    found = results["replies.jsonl"].replies
+    assert found is not None and found.passed
+    lines = {
+        f"| {one.style} | {one.replies} | {one.right} of {one.readings} | {one.share:.3f} |"
+        for one in found.styles
+    }
+    page = (Path(__file__).resolve().parents[2] / "docs" / "calls.md").read_text("utf-8").splitlines()
+    assert lines == {line for line in page if re.match(r"\| \w+ \| \d+ \| \d+ of", line)}
 
 
 @pytest.mark.parametrize("name", ["bfcl_nonlive.jsonl", "bfcl_live.jsonl"])
@@ -95,8 +107,13 @@ KINDS_OF_FILES = {
 }
 
 
+OF_ANSWERS = {"bfcl": "`tuple`", "bfcl_decoder": "`lambda`", "rotbench": "noisy `ask_to_user`"}
+"""What answers.md §6 adds."""
+
+
 def test_the_classes_are_the_closed_list_of_the_specification(shared: Path) -> None:
     text = (shared / "spec" / "scoring.md").read_text().split("## 10.")[1]
+    bars = (shared / "spec" / "answers.md").read_text().split("## 6.")[1]
     listed: dict[str, set[str]] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -107,6 +124,9 @@ def test_the_classes_are_the_closed_list_of_the_specification(shared: Path) -> N
         if cells[0] == "apibank_damo":
             classes = {cells[1]}
         listed.setdefault(KINDS_OF_FILES[cells[0]], set()).update(classes)
+    for kind, name in OF_ANSWERS.items():
+        assert name in bars
+        listed[kind].add(name.replace("noisy `ask_to_user", "noisy_ask_to_user").strip("`"))
     assert listed == {kind: set(classes) for kind, classes in CLASSES.items()}
 
 

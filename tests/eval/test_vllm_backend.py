@@ -10,9 +10,8 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
-from robustbench_tc.eval.backends.vllm import VLLMBackend, cut_calls
+from robustbench_tc.eval.backends.vllm import VLLMTransport, cut_calls
 from robustbench_tc.eval.record import Mode
-from robustbench_tc.eval.wire import Ask
 
 from . import small
 
@@ -66,8 +65,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", module)
 
 
-def user(text: str) -> Ask:
-    return Ask([{"role": "user", "content": text}])
+def user(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
 
 
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
@@ -109,13 +108,12 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
 
 def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_request() -> None:
     async def both() -> Any:
-        async with VLLMBackend("tiny", {}, batch=2, max_model_len=200) as backend:
-            return await asyncio.gather(
-                backend.ask(user("x" * 300), 0),
-                backend.ask(user("hello"), 0),
-                backend.ask(user("explode"), 0),
-                return_exceptions=True,
-            )
+        engine = VLLMTransport("tiny", batch=2, max_model_len=200)
+        said = await asyncio.gather(
+            *(engine.send(user(text)) for text in ("x" * 300, "hello", "explode")), return_exceptions=True
+        )
+        await engine.close()
+        return said
 
     too_long, fine, broken = asyncio.run(both())
     assert (too_long.code, broken.code) == ("too_long", "server_error")
@@ -147,7 +145,7 @@ def test_weights_that_cannot_be_loaded_and_a_missing_package_are_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(UserError, match=r"vLLM cannot load absent: no such weights$"):
-        VLLMBackend("absent", {}, batch=1)
+        VLLMTransport("absent", batch=1)
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(UserError, match=r"pip install 'robustbench-tc\[vllm\]'"):
-        VLLMBackend("tiny", {}, batch=1)
+        VLLMTransport("tiny", batch=1)

@@ -61,7 +61,7 @@ def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Pa
             "custom_reward_function.path has moved and is ignored by verl 0.9.1: "
             "set reward.custom_reward_function",
         ),
-        ("+actor_rollout_ref.rollout.hf=1", "actor_rollout_ref.rollout.hf is no key of verl 0.9.1"),
+        ("+actor_rollout_ref.rollout.hf=1", "actor_rollout_ref.rollout.hf is not a key of verl 0.9.1"),
         ("actor_rollout_ref.rollout.nn=4", "Could not override 'actor_rollout_ref.rollout.nn'"),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_malformed_block_earns_the_minimum(block: str) -> None:
     variants: list[dict[str, Any]] = [{}, {"refined": True}, {"intermediate": True}, {"coarse": True}]
     for variant in variants:
         parts = score(f"{THOUGHT}\n<tool_call>\n{block}\n</tool_call>", **variant)
-        # with `intermediate`, parameters of a call are never looked at; with `refined`, a list is no name
+        # with `intermediate`, parameters of a call are never looked at; with `refined`, a list is not a name
         assert parts["correctness_score"] <= -3 + 6 * 1 / 3
 
 

@@ -37,7 +37,7 @@ def read_calls(text: str) -> list[FunctionCall]:
     for line in block.split("\n"):
         try:
             value = json.loads(line)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # a line that is not JSON is not a call
             continue
         if isinstance(value, dict) and isinstance(value.get("name"), str):
             calls.append(FunctionCall(name=value["name"], arguments=json.dumps(value.get("parameters"))))

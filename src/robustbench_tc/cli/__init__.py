@@ -1,36 +1,63 @@
 """`rbtc`: the command line. Every verb is a thin call into one room; heavy imports wait for their verb."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ..errors import UserError
+from . import _ends
 
 if TYPE_CHECKING:
     import typer
 
+AGAIN = "files are written whole or not at all; run the same command again"
+
 
 def main() -> None:
-    """Entry point. A `UserError` is one line on standard error and exit code 1, never a traceback."""
+    """Entry point. What goes wrong is one line on standard error and an exit code, never a traceback.
+
+    1: a `UserError`. 2: wrong words on the command line. 130: Ctrl-C.
+    """
+    try:
+        _ends.watch()
+        _run()
+    except KeyboardInterrupt:
+        _ends.interrupted(AGAIN)
+
+
+def _run() -> None:
     # Set before anybody imports huggingface_hub: a command line tool does not phone home.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows what it can
+            stream.reconfigure(errors="backslashreplace")
+    from typer.exceptions import TyperException
+
+    app = _app()
     try:
-        _app()()
+        code = app(standalone_mode=False)
+        sys.stdout.flush()  # while an error can still be said
+    except TyperException as error:
+        _ends.usage(error, app)
     except UserError as error:
-        _fail(str(error))
-    except KeyboardInterrupt:
-        _fail("interrupted: run the same command again to go on", code=130)
-    except BrokenPipeError:
-        # The reader went away (`rbtc show … | head`): nothing to say, and nowhere to say it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        _ends.fail(str(error))
+    except _ends.Interrupted as error:
+        _ends.interrupted(str(error))
+    except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
+        _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
-        mend = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
-        where = f"{error.filename}: " if error.filename else ""
-        hint = mend.get(error.errno or 0)
-        _fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
+        advice = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
+        # Whatever is written to a file is named (`io.files.named`): what is left is the standard output.
+        name = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
+        where = f"{name}: " if name else ""
+        hint = advice.get(error.errno or 0)
+        _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
+    if code == _ends.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
+        _ends.interrupted(AGAIN)
+    sys.exit(code)
 
 
 def _app() -> "typer.Typer":
@@ -42,6 +69,7 @@ def _app() -> "typer.Typer":
         compare,
         eval,
         leaderboard,
+        publish,
         release,
         report,
         runs,
@@ -50,6 +78,7 @@ def _app() -> "typer.Typer":
         sql,
         train,
         vectors,
+        verify,
     )
 
     app = typer.Typer(
@@ -59,8 +88,16 @@ def _app() -> "typer.Typer":
         context_settings={"help_option_names": ["-h", "--help"]},
         help="RobustBench-TC: does my tool-calling model survive deployment?",
     )
-    app.callback()(_options)
-    # One panel a stage, in the order of the pipeline.
+
+    def options(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        ] = False,
+    ) -> None:
+        """RobustBench-TC: does my tool-calling model survive deployment?"""
+
+    app.callback()(options)
+    # One panel per stage, in the order of the pipeline.
     panels: dict[str, dict[str, Callable[..., None]]] = {
         "Build": {"show": show.show, "validate": vectors.validate},
         "Evaluate": {
@@ -80,9 +117,11 @@ def _app() -> "typer.Typer":
         },
         "Release": {
             "release": release.release,
-            "verify": release.verify,
+            "verify": verify.verify,
             "diff": release.diff,
-            "publish": release.publish,
+            "publish": publish.publish,
+            "amend": release.amend,
+            "yank": publish.yank,
         },
     }
     building = typer.Typer()
@@ -96,18 +135,17 @@ def _app() -> "typer.Typer":
     for panel, commands in panels.items():
         for name, command in commands.items():
             app.command(name, rich_help_panel=panel)(command)
-    training = typer.Typer(no_args_is_help=True, help="Training: what can go wrong before the GPU is rented.")
-    training.callback()(_options)
-    training.command("check")(train.check)
-    app.add_typer(training, name="train", rich_help_panel="Train")
+    app.add_typer(train.app, name="train", rich_help_panel="Train")
     app.add_typer(leaderboard.app, name="leaderboard", rich_help_panel="Answers")
     return app
 
 
-def _options() -> None:
-    """RobustBench-TC: does my tool-calling model survive deployment?"""
+def _version(asked: bool) -> None:
+    if asked:
+        import typer
 
+        from .. import __version__
+        from . import _console
 
-def _fail(line: str, code: int = 1) -> None:
-    print("rbtc: " + " ".join(line.split("\n")), file=sys.stderr)  # noqa: T201 - the one place for it
-    sys.exit(code)
+        _console.echo(f"rbtc {__version__}")
+        raise typer.Exit()

@@ -1,33 +1,140 @@
-"""The two consoles and the few tables that several verbs print."""
+"""The console's edge: everything that a verb prints goes through here, and nothing that it prints is obeyed.
+
+Model output, replies of servers and the content of files reach people through `out`, `err`, `styled`, `echo`
+and `json` only. Control characters come out visible (`_safe`), rich's markup and emoji codes are text. A test
+holds that no verb prints in another way.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from ..schema import SOURCES
+from ._ends import Interrupted
+from ._safe import safe, safe_json
 
 if TYPE_CHECKING:
     from ..builders.report import BuildReport
 
+
+class SafeConsole(Console):
+    """A rich console that shows text as it is: no markup, no emoji codes, no control characters."""
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+        super().__init__(stderr=stderr, width=width, markup=False, emoji=False)
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """As rich's; lines of plain text are not broken, so that paths can be copied and output searched."""
+        if soft_wrap is None:
+            kinds = str if self.is_terminal else str | Text  # on a screen long texts are broken at words
+            soft_wrap = all(isinstance(one, kinds) for one in objects)
+        super().print(*objects, soft_wrap=soft_wrap, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Where rich makes text of a string: printed, in a table, as a title."""
+        return super().render_str(safe(text), **options | {"markup": False, "emoji": False})
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """The last look at what is drawn, however it was made."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(safe(segment.text), segment.style)
+
+
 # A pipe has no width of its own: enough for the widest table.
-out = Console(width=None if sys.stdout.isatty() else 110)
-err = Console(stderr=True)
+out = SafeConsole(width=None if sys.stdout.isatty() else 126)
+err = SafeConsole(stderr=True)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Text in a style. Use it instead of rich's `Text`, which drops some control characters unseen."""
+    return Text(safe(text), style=style)
+
+
+def echo(line: str, *, stderr: bool = False) -> None:
+    """One line, neither broken nor coloured: a name with a line break in it cannot pose as two."""
+    print(safe(line, keep=""), file=sys.stderr if stderr else sys.stdout)
+
+
+def json(found: Any) -> None:
+    """What `--json` prints: `found` (anything that msgspec encodes, or JSON as bytes), for programs."""
+    import msgspec
+
+    try:
+        if not isinstance(found, bytes):
+            found = msgspec.json.format(msgspec.json.encode(found), indent=1)
+        shown = found.decode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which a file's name may hold
+        import json as standard
+
+        shown = standard.dumps(msgspec.to_builtins(found), indent=1)
+    print(safe_json(shown).rstrip("\n"))  # noqa: T201
+
+
+def data(text: str) -> None:
+    """Rows for another program, exactly; on a terminal they are shown instead."""
+    sys.stdout.write(safe(text) if sys.stdout.isatty() else text)
 
 
 @contextmanager
-def status(what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with a changing line on standard error; silent where that is no terminal."""
-    with err.status(what) as spinner:
+def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
+    """Says after Ctrl-C in this block what was kept and how to go on: `kept`, or what it returns then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(kept if isinstance(kept, str) else kept()) from None
+
+
+@contextmanager
+def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[str], None]]:
+    """A spinner with a changing line on standard error, silent where that is not a terminal.
+
+    `kept`: what to say after Ctrl-C, as for `keeping`.
+    """
+    again = f"stopped while {what}; what is on disk is whole, run the same command again"
+    with keeping(kept or again), err.status(styled(what)) as spinner:
 
         def tell(line: str) -> None:
-            spinner.update(line)
+            spinner.update(styled(line))
 
         yield tell
+
+
+def warn(line: str) -> None:
+    """A line on standard error that ends nothing."""
+    err.print(f"warning: {line}", markup=False, soft_wrap=True)
+
+
+def quiet_clients() -> None:
+    """Keeps the Hub's clients from drawing bars and telling of retries: our own lines name the step."""
+    import datasets
+    from huggingface_hub.utils import logging
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    disable_progress_bars()
+    datasets.utils.logging.set_verbosity_error()
+
+
+def written_whole(out: object, store: Path | None = None) -> Callable[[], str]:
+    """After Ctrl-C: `out` is written at the end only, and answers of endpoints stay in `store`."""
+
+    def kept() -> str:
+        there = store is not None and store.exists()
+        answers = f"; answers of endpoints are kept in {store}" if there else ""
+        return f"nothing was written to {out}{answers}; run the same command again"
+
+    return kept
 
 
 def build_table(report: "BuildReport") -> Table:

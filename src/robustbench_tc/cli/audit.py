@@ -1,21 +1,21 @@
 """`rbtc audit`: may this build be published? The gate, and looks at evidence, predictions, credentials."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from ..errors import UserError, need_extra
+from ..errors import UserError
+from ..io import audit_files, numbers
+from ..io import store as store_files
 from . import _console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..audits.judge import Judge, Recorded
     from ..audits.report import AuditReport
-    from ..schema import Message
 
 
 class _BuildByDefault(TyperGroup):
@@ -39,10 +39,16 @@ def build(
     folder: Annotated[
         Path, typer.Argument(metavar="BUILD", help="What rbtc build or rbtc build toolrl-dr wrote.")
     ],
-    n: Annotated[int, typer.Option("--n", min=1, help="Text pairs per type that a live judge scores.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Score every pair.")] = False,
+    n: Annotated[
+        int, typer.Option("--n", min=1, help="Text pairs per type that are drawn for the second judge.")
+    ] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="Draw all of them.")] = False,
     judge: Annotated[
-        str, typer.Option(help="recorded (ships with the package), recorded:PATH, or MODEL[@BASE_URL].")
+        str,
+        typer.Option(
+            help="Judges texts that the package has no judgment of: recorded (nobody), recorded:PATH, or "
+            "MODEL[@BASE_URL]."
+        ),
     ] = "recorded",
     second_judge: Annotated[
         str | None, typer.Option(help="Another judge of the same draw; agreement is reported.")
@@ -55,6 +61,9 @@ def build(
     ] = None,
     sources: Annotated[
         Path | None, typer.Option(help="Upstream files (default: RBTC_SOURCES, else the fetched ones).")
+    ] = None,
+    rlla: Annotated[
+        Path | None, typer.Option(help="For a training build: ToolRL's files, if not among the sources.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     out: Annotated[
@@ -70,30 +79,32 @@ def build(
 
     Example: rbtc audit robustbench-tc --judge gpt-5.4
     """
-    _need_the_extra()
-    from ..audits import gate
-    from ..builders.perturb import REGISTRY
-    from ..eval.validate import self_check
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
+    from .. import api
 
-    if out is None and (folder / "manifest.json").exists():
-        raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
-    with _console.status("auditing") as progress:
-        report = gate.audit(
+    if out is None or (out.exists() and folder.exists() and out.samefile(folder)):
+        audit_files.check(folder)
+    else:
+        audit_files.check_own(out)
+    store_files.refuse_foreign(store)
+    files: dict[str, bytes] = {}
+    kept = _console.written_whole(out or folder, store)
+    with _console.status("auditing", kept) as progress:
+        report = api.audit(
             folder,
-            unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-            self_check=self_check,
-            judge=make_judge(judge, store, max_requests),
-            second_judge=None if second_judge is None else make_judge(second_judge, store, max_requests),
-            benchmark_queries=_benchmark_queries(benchmark, sources),
-            pool_queries=_pool_queries(sources),
-            earns_maximum=earns_maximum,
-            training=training,
-            seed=seed,
+            judge=judge,
+            second_judge=second_judge,
             n=None if everything else n,
+            training=training,
+            benchmark=benchmark,
+            sources=sources,
+            rlla=rlla,
+            seed=seed,
+            store=store,
+            max_requests=max_requests,
             progress=progress,
+            files=files,
         )
-    _finish(report, out or folder, as_json)
+    _finish(report, out or folder, as_json, files)
 
 
 @app.command("predictions")
@@ -107,11 +118,12 @@ def predictions(
 
     Example: rbtc audit predictions runs/qwen3/predictions.parquet --dataset robustbench-tc
     """
-    _need_the_extra()
-    from ..audits import gate
+    from .. import api
 
+    if out is not None:
+        audit_files.check_own(out)
     with _console.status("auditing"):
-        report = gate.audit_predictions(file, dataset)
+        report = api.audit_predictions(file, dataset)
     _finish(report, out, as_json)
 
 
@@ -124,22 +136,20 @@ def evidence(
 
     Exit code 1 if a case is gone or has another title. Example: rbtc audit evidence --refetch
     """
-    import msgspec
-
     from .. import taxonomy
     from ..audits import evidence as audits
 
     _, found = audits.audit(taxonomy.evidence(), taxonomy.codes())
     if not refetch:
         if as_json:
-            typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+            _console.json(found)
         else:
             _console.out.print(_evidence_table(found))
         return
     with _console.status("looking again") as progress:
         looked = audits.refetch(taxonomy.evidence(), fetch_page, progress)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(looked), indent=1).decode())
+        _console.json(looked)
     else:
         for one in looked:
             _console.out.print(
@@ -153,61 +163,39 @@ def evidence(
         raise typer.Exit(1)
 
 
-@app.command("allow-credentials")
-def allow_credentials(
-    folder: Annotated[Path, typer.Argument(metavar="BUILD", help="A build whose clean rows were reviewed.")],
-    out: Annotated[Path, typer.Option(help="The allow-list to write.")],
-    show: Annotated[bool, typer.Option("--show", help="Print every find, to review it.")] = False,
+@app.command("review")
+def review(
+    folder: Annotated[Path, typer.Argument(metavar="BUILD", help="A build whose own texts are looked at.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write their hashes here, for reasons to be added.")
+    ] = None,
 ) -> None:
-    """Write the allow-list of credential-like strings in clean rows: hashes only.
+    """Print what the text rules find in upstream's own texts and nobody reviewed yet. Credentials are shown.
 
-    Example: rbtc audit allow-credentials robustbench-tc --show --out audits/credential_allowlist.json
+    Example: rbtc audit review robustbench-tc --out unreviewed.json
     """
-    from ..audits import credentials
-    from ..files import atomic_file
-    from ..parquet import read_rows, shards
-    from ..schema import Sample, record
+    from .. import api
+    from ..audits.folder import Folder
+    from ..audits.hygiene.review import candidates
+    from ..audits.hygiene.reviewed import unreviewed_groups
+    from ..io.files import atomic_file, check_file
 
-    samples = [record(row, Sample) for row in read_rows(shards(folder / "clean"))]
-    if show:
-        for sample in samples:
-            for place, kind, text in credentials.shown(sample):
-                _console.out.print(
-                    f"{sample.clean_id}  {place}  {kind}  {text}", markup=False, soft_wrap=True
-                )
-    with atomic_file(out) as beside:
-        beside.write_bytes(credentials.make_allowlist(samples))
-    _console.out.print(f"{len(samples)} clean rows, written to {out}", markup=False)
-
-
-def make_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
-    """The judge that `--judge` names. Raises UserError."""
-    name, _, path = spec.partition(":")
-    if name == "recorded":
-        return recorded_judge(Path(path) if path else None)
-    from ..audits.judge import EndpointJudge
-    from ..llm import parse_endpoint
-
-    endpoint = parse_endpoint(spec)
-    endpoint.resolved()  # a missing key is said before any work
-    return EndpointJudge(endpoint, store=store, max_requests=max_requests)
-
-
-def recorded_judge(path: Path | None = None) -> "Recorded":
-    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
-    from ..audits.judge import Judgment, Recorded
-    from ..audits.rows import Pair
-    from ..builders.generators.recorded import judgment_address, load_judgments
-    from ..builders.perturb.base import TextRequest
-
-    known = load_judgments(path)
-
-    def find(pair: Pair) -> Judgment | None:
-        request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
-        found = known.get(judgment_address(request, pair.after))
-        return None if found is None else Judgment(found.score, found.reason, found.judge)
-
-    return Recorded(find)
+    api.need_expectations()
+    if out is not None:
+        check_file(out)
+    found = list(candidates(Folder(folder)))
+    for one in found:
+        _console.out.print(
+            f"{one.rule}  {one.source}  {one.row!r}  {one.found!r}  {one.text[:200]!r}",
+            markup=False,
+            soft_wrap=True,
+        )
+    said = f"{len(found)} finds to review"
+    if out is not None:
+        with atomic_file(out) as beside:
+            beside.write_bytes(unreviewed_groups(found))
+        said += f"; their hashes are in {out}: give each group a reason and add it to the package's list"
+    _console.out.print(said, markup=False, soft_wrap=True)
 
 
 def fetch_page(url: str) -> tuple[int, str]:
@@ -222,54 +210,22 @@ def fetch_page(url: str) -> tuple[int, str]:
         return error.code, ""
 
 
-Conversations = Callable[[], Iterable[tuple[str, "Sequence[Message]"]]]
-
-
-def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversations | None:
-    """The clean rows of a benchmark folder, else the 199 of the sources; None where there are neither."""
-    from ..parquet import read_rows, shards
-    from ..schema import Sample, record
-
-    if folder is not None:
-        files = shards(folder / "clean")
-
-        def of_folder() -> Iterator[tuple[str, Sequence[Message]]]:
-            for row in read_rows(files):
-                sample = record(row, Sample)
-                yield sample.id, sample.messages
-
-        return of_folder
-    return _of_sources(sources, "paper")
-
-
-def _pool_queries(sources: Path | None) -> Conversations | None:
-    return _of_sources(sources, "full")
-
-
-def _of_sources(sources: Path | None, profile: str) -> Conversations | None:
-    from ..builders.sources import read
-    from ..builders.sources.fetch import resolve_root
-
-    try:
-        root = resolve_root(sources)
-    except UserError:
-        if sources is not None:
-            raise
-        return None
-    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)  # type: ignore[arg-type]
-
-
-def _finish(report: "AuditReport", out: Path | None, as_json: bool) -> None:
+def _finish(
+    report: "AuditReport", out: Path | None, as_json: bool, files: Mapping[str, bytes] | None = None
+) -> None:
     """Writes and prints the report, and ends with the gate's exit code."""
     from ..audits import gate
 
-    paths = () if out is None else gate.write(report, out)
+    paths = () if out is None else gate.write(report, out, files or {})
     if as_json:
-        typer.echo(report.json().decode(), nl=False)
+        _console.json(report.json())
     else:
         _print(report)
         for path in paths:
             _console.out.print(f"written to {path}", markup=False, soft_wrap=True)
+        if out is not None and files:
+            docs = out / audit_files.FOLDER / "data_docs" / "index.html"
+            _console.out.print(f"data docs: {docs}", markup=False, soft_wrap=True)
     if not report.passed:
         raise typer.Exit(1)
 
@@ -286,12 +242,16 @@ def _print(report: "AuditReport") -> None:
         for failure in check.failures[:3] if check.blocks else ():
             _console.out.print(f"    {failure.where}: {failure.what}", markup=False, soft_wrap=True)
     counts = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in report.counts().items())
+    if report.provenance:
+        _console.out.print(f"provenance: {report.provenance}", markup=False)
     verdict = "may be released" if report.passed else "may NOT be released"
     _console.out.print(f"{report.name} {verdict}: {len(report.checks)} checks, {counts}", markup=False)
 
 
 def _paraphrase_table(report: "AuditReport") -> "Table":
     judges = ", ".join(sorted({score.judge for score in report.paraphrase}))
+    unpinned = sum(score.n - score.pinned for score in report.paraphrase if score.scope == "all")
+    judges += f" ({unpinned} judgments are not pinned)" if unpinned else ""
     table = _table(f"rewritten texts, scored 1 to 5 by {judges}; the paper's are its own texts")
     table.add_column("type", no_wrap=True)
     for name in ("pairs", "mean", "median", "std", "<= 2", "upper"):
@@ -299,13 +259,13 @@ def _paraphrase_table(report: "AuditReport") -> "Table":
     table.add_column("paper: mean, median, std, <= 2", no_wrap=True)
     for score in report.paraphrase:
         paper = score.paper or {}
-        figures = [_number(paper.get(name)) for name in ("mean", "median", "std")]
+        figures = [numbers.number(paper.get(name), 2) for name in ("mean", "median", "std")]
         table.add_row(
             score.type_code,
             f"all {score.n}" if score.scope == "all" else str(score.n),
-            *(_number(value) for value in (score.mean, score.median, score.std)),
-            *(_percent(value) for value in (score.share_low, score.upper)),
-            ", ".join([*figures, _percent(paper.get("frac_le_2"))]) if paper else "",
+            *(numbers.number(value, 2) for value in (score.mean, score.median, score.std)),
+            *(numbers.percent(value) for value in (score.share_low, score.upper)),
+            ", ".join([*figures, numbers.percent(paper.get("frac_le_2"))]) if paper else "",
         )
     return table
 
@@ -323,21 +283,6 @@ def _evidence_table(found: Sequence[Any]) -> "Table":
     for name in ("verdicts", "roles", "supporting", ""):
         table.add_column(name)
     for one in found:
-        counted = [", ".join(f"{k} {v}" for k, v in group.items()) for group in (one.verdicts, one.roles)]
+        counted = map(numbers.counts, (one.verdicts, one.roles))
         table.add_row(one.type_code, *counted, str(one.supporting), "constructed" if one.constructed else "")
     return table
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "n/a" if value is None else f"{100 * value:.1f} %"
-
-
-def _need_the_extra() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("great_expectations") is None:
-        raise need_extra("great_expectations", "audit")

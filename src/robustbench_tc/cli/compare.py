@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from .. import taxonomy
 from ..errors import UserError
+from ..io.numbers import interval, number, p_value, percent, signed
 from . import _console
-from .sql import subset_of
+from ._console import styled
+from ._words import Subset
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from ..eval.compare import Comparison, PaperLine
     from ..eval.failures import Judged
     from ..eval.inputs import Dataset
-    from ..eval.stats.intervals import Interval
     from ..eval.stats.paired import Pair
     from ..schema import Prediction
 
@@ -32,29 +34,25 @@ def compare(
     vs: Annotated[
         str | None, typer.Option("--vs", help="paper:MODEL: A beside one of the paper's models, unpaired.")
     ] = None,
-    subset: Annotated[
-        str, typer.Option(help="all, or paper: rows whose kind the paper's release has.")
-    ] = "all",
+    subset: Subset = "all",
     as_json: Json = False,
 ) -> None:
     """Say whether B is better than A, where, and how sure: paired over the rows that both answered.
 
     Example: rbtc compare runs/base runs/tuned
     """
-    import msgspec
-
-    from ..eval.compare import UNPAIRED, beside_paper, compare_runs
+    from .. import api
+    from ..eval.compare import UNPAIRED
     from ..eval.stats.runs import read
 
     if b is None and vs is None:
         raise UserError("nothing to compare with: name a second run, or --vs paper:MODEL")
-    wanted = subset_of(subset)
     run = read(a)
-    paired = compare_runs(run, read(b), subset=wanted) if b is not None else None
-    beside = beside_paper(run, _paper_model(vs), subset=wanted) if vs is not None else None
+    paired = api.compare(run, b, subset=subset) if b is not None else None
+    beside = api.compare_with_paper(run, _paper_model(vs), subset=subset) if vs is not None else None
     if as_json:
         found = {"paired": paired, "paper": beside, "paper_note": UNPAIRED if beside else None}
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        _console.json(found)
         return
     if paired is not None:
         _print_comparison(paired)
@@ -72,12 +70,12 @@ def _paper_model(vs: str) -> str:
 def _print_comparison(found: "Comparison") -> None:
     echo = _console.out.print
     version = f", dataset {found.dataset_version}" if found.dataset_version else ""
-    echo(Text(f"A = {found.a}, B = {found.b}{version}", style="bold"))
-    echo(Text(found.verdict))
+    echo(styled(f"A = {found.a}, B = {found.b}{version}", style="bold"))
+    echo(styled(found.verdict))
     echo()
     table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p")
     for name, pair in found.overall.items():
-        table.add_row(name, *_pair_cells(pair), _p(pair.p))
+        table.add_row(name, *_pair_cells(pair), p_value(pair.p))
     echo(table)
     if found.deltas:
         table = _table("Δ (a loss)", "A", "B", "A − B", "95 %", "closed by B", "95 %")
@@ -85,30 +83,34 @@ def _print_comparison(found: "Comparison") -> None:
             closed = delta.closed
             table.add_row(
                 name,
-                f"{delta.a:.3f}",
-                f"{delta.b:.3f}",
-                f"{delta.difference.value:+.3f}",
-                _span(delta.difference),
-                "A has no sure gap" if closed is None else f"{closed.value:.1%}",
-                "" if closed is None else _span(closed),
+                number(delta.a),
+                number(delta.b),
+                signed(delta.difference.value),
+                interval(delta.difference, sign=True),
+                "A has no sure gap" if closed is None else percent(closed.value),
+                "" if closed is None else interval(closed, sign=True),
             )
         echo(table)
     table = _table("type", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
     for one in sorted(found.types, key=lambda one: (one.p_holm, one.pair.p)):
-        table.add_row(one.type_code, *_pair_cells(one.pair), _p(one.pair.p), _p(one.p_holm))
+        table.add_row(one.type_code, *_pair_cells(one.pair), p_value(one.pair.p), p_value(one.p_holm))
     echo(table)
     intervals = [pair.difference for pair in found.overall.values()]
     intervals += [one.pair.difference for one in found.types] + [d.difference for d in found.deltas.values()]
     error = max(interval.error for interval in intervals)
     echo(
-        Text(
+        styled(
             "Intervals resample whole clean_ids, both runs together. p is exact and paired. "
-            + (f"Simulated ends (the Δ's) are good to {error:.4f}." if error else "Every interval is exact."),
+            + (
+                f"Simulated ends (the Δ's) are good to {number(error, 4)}."
+                if error
+                else "Every interval is exact."
+            ),
             style="dim",
         )
     )
     for note in found.notes:
-        echo(Text(f"gap: {note}", style="yellow"))
+        echo(styled(f"gap: {note}", style="yellow"))
 
 
 def _table(*names: str) -> Table:
@@ -122,41 +124,31 @@ def _table(*names: str) -> Table:
 def _pair_cells(pair: "Pair") -> Iterable[str]:
     found = pair.difference
     return (
-        f"{pair.a:.3f}",
-        f"{pair.b:.3f}",
-        f"{found.value:+.3f}",
-        _span(found),
+        number(pair.a),
+        number(pair.b),
+        signed(found.value),
+        interval(found, sign=True),
         str(pair.n),
         str(pair.only_a),
         str(pair.only_b),
     )
 
 
-def _span(found: "Interval") -> str:
-    return f"{found.low:+.3f} {found.high:+.3f}"
-
-
-def _p(p: float | None) -> str:
-    if p is None:
-        return ""
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
-
-
 def _print_beside(model: str, vs: str, lines: "Iterable[PaperLine]", note: str) -> None:
     echo = _console.out.print
-    echo(Text(f"{model} beside {vs}", style="bold"))
-    echo(Text(note, style="yellow"))
+    echo(styled(f"{model} beside {vs}", style="bold"))
+    echo(styled(note, style="yellow"))
     table = _table("", "ours", "n", "paper", "n", "difference", "95 %", "p (Fisher)")
     for line in lines:
         table.add_row(
             line.name,
-            f"{line.accuracy:.3f}",
+            number(line.accuracy),
             str(line.n),
-            f"{line.paper_accuracy:.3f}",
+            number(line.paper_accuracy),
             str(line.paper_n),
-            f"{line.ours.value:+.3f}",
-            _span(line.ours),
-            _p(line.p),
+            signed(line.ours.value),
+            interval(line.ours, sign=True),
+            p_value(line.p),
         )
     echo(table)
 
@@ -169,23 +161,26 @@ def failures(
     type_code: Annotated[str | None, typer.Option("--type", help="Only this type, or clean.")] = None,
     mode: Annotated[
         str | None,
-        typer.Option(help="empty, omitted, wrong_name, wrong_parameters, name_bias or other."),
+        typer.Option(help="empty, omitted, missing_call, wrong_name, wrong_parameters, name_bias or other."),
     ] = None,
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    flag: Annotated[
+        str | None,
+        typer.Option(help="Replies whose verdict carries it, right ones too: quoted_call …"),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 50,
     as_json: Json = False,
 ) -> None:
     """List a run's wrong answers: id, error mode, why, and the reply's beginning.
 
     Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --mode omitted
+    Example: rbtc failures runs/qwen3-8b-fc --flag quoted_call
     """
     from ..eval import failures as room
 
-    found = room.failures(run, type_code=type_code, mode=mode, source=source)
+    found = room.failures(run, type_code=type_code, mode=mode, source=source, flag=flag)
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(found[:limit]), indent=1).decode())
+        _console.json(found[:limit])
         return
     table = Table()
     for name in ("id", "error mode", "why", "reply"):
@@ -193,15 +188,17 @@ def failures(
     for row in found[:limit]:
         verdict = row.verdict
         table.add_row(
-            Text(row.prediction.id),
-            (verdict.error_mode or "") if verdict else "",
-            Text(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
-            Text(_beginning(row.prediction)),
+            styled(row.prediction.id),
+            (verdict.error_mode or "right") if verdict else "",
+            styled(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
+            styled(_beginning(row.prediction)),
         )
     _console.out.print(table)
     shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
     _console.out.print(
-        f"{len(found)} wrong answers{shown}; rbtc show ID --run {run} shows one whole", markup=False
+        f"{len(found)} {'wrong answers' if flag is None else 'replies'}{shown}; "
+        f"rbtc show ID --run {run} shows one whole",
+        markup=False,
     )
 
 
@@ -252,7 +249,7 @@ def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]"
 
 def _print_sample(found: "list[Judged]") -> None:
     first = found[0].prediction
-    _console.out.print(Text(f"{first.clean_id}, {first.model}", style="bold"))
+    _console.out.print(styled(f"{first.clean_id}, {first.model}", style="bold"))
     table = Table()
     for name in ("type", "repeat", "verdict", "why", "reply"):
         table.add_column(name, overflow="fold")
@@ -261,15 +258,15 @@ def _print_sample(found: "list[Judged]") -> None:
         found, key=lambda row: (order.get(row.prediction.type_code, 99), row.prediction.repeat)
     ):
         one = row.prediction
-        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, Text(_beginning(one)))
+        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, styled(_beginning(one)))
     _console.out.print(table)
     _console.out.print("add --type CODE to see one whole", markup=False)
 
 
-def _word(row: "Judged") -> Text:
+def _word(row: "Judged") -> "Text":
     if row.verdict is None:
-        return Text("none", style="yellow")
-    return Text("right", style="green") if row.verdict.correct else Text("wrong", style="red")
+        return styled("none", style="yellow")
+    return styled("right", style="green") if row.verdict.correct else styled("wrong", style="red")
 
 
 def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) -> None:
@@ -302,7 +299,7 @@ def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) ->
         for answer in sample.golden_answers:
             _field("gold", "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer))
     score = "" if row.verdict is None else f", score {row.verdict.score:g}"
-    _console.out.print(Text("verdict: ", style="cyan") + _word(row) + Text(f"{score}: {row.why}"))
+    _console.out.print(styled("verdict: ", style="cyan") + _word(row) + styled(f"{score}: {row.why}"))
     if row.verdict is not None and row.verdict.flags:
         _field("flags", ", ".join(row.verdict.flags))
 
@@ -316,15 +313,12 @@ def _reply(name: str, text: str | None, calls: object) -> None:
 
 
 def _section(text: str) -> None:
-    _console.out.print(Text(text, style="bold"))
+    _console.out.print(styled(text, style="bold"))
 
 
 def _field(name: str, text: str) -> None:
-    # Text, never markup: what a model wrote is shown and not interpreted.
-    _console.out.print(Text(f"{name}: ", style="cyan") + Text(_printable(text)))
+    _console.out.print(styled(f"{name}: ", style="cyan") + styled(_bounded(text)))
 
 
-def _printable(text: str, limit: int = 20_000) -> str:
-    """Control characters made visible, so that no reply can steer the terminal; bounded."""
-    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text[:limit])
-    return shown if len(text) <= limit else f"{shown}… ({len(text)} characters)"
+def _bounded(text: str, limit: int = 20_000) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"

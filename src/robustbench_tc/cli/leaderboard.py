@@ -1,21 +1,19 @@
 """`rbtc leaderboard`: serve the board, check a submission, verify one, rebuild, export a Space."""
 
-import os
-import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..errors import UserError, unknown
+from ..errors import UserError
+from ..io import numbers
 from . import _console
+from ._replacing import DiscardChanges, Force
+from ._words import one_of
 
 if TYPE_CHECKING:
-    from ..eval.leaderboard.checks import Asked
-    from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.records import Checked
-    from ..eval.leaderboard.store import Store
 
 app = typer.Typer(
     help="The leaderboard: serve it, check and verify submissions, rebuild it, export it as a Space.",
@@ -50,7 +48,10 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 7860,
     login: Annotated[
-        str | None, typer.Option(help="local, or hf: sign in with Hugging Face; default hf in a Space.")
+        Literal["local", "hf"] | None,
+        one_of(
+            "login", "local", "hf", help="local, or hf: sign in with Hugging Face; default hf in a Space."
+        ),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Uploads that are scored at once.")] = 2,
 ) -> None:
@@ -58,78 +59,25 @@ def serve(
 
     Example: rbtc leaderboard serve --dataset robustbench-tc
     """
-    from ..eval.leaderboard.app import run
+    from ..eval.leaderboard.serve import serve as run
 
-    if login not in (None, "local", "hf"):
-        raise unknown("login", login or "", ("local", "hf"))
-    in_space = "SPACE_ID" in os.environ
-    free_port(host, port)
-    made = site(
-        dataset or ("robustbench-tc" if Path("robustbench-tc").is_dir() else None),
-        revision=revision,
-        store=store,
-        results_repo=results_repo,
-        login=login or ("hf" if in_space else "local"),
-        workers=workers,
-    )
-    _console.err.print(f"serving on http://{host}:{port} (stop with Ctrl-C)", markup=False)
-    run(made, host, port, behind_proxy=in_space)
+    def started(url: str) -> None:
+        _console.err.print(f"serving on {url} (stop with Ctrl-C)", markup=False)
 
-
-def free_port(host: str, port: int) -> None:
-    """Looks before everything is loaded. Raises UserError where nothing can listen there."""
-    import socket
-
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise UserError(
-                f"cannot listen on {host}:{port} ({error.strerror}): take another --port"
-            ) from None
-
-
-def site(
-    dataset: str | None,
-    *,
-    revision: str | None = None,
-    store: str = DEFAULT_STORE,
-    results_repo: str | None = None,
-    login: str = "local",
-    workers: int = 2,
-    limits: "Limits | None" = None,
-) -> Any:
-    """The app with everything it needs: what `serve` and a Space's app.py run."""
-    from ..eval.leaderboard.app import create
-    from ..eval.leaderboard.desk import Desk
-    from ..eval.leaderboard.limits import Limits
-    from ..eval.leaderboard.rebuild import rebuild
-    from ..eval.leaderboard.records import board_version
-    from ..eval.leaderboard.scoring import entries_of_paper
-    from ..eval.leaderboard.site import Boards
-    from ..eval.leaderboard.worker import Pool
-
-    results = open_store(store, results_repo)
-    bounds = limits or Limits()
-    desk, asked, served = None, "", None
-    closed = "it was started without a dataset (--dataset)."
-    loaded: list[Asked] = []
-    if dataset is not None:
-        folder = local_folder(dataset, revision)
-        data = load_asked(folder)
-        loaded.append(data)
-        pool = Pool(worker_command(Path(folder), bounds), workers)
-        pool.warm()
-        desk = Desk(results, pool, bounds)
-        served = (data.label, data.fingerprint())
-        asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
-    found = rebuild(results, loaded, marts, only_missing=True)
-    for one, why in found.not_possible.items():
-        _console.err.print(f"{one} is not on its board: {why}", markup=False)
-    boards = Boards(results, entries_of_paper(marts), served)
-    boards.all()
-    return create(boards, desk, login="hf" if login == "hf" else "local", asked=asked, closed=closed)
+    with _console.keeping(f"the server has stopped; submissions are kept in {store}"):
+        run(
+            dataset or ("robustbench-tc" if Path("robustbench-tc").is_dir() else None),
+            revision=revision,
+            store=store,
+            results_repo=results_repo,
+            host=host,
+            port=port,
+            login=login,
+            workers=workers,
+            started=started,
+            progress=partial(_console.err.print, markup=False),
+        )
+        raise KeyboardInterrupt  # the server has taken it as its sign to end, in order
 
 
 @app.command("submit-check")
@@ -153,6 +101,7 @@ def submit_check(
 
     from ..eval.leaderboard import worker
     from ..eval.leaderboard.limits import Limits
+    from ..eval.leaderboard.serve import load_asked
 
     upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
     if not upload.is_file():
@@ -168,11 +117,9 @@ def submit_check(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             name=model,
         )
-        checked = worker.examine(job, load_asked(dataset, revision), Limits(), marts)
+        checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(checked), indent=1).decode())
+        _console.json(checked)
     else:
         _print(checked)
     if checked.refused is not None:
@@ -199,9 +146,7 @@ def _print(checked: "Checked") -> None:
     for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
         metric = checked.entry.metrics[name if name in checked.entry.metrics else f"accuracy_{name}"]
         correct, n = checked.entry.counts[name]
-        table.add_row(
-            name, str(n), str(correct), f"{metric.value:.3f}", f"{metric.low:.3f} {metric.high:.3f}"
-        )
+        table.add_row(name, str(n), str(correct), numbers.number(metric.value), numbers.interval(metric))
     echo(table)
     claims = checked.claims
     if claims is not None:
@@ -226,14 +171,15 @@ def verify(
     """
     from ..eval.leaderboard import names
     from ..eval.leaderboard.rebuild import verify as verify_submission
+    from ..eval.leaderboard.serve import load_asked, open_store
 
+    results = open_store(store, results_repo)
     data = load_asked(dataset, revision)
-    made = verify_submission(
-        open_store(store, results_repo), submission, run, data, marts, by=names.check_user(by)
-    )
+    made = verify_submission(results, submission, run, data, by=names.check_user(by))
     _console.out.print(
         f"verified {submission}: same verdict in {made.agree} of {made.rows} rows, perturbed accuracy "
-        f"{made.repeated:.3f} against {made.submitted:.3f} (p = {made.p:.2g})",
+        f"{numbers.number(made.repeated)} against {numbers.number(made.submitted)} "
+        f"(p = {numbers.p_value(made.p)})",
         markup=False,
     )
 
@@ -247,21 +193,21 @@ def rebuild(
     results_repo: RepoOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score every stored submission anew from its raw predictions and make the boards from that.
+    """Score every stored submission again from its raw predictions and make the boards from that.
 
     Prints what differs from what was served; the exit code is 1 if anything does.
 
     Example: rbtc leaderboard rebuild --dataset robustbench-tc
     """
     from ..eval.leaderboard.rebuild import rebuild as rebuild_all
+    from ..eval.leaderboard.serve import load_asked, open_store
 
     results = open_store(store, results_repo)
-    with _console.status("scoring") as tell:
-        found = rebuild_all(results, [load_asked(one) for one in dataset], marts, progress=tell)
+    kept = "submissions scored so far are kept; run the same command again"
+    with _console.status("scoring", kept) as tell:
+        found = rebuild_all(results, [load_asked(one) for one in dataset], progress=tell)
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        _console.json(found)
     else:
         echo = _console.out.print
         echo(f"{len(found.same)} submissions are the same, {len(found.new)} had no entry yet", markup=False)
@@ -282,7 +228,8 @@ def export(
     results_repo: Annotated[str, typer.Option("--results-repo", help="Hub dataset for the results.")],
     revision: RevisionOption = None,
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",
-    force: Annotated[bool, typer.Option("--force", help="Replace the folder.")] = False,
+    force: Force = False,
+    discard_changes: DiscardChanges = False,
 ) -> None:
     """Write a folder that is a Hugging Face Space once it is pushed: app, requirements, card, package.
 
@@ -291,83 +238,16 @@ def export(
     from ..eval.leaderboard.space import export_space
 
     made = export_space(
-        folder, dataset=dataset, revision=revision, results_repo=results_repo, title=title, force=force
+        folder,
+        dataset=dataset,
+        revision=revision,
+        results_repo=results_repo,
+        title=title,
+        force=force,
+        discard_changes=discard_changes,
     )
     _console.out.print(
         f"{made} files in {folder}: push them to a Space, and give it the secret HF_TOKEN with write access "
         f"to {results_repo}",
         markup=False,
     )
-
-
-# --- what the room is handed --------------------------------------------------------------------------
-
-
-def marts(names: Sequence[str], run: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each mart over a scored run folder, or over the paper's counts; one connection."""
-    import duckdb
-
-    from ..eval import paper
-    from ..sql.query import FOLDER, Inputs, connect
-
-    inputs = Inputs(paper=paper.CELLS) if run is None else Inputs(runs=(run,))
-    with connect(inputs) as connection:
-        try:
-            return {
-                name: connection.sql(FOLDER.joinpath(f"{name}.sql").read_text("utf-8"))
-                .to_arrow_table()
-                .to_pylist()
-                for name in names
-            }
-        except duckdb.Error as error:
-            raise UserError(f"{run or 'paper'}: {str(error).strip().splitlines()[0]}") from None
-
-
-def open_store(folder: str, results_repo: str | None) -> "Store":
-    """The results folder, brought up to date with the Hub where there is a repository."""
-    from ..eval.leaderboard.hub import HubStore
-    from ..eval.leaderboard.store import Store
-
-    path = Path(folder).expanduser()
-    if path.exists() and not path.is_dir():
-        raise UserError(f"{path} is no folder: name one for the results with --store")
-    if results_repo is None:
-        return Store(path)
-    store = HubStore(path, results_repo)
-    store.sync()
-    return store
-
-
-def load_asked(dataset: str, revision: str | None = None) -> "Asked":
-    """A dataset for a board. Raises UserError."""
-    from ..eval import inputs
-    from ..eval.leaderboard.checks import Asked
-
-    return Asked.of(inputs.load(dataset, revision=revision))
-
-
-def local_folder(dataset: str, revision: str | None) -> str:
-    """The dataset's folder on this machine; one of the Hub is fetched. Raises UserError."""
-    from ..manifest import resolve_dataset
-
-    return str(resolve_dataset(dataset, revision, patterns=["*/test-*.parquet", "README.md", "*.json"]))
-
-
-def worker_command(dataset: Path, limits: "Limits") -> list[str]:
-    """Starts the process that reads and scores uploads: `eval.leaderboard.worker`."""
-    import msgspec
-
-    start = "from robustbench_tc.cli.leaderboard import work; work()"
-    return [sys.executable, "-P", "-c", start, str(dataset), msgspec.json.encode(limits).decode()]
-
-
-def work() -> None:
-    """What `worker_command` runs."""
-    import duckdb  # noqa: F401  (once, before anything is forked)
-    import msgspec
-
-    from ..eval.leaderboard.limits import Limits
-    from ..eval.leaderboard.worker import serve as answer_jobs
-
-    dataset, limits = sys.argv[1:3]
-    answer_jobs(load_asked(dataset), msgspec.json.decode(limits, type=Limits), marts)

@@ -1,6 +1,5 @@
-"""`rbtc release`, `verify`, `diff`, `publish`: from a build to a version that anybody can load."""
+"""`rbtc release`, `diff`, `amend`: from a build to a version, and in what versions differ."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,54 +10,89 @@ from ..errors import UserError
 from . import _console
 
 if TYPE_CHECKING:
-    from ..freeze import Facts
+    from ..release.diff import Diff
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")]
 KindOption = Annotated[
     str | None,
     typer.Option(help="robustbench-tc, toolrl-dr or checkpoint; default: what the folder holds."),
 ]
+Sources = Annotated[
+    Path | None, typer.Option(help="Upstream files (default: RBTC_SOURCES, else the fetched ones).")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def release(
-    build: Annotated[Path, typer.Argument(metavar="BUILD", help="A build folder with a green audit.")],
+    build: Annotated[Path, typer.Argument(metavar="BUILD", help="What `rbtc build` wrote.")],
     version: Annotated[str, typer.Option(help="Semantic, such as 1.0.0.")],
     out: Annotated[Path, typer.Option(help="The release folder; it must not exist.")],
     kind: KindOption = None,
+    previous: Annotated[
+        str | None,
+        typer.Option(help="The version before, a folder or org/name@v1.0.0: --version must be high enough."),
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="An ed25519 private key, OpenSSH or PEM, that signs the manifest.")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option(help="Where it will be published, org/name: the address in its citation.")
+    ] = None,
+    doi: Annotated[str | None, typer.Option(help="The DOI that was reserved for this version.")] = None,
+    sources: Sources = None,
+    benchmark: Annotated[
+        Path | None, typer.Option(help="For training data: the benchmark that they must not hold.")
+    ] = None,
+    training: Annotated[
+        Path | None, typer.Option(help="A training build that must not ask what this benchmark asks.")
+    ] = None,
+    trial: Annotated[
+        bool, typer.Option("--trial", help="Let the starter samples through, to try the commands.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Freeze an audited build: cards with its own numbers, croissant.json, and a manifest of every file.
+    """Audit a build and freeze it: cards with its own numbers, croissant.json, a manifest of every file.
+
+    The audit is run here, on the files that are released; a report in the build is not read. Texts that a
+    judge has not scored refuse the release.
 
     Example: rbtc release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc
+    Example: rbtc release robustbench-tc --version 1.1.0 --out releases/1.1.0/robustbench-tc \\
+    --previous acme/robustbench-tc@v1.0.0 --sign ~/.ssh/releases --repo acme/robustbench-tc
     """
-    from .. import freeze, manifest
+    from .. import api
+    from ..io import manifest
+    from ..release.sign import ask_passphrase, private_key
 
-    with _console.status("freezing"):
-        frozen = freeze.release(
+    key = None
+    if sign is not None:
+        key = private_key(sign, warn=_console.warn, passphrase=ask_passphrase())
+    with _console.status("releasing", _console.written_whole(out)) as progress:
+        frozen = api.release(
             build,
             out,
             version=version,
-            created_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            render=render,
+            created_at=_now().isoformat(timespec="seconds").replace("+00:00", "Z"),
             kind=None if kind is None else manifest.check_kind(kind),
+            previous=previous,
+            repo=repo,
+            doi=doi,
+            trial=trial,
+            key=key,
+            sources=sources,
+            benchmark=benchmark,
+            training=training,
+            progress=progress,
         )
+    if as_json:
+        _console.json(frozen.json())
+        return
     _console.out.print(f"{frozen.kind} {frozen.version}: {len(frozen.files)} files in {out}", markup=False)
+    if frozen.gate is not None:
+        waived = f", {len(frozen.gate.waived)} waived" if frozen.gate.waived else ""
+        _console.out.print(f"the gate is green: {frozen.gate.checks} checks{waived}", markup=False)
     _console.out.print(f"sha256 of the data: {frozen.data_sha256}", markup=False)
-
-
-def verify(folder: Folder) -> None:
-    """Compare every file of a release with its manifest: one line per bad, missing or surplus file.
-
-    Exit code 1 if there is one. Example: rbtc verify releases/1.0.0/robustbench-tc
-    """
-    from .. import manifest
-
-    found = manifest.problems(folder)
-    for line in found:
-        typer.echo(line)
-    if found:
-        raise typer.Exit(1)
-    frozen = manifest.read(folder)
-    typer.echo(f"{folder}: {frozen.kind} {frozen.version}, all {len(frozen.files)} files as released")
+    if key is not None:
+        _console.out.print(f"signed: {out / manifest.SIGNATURE}", markup=False)
 
 
 def diff(
@@ -66,23 +100,102 @@ def diff(
     b: Annotated[str, typer.Argument(metavar="B", help="The same, of another version.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything, row by row, as JSON.")] = False,
 ) -> None:
-    """Show added, removed and changed rows per config, and which changes can move scores.
+    """Show added, removed and changed rows per config, which can move scores, and the step of the version.
 
     Example: rbtc diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
     """
-    import json
 
-    from rich.table import Table
+    from ..api import dataset_folder
+    from ..io import manifest
+    from ..release.diff import diff as compare
+    from ..release.versions import next_version
 
-    from ..diff import diff as compare
-
-    found = compare(_dataset(a), _dataset(b))
+    folder = dataset_folder(a)
+    found = compare(folder, dataset_folder(b))
+    after = None
+    if (folder / manifest.NAME).is_file():
+        after = next_version(manifest.read(folder).version, found.step)
     if as_json:
-        typer.echo(json.dumps(found.plain(), indent=1))
+        _console.json({**found.plain(), "next_version": after})
         return
     if found.is_equal:
-        typer.echo(f"{a} and {b} hold the same rows")
+        _console.echo(f"{a} and {b} hold the same rows")
         return
+    print_diff(found)
+    if after is not None:
+        _console.echo(f"{found.step} step: B follows A as version {after} or higher")
+    else:
+        _console.echo(f"{found.step} step")
+
+
+def amend(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder of the benchmark.")],
+    clean_id: Annotated[str, typer.Option(help="The sample whose golden answers are wrong.")],
+    answers: Annotated[
+        Path, typer.Option(help="JSON file: the right golden answers, as the column golden_answers has them.")
+    ],
+    reason: Annotated[str, typer.Option(help="What was wrong, in one sentence; the card shows it.")],
+    out: Annotated[Path, typer.Option(help="The new build; it must not exist.")],
+    sources: Sources = None,
+    as_json: AsJson = False,
+) -> None:
+    """Correct a golden answer: build the release again with an erratum, and show what that changes.
+
+    The new build passes the gate like any other before it becomes a version. Every row of the sample follows
+    the new answers: a list of answers, each a list of calls with a name and, per parameter, the list of its
+    accepted values.
+
+    Example: rbtc amend releases/1.0.0/robustbench-tc --clean-id bfcl_v3__simple_7 --answers right.json \\
+    --reason "The unit is kilometres." --out robustbench-tc
+    """
+    from .. import api
+    from ..io.errata import read_answers
+
+    reason = " ".join(reason.split())
+    if not reason:
+        raise UserError("--reason is empty: say in one sentence what was wrong")
+    with _console.status("amending", _console.written_whole(out)) as progress:
+        done = api.amend(
+            folder,
+            out,
+            clean_id=clean_id,
+            answers=read_answers(answers),
+            reason=reason,
+            date=_now().date().isoformat(),
+            sources=sources,
+            progress=progress,
+        )
+    others = sorted(
+        {
+            change.id
+            for config in done.diff.configs
+            for change in config.changed
+            if change.moves_scores and not change.id.startswith(f"{clean_id}::")
+        }
+    )
+    if as_json:
+        import msgspec
+
+        plain = {
+            "erratum": msgspec.to_builtins(done.erratum),
+            "next_version": done.next_version,
+            "other_rows": others,
+            "diff": done.diff.plain(),
+        }
+        _console.json(plain)
+        return
+    print_diff(done.diff)
+    if others:
+        _console.echo(f"{len(others)} rows of other samples differ too, the first {others[0]}")
+    _console.echo(f"{done.diff.step} step: release it as {done.next_version} or more")
+    _console.echo(f"next: rbtc audit {out}")
+    _console.echo(f"then: rbtc release {out} --version {done.next_version} --previous {folder} --out …")
+
+
+def print_diff(found: "Diff") -> None:
+    """The configs that differ as a table, and the verdict."""
+    from rich.table import Table
+
     table = Table()
     for column in ("config", "A", "B", "added", "removed", "changed", "fields", "can move scores"):
         table.add_column(column, justify="left" if column in ("config", "fields") else "right")
@@ -95,122 +208,18 @@ def diff(
         counts = (config.before, config.after, len(config.added), len(config.removed), len(config.changed))
         table.add_row(config.config, *map(str, counts), ", ".join(fields), str(moving))
     _console.out.print(table)
+    for config in found.configs:
+        if config.dropped:
+            _console.echo(f"{config.config} is gone")
+        elif config.redefined:
+            _console.echo(f"{config.config} changes its meaning: {', '.join(config.redefined)}")
     reanchored = sum(len(config.reanchored) for config in found.configs)
     if reanchored:
-        typer.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
+        _console.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
     equal = sum(config.is_equal for config in found.configs)
     verdict = "can move scores" if found.moves_scores else "no change can move a score"
-    typer.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
+    _console.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
 
 
-def publish(
-    folder: Folder,
-    repo: Annotated[str, typer.Argument(metavar="ORG/NAME", help="The repository on the Hub.")],
-    kind: Annotated[
-        str, typer.Option(help="robustbench-tc, toolrl-dr, or checkpoint (a model repository).")
-    ] = "robustbench-tc",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")] = False,
-    private: Annotated[bool, typer.Option("--private", help="If the repository has to be created.")] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the Hub may be silent.")] = 300.0,
-) -> None:
-    """Put a release on the Hub: one commit, read back and compared, then tagged with its version.
-
-    The token is HF_TOKEN's or that of `hf auth login`. Whatever breaks leaves no tag; the same command run
-    again completes the upload.
-
-    Example: rbtc publish releases/1.0.0/robustbench-tc acme/robustbench-tc --dry-run
-    """
-    import datasets
-    from huggingface_hub.utils import logging
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    from .. import manifest
-    from ..publish import publish as upload
-
-    # What the clients say about their retries is not the message; ours names the step and the mend.
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    disable_progress_bars()
-    datasets.utils.logging.set_verbosity_error()
-    with _console.status("publishing") as progress:
-        done = upload(
-            folder,
-            repo,
-            kind=manifest.check_kind(kind),
-            dry_run=dry_run,
-            private=private,
-            timeout_s=timeout,
-            progress=progress,
-        )
-    size = sum(done.files.values())
-    what = f"{len(done.files)} files, {size:,} bytes, to the {done.repo_type} {repo}, tag {done.tag}"
-    for path in done.removed:
-        _console.out.print(f"no longer in this version: {path}", markup=False)
-    if dry_run:
-        creates = "; the repository would be created" if done.creates_repo else ""
-        _console.out.print(f"dry run, nothing was changed: {what}{creates}", markup=False)
-        return
-    _console.out.print(f"published {what}", markup=False)
-    _console.out.print(
-        f"commit {done.commit}; {done.read_back} files read back and found equal", markup=False
-    )
-
-
-def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
-    """The files of a release that are made anew: cards and reports with its version, croissant.json."""
-    import msgspec
-
-    from ..builders.report import BuildReport
-    from ..builders.sources.pins import pins
-    from ..builders.toolrl_report import TrainingReport
-    from ..dataset_cards.checkpoint import checkpoint_card
-    from ..dataset_cards.croissant import croissant
-    from ..dataset_cards.facts import release_facts
-    from ..dataset_cards.render import benchmark_card
-    from ..dataset_cards.training import training_card
-
-    if facts.kind == "checkpoint":
-        return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
-    benchmark = facts.kind == "robustbench-tc"
-    told = {**facts.build, "dataset_version": facts.version}
-    report: BuildReport | TrainingReport
-    try:
-        report = msgspec.convert(told, BuildReport) if benchmark else msgspec.convert(told, TrainingReport)
-    except msgspec.ValidationError as error:
-        raise UserError(f"build_report.json is not of this package's version: {error}") from None
-    read = {row["source"] for row in facts.build.get("pins", ())} if benchmark else {"toolrl"}
-    sha256 = {path: entry.sha256 for path, entry in facts.files.items()}
-    release = release_facts(
-        folder,
-        version=facts.version,
-        sha256=sha256,
-        audit=facts.audit or {},
-        citations={name: origin.citation for name, origin in pins().sources.items() if name in read},
-    )
-    card = (
-        benchmark_card(report, release) if isinstance(report, BuildReport) else training_card(report, release)
-    )
-    metadata = croissant(
-        folder,
-        name=facts.kind,
-        version=facts.version,
-        description="Tool calling under deployment noise" if benchmark else "Training rows for tool calling",
-        sha256=sha256,
-        cite_as="arXiv:2605.11928",
-        keywords=("tool calling", "robustness"),
-    )
-    return {
-        "README.md": card.encode(),
-        "build_report.json": report.json(),
-        "build_report.md": report.markdown().encode(),
-        "croissant.json": metadata,
-    }
-
-
-def _dataset(name: str) -> Path:
-    """A folder, or the Hub's `org/name@revision`."""
-    from .. import manifest
-
-    if Path(name).exists():
-        return Path(name)
-    repo, _, revision = name.partition("@")
-    return manifest.resolve_dataset(repo, revision or None, patterns=["*/*.parquet", manifest.NAME])
+def _now() -> datetime:
+    return datetime.now(UTC)

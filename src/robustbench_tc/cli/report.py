@@ -1,18 +1,16 @@
 """`rbtc report`: the page over scored runs, and the check of our arithmetic against the paper's figures."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
-from ..errors import UserError, unknown
+from ..errors import UserError
+from ..io.numbers import NONE, number
 from . import _console
-from .sql import subset_of
-
-if TYPE_CHECKING:
-    from ..eval.report.content import Report
+from ._replacing import DiscardChanges
+from ._words import Subset, one_of
 
 
 def report(
@@ -22,11 +20,15 @@ def report(
         str | None, typer.Option(help="Model or run that differences are marked against.")
     ] = None,
     ci: Annotated[
-        str, typer.Option(help="cluster: whole samples resampled. paper: rows independent, as in the paper.")
+        Literal["cluster", "paper"],
+        one_of(
+            "--ci",
+            "cluster",
+            "paper",
+            help="cluster: whole samples resampled. paper: rows independent, as in the paper.",
+        ),
     ] = "cluster",
-    subset: Annotated[
-        str, typer.Option(help="all, or paper: rows whose kind the paper's release has.")
-    ] = "all",
+    subset: Subset = "all",
     release: Annotated[Path | None, typer.Option(help="Release folder: names rows that a run lacks.")] = None,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Values over the rows that are there.")
@@ -34,6 +36,7 @@ def report(
     check_paper: Annotated[
         bool, typer.Option("--check-paper", help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
+    discard_changes: DiscardChanges = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, write nothing.")] = False,
 ) -> None:
     """Write one self-contained page with the paper's tables and figures for your runs.
@@ -45,69 +48,27 @@ def report(
         return
     if not runs:
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
-    from ..eval.report import page
+    from .. import api
 
-    with _console.status("counting, resampling"):
-        made = make(
+    kept = f"the files in {out} are those of before; run the same command again"
+    with _console.status("counting, resampling", kept) as progress:
+        made = api.report(
             runs,
+            None if as_json else out,
             baseline=baseline,
             ci=ci,
             subset=subset,
             release=release,
             allow_missing=allow_missing,
+            discard_changes=discard_changes,
+            progress=progress,
         )
     if as_json:
-        typer.echo(page.as_json(made), nl=False)
+        _console.json(made)
         return
-    written = page.write(made, out)
     for line in made.gaps:
         _console.err.print(f"gap: {line}", markup=False)
-    _console.out.print(f"{written[0]} (also .md, .csv, .json)", markup=False)
-
-
-def make(
-    folders: list[str],
-    *,
-    baseline: str | None = None,
-    ci: str = "cluster",
-    subset: str = "all",
-    release: Path | None = None,
-    allow_missing: bool = False,
-) -> "Report":
-    """The report over run folders, with the marts run and handed in. Raises UserError."""
-    from ..eval.report import content
-    from ..eval.stats import runs
-    from ..sql.query import Inputs, connect, text_of
-
-    wanted = subset_of(subset)
-    options = content.Options(
-        convention=_convention(ci), subset=wanted, allow_missing=allow_missing, baseline=baseline
-    )
-    names = [folder.rstrip("/") or "/" for folder in folders]
-    read = [runs.read(folder) for folder in names]
-    inputs = Inputs(
-        runs=names,
-        release=None if release is None else str(release),
-        subset=wanted,
-        allow_missing=allow_missing,
-    )
-    expected: list[tuple[str, str]] | None = None
-    marts: dict[str, list[dict[str, Any]]] = {}
-    with connect(inputs, check=False) as connection:  # `runs.read` has looked for doubled rows
-        if release is not None:
-            found = connection.sql("select clean_id, type_code from stg_release").fetchall()
-            expected = [(str(clean_id), str(code)) for clean_id, code in found]
-        for mart in content.MARTS:
-            marts[mart] = connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist()
-    return content.build(read, options, marts=marts, expected=expected)
-
-
-def _convention(word: str) -> Literal["cluster", "paper"]:
-    if word == "cluster":
-        return "cluster"
-    if word == "paper":
-        return "paper"
-    raise unknown("--ci", word, ("cluster", "paper"))
+    _console.out.print(f"{out / 'report.html'} (also .md, .csv, .json)", markup=False)
 
 
 def _check_paper(as_json: bool) -> None:
@@ -116,9 +77,7 @@ def _check_paper(as_json: bool) -> None:
 
     lines = check_paper()
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(lines), indent=1).decode())
+        _console.json(lines)
     else:
         _print_table2()
         table = Table(title="the paper's printed figures from its counts", title_justify="left")
@@ -126,7 +85,7 @@ def _check_paper(as_json: bool) -> None:
         table.add_column("found")
         table.add_column("")
         for line in lines:
-            word = Text("agrees", style="green") if line.passed else Text("differs", style="red")
+            word = _console.styled("agrees", "green") if line.passed else _console.styled("differs", "red")
             table.add_row(line.what, line.found, word)
         _console.out.print(table)
         for line in lines:
@@ -145,5 +104,7 @@ def _print_table2() -> None:
         table.add_column(name, justify="left" if name == "model" else "right", no_wrap=name == "model")
     for model in papers():
         found = [model.summary.values[metric] for metric in TABLE2]
-        table.add_row(model.label, *(f"{x.value:.3f} ±{x.half_width:.3f}" if x else "–" for x in found))
+        table.add_row(
+            model.label, *(f"{number(x.value)} ±{number(x.half_width)}" if x else NONE for x in found)
+        )
     _console.out.print(table)

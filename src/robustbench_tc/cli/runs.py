@@ -1,22 +1,23 @@
 """`rbtc score`, `summary`, `export`, `import`, `serve-command`: everything about a run but the asking."""
 
-import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..errors import unknown
+from ..errors import UserError, unknown
+from ..io.numbers import counts, number
 from . import _console
+from ._words import one_of
 from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..eval.inputs import Dataset
     from ..eval.record import RunFolder
-    from ..eval.summary import Summary
+    from ..eval.stats.overview import Overview
 
 
 DatasetName = Annotated[
@@ -34,6 +35,10 @@ AllowMissing = Annotated[
 
 def score(
     run: Run,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Score nothing; show how the reply to this row is read and judged."),
+    ] = None,
     dataset: DatasetOption = None,
     num_proc: NumProc = 1,
     engine: Engine = "local",
@@ -42,21 +47,68 @@ def score(
     """Turn a run's predictions into verdicts (scores.parquet) without asking the model again.
 
     Example: rbtc score runs/qwen3-8b-fc
+    Example: rbtc score runs/qwen3-8b-fc --explain "apibank__level1_301::transient_timeout"
     """
-    from ..eval import record, verdicts
+    from .. import api
+    from ..eval import record
 
     folder = record.open_run(run)
+    if explain is not None:
+        _explain(folder, explain, dataset)
+        return
+    _say_reader(folder)
     who = workers(num_proc, engine, address)
-    rows = verdicts.rows_of(folder, dataset, num_proc)
-    _note(verdicts.score_file(folder, rows, who, dataset=dataset))
+    with _console.keeping(f"{folder.scores_path} was not touched, the answers neither; score again"):
+        api.score(run, dataset=dataset, workers=who, progress=note)
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
+
+
+def _say_reader(folder: "RunFolder") -> None:
+    """A line where the run's verdicts rest on another version of the reader than this package's."""
+    from ..eval.parse import READER_VERSION
+
+    made_by = folder.record.reader or "1"
+    if folder.scores_path.is_file() and made_by != READER_VERSION:
+        note(
+            f"the verdicts of {folder.path} were made by version {made_by} of the reader, this is version "
+            f"{READER_VERSION} (docs/calls.md): `rbtc score {folder.path}` makes them again"
+        )
+
+
+def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:
+    from ..eval import verdicts
+    from ..eval.explain import explain
+    from ..schema import dumps
+
+    data = verdicts.dataset_of(folder, dataset)
+    rows, anchors = {row.id: row for row in data.rows}, data.anchors()
+    found = [one for one in verdicts.read_or_remake(folder, data)[0] if one.id == wanted]
+    if not found:
+        raise unknown("row of this run", wanted, rows)
+    for one in found:
+        if one.status == "request_error":
+            raise UserError(f"{one.id}: no answer was had ({one.error}): run the same rbtc eval again")
+        made = explain(one, rows[one.id], anchors[one.id])
+        _console.echo(f"{made.id}, repeat {made.repeat}, read by reader {made.reader}")
+        for part in made.passages:
+            _console.echo(f"{part.kind} [{part.start}:{part.end}] {part.text!r}")
+        tried = "native calls" if made.verdict.variant == "fc" else ", ".join(made.tried)
+        _console.echo(f"tried: {tried or 'nothing'}")
+        for call in made.verdict.calls:
+            _console.echo(f"call: {call.name} {dumps(call.parameters)}")
+        verdict = (
+            "right" if made.verdict.correct else f"wrong ({made.verdict.error_mode}: {made.verdict.reason})"
+        )
+        _console.echo(f"verdict: {verdict}, score {made.verdict.score:g}, variant {made.verdict.variant}")
+        _console.echo(f"flags: {', '.join(made.verdict.flags) or 'none'}")
 
 
 def summary(
     run: Run,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     subset: Annotated[
-        str, typer.Option(help="all, or paper: only rows whose kind the paper's release has.")
+        Literal["all", "paper"],
+        one_of("subset", "all", "paper", help="all, or paper: only rows whose kind the paper's release has."),
     ] = "all",
     allow_missing: AllowMissing = False,
 ) -> None:
@@ -82,14 +134,15 @@ def serve_command(
     """
     from ..eval.models import serve_command as line
 
-    typer.echo(line(model, weights=weights, port=port))
+    _console.echo(line(model, weights=weights, port=port))
 
 
 def export(
     run: Run,
     out: Annotated[Path, typer.Option(help="The .jsonl file to write.")],
     layout: Annotated[
-        str, typer.Option(help="ours: every column. paper: the form of the paper's release.")
+        Literal["ours", "paper"],
+        one_of("layout", "ours", "paper", help="ours: every column. paper: the form of the paper's release."),
     ] = "ours",
     dataset: DatasetOption = None,
 ) -> None:
@@ -97,28 +150,23 @@ def export(
 
     Example: rbtc export runs/qwen3-8b-fc --layout paper --out qwen3-8b.jsonl
     """
-    from ..eval import exchange, predictions, record, verdicts
-    from ..eval.parse import parse
+    from ..eval import exchange, predictions, record, score, verdicts
+    from ..io.files import check_file
 
-    if layout not in ("ours", "paper"):
-        raise unknown("layout", layout, ("ours", "paper"))
+    check_file(out)
     folder = record.open_run(run)
     data = verdicts.dataset_of(folder, dataset)
-    found, note = verdicts.read_or_remake(folder, data)
-    _note(note)
+    found, remade = verdicts.read_or_remake(folder, data)
+    say([] if remade is None else [remade])
     if layout == "ours":
-        predictions.write(out.with_suffix(".jsonl"), found)
+        predictions.write_lines(out, found)
     else:
         rows = {row.id: row for row in data.rows}
         exchange.write_predictions(
             out,
             found,
             rows,
-            lambda one, row: (
-                parse(
-                    one.raw_output or "", source=row.source, tools=row.tools, tool_calls=one.tool_calls
-                ).calls
-            ),
+            lambda one, row: score.read(one, row).calls,
         )
     _console.err.print(f"{len(found)} predictions in {out}", markup=False)
 
@@ -137,9 +185,11 @@ def import_(
 
     Example: rbtc import predictions/ api_eval --model o4-mini --mode fc
     """
-    from ..eval import exchange, inputs, record
+    from ..eval import exchange, inputs, record, verdicts
     from ..eval import predictions as files
 
+    if out is not None:
+        record.check_place(out)
     data = inputs.load(dataset, revision=revision)
     wanted = record.mode_of(mode)
     found, left_out = exchange.read_predictions(predictions_path, data, model=model, mode=wanted)
@@ -154,14 +204,16 @@ def import_(
         selection=inputs.Selection(),
         repeat=1 + max(one.repeat for one in found),
     )
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-") or "model"
-    folder = record.start(out or Path("runs") / f"{slug}-{wanted}-imported", data, settings, len(found))
+    place = out or record.default_place(model, wanted, "-imported")
+    folder = record.start(place, data, settings, len(found))
+    say(folder.notes)
     folder.record.left_out = data.left_out | left_out
     folder.record.totals = files.totals(found)
     files.write(folder.predictions_path, found)
     folder.save()
     say_left_out(folder.record.left_out)
-    score_run(folder, data, None)
+    if remade := verdicts.score_file(folder, data):
+        note(remade)
     absent = len(data.rows) - len(asked)
     tail = f"; {absent} rows of the dataset have none" if absent else ""
     _console.err.print(f"{len(found)} predictions in {folder.path}{tail}", markup=False)
@@ -171,48 +223,38 @@ def import_(
 
 
 def say_left_out(left_out: dict[str, int]) -> None:
+    """Rows of the dataset that cannot be evaluated, by reason."""
     for reason, count in left_out.items():
         _console.err.print(f"left out: {count} × {reason}", markup=False)
 
 
-def _note(note: str | None) -> None:
-    if note is not None:
-        _console.err.print(note, markup=False)
+def say(notes: Sequence[str]) -> None:
+    for one in notes:
+        note(one)
 
 
-def score_run(folder: "RunFolder", data: "Dataset", agent: str | None) -> list[str]:
-    """Scores the run; for a reference agent the ids whose verdict is not the known one."""
-    from .. import parquet
-    from ..eval import verdicts
-    from ..eval.agents import is_right
-
-    _note(verdicts.score_file(folder, data))
-    if agent is None:
-        return []
-    rows, anchors = {row.id: row for row in data.rows}, data.anchors()
-    return [
-        row["id"]
-        for row in parquet.read_rows([folder.scores_path], ["id", "correct"])
-        if row["correct"] is not is_right(agent, rows[row["id"]], anchors[row["id"]])
-    ]
+def note(line: str) -> None:
+    """A line on standard error, where it does not mix with the result."""
+    _console.err.print(line, markup=False)
 
 
-def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json: bool) -> None:
-    import msgspec
-
-    from ..eval import verdicts
-    from ..eval.summary import summarise
+def print_summary(
+    folder: "RunFolder", subset: Literal["all", "paper"], allow_missing: bool, as_json: bool
+) -> None:
+    from ..eval.stats.overview import overview
+    from ..eval.stats.runs import read
 
     record = folder.record
-    made = summarise(
-        verdicts.read_scores(folder.scores_path),
+    made = overview(
+        read(folder.path),
         record.expected,
+        record.flagged,
         subset=subset,
         allow_missing=allow_missing,
-        flagged=record.flagged,
     )
+    _say_reader(folder)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(made), indent=1).decode())
+        _console.json(made)
         return
     settings = record.settings
     version = f", version {record.dataset_version}" if record.dataset_version else ""
@@ -222,30 +264,36 @@ def print_summary(folder: "RunFolder", subset: str, allow_missing: bool, as_json
     _print_tables(made)
 
 
-def _print_tables(made: "Summary") -> None:
+def _print_tables(made: "Overview") -> None:
     table = _table(f"rows: {made.subset}", "", "n", "correct", "accuracy", "Δ (paper's)", "Δ matched")
-    for name, cell in (("clean", made.clean), ("perturbed", made.perturbed)):
-        table.add_row(name, str(cell["n"]), str(cell["correct"]), _number(cell["accuracy"]))
-    for name, cell in made.components.items():
-        numbers = (cell["accuracy"], cell["delta"], cell["delta_matched"])
-        table.add_row(f"  {name}", str(cell["n"]), str(cell["correct"]), *map(_number, numbers))
+    for name, line in (("clean", made.clean), ("perturbed", made.perturbed)):
+        table.add_row(name, str(line.n), str(line.correct), number(line.accuracy))
+    for name, line in made.components.items():
+        values = (line.accuracy, line.delta, line.delta_matched)
+        table.add_row(f"  {name}", str(line.n), str(line.correct), *map(number, values))
     _console.out.print(table)
     table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
     table.add_column("wrong answers", overflow="fold")
-    for line in made.types:
-        numbers = (line.accuracy, line.delta, line.delta_matched)
-        table.add_row(line.type_code, str(line.n), *map(_number, numbers), _counts(line.error_modes))
+    for one in made.types:
+        values = (one.accuracy, one.delta, one.delta_matched)
+        table.add_row(one.type_code, str(one.n), *map(number, values), counts(one.error_modes))
     _console.out.print(table)
     tell = partial(_console.out.print, markup=False, highlight=False)
-    retention = _number(made.retention) or "unknown"
-    tell(f"retention {retention} · wrong answers: {_counts(made.error_modes) or 'none'}")
-    counts = {"cut at the token limit": made.length, "too long": made.too_long, "rejected": made.rejected}
-    tell(f"{_counts(counts)}, missing {made.missing} of {made.expected}")
+    tell(f"retention {number(made.retention)} · wrong answers: {counts(made.error_modes) or 'none'}")
+    cut = {"cut at the token limit": made.length, "too long": made.too_long, "rejected": made.rejected}
+    tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
     if made.tooleyes_score is not None:
-        tell(f"ToolEyes mean partial score {made.tooleyes_score:.3f} (no accuracy)")
+        tell(f"ToolEyes mean partial score {number(made.tooleyes_score)} (no accuracy)")
+    read = {name: one.replies for name, one in made.reply_flags.items()}
+    tell(f"replies: {counts(read)} (rbtc failures RUN --flag shows them; docs/calls.md)")
+    if read["call_beside_refusal"]:
+        left = ", ".join(f"{name} {number(value)}" for name, value in made.without_beside_refusal.items())
+        tell(f"accuracy without calls beside a refusal: {left}")
     for flag, cells in made.flagged.items():
         shown = ", ".join(f"{code} {cell['correct']} of {cell['n']}" for code, cell in cells.items())
         tell(f"right among rows flagged {flag}: {shown}")
+    for gap in made.gaps:
+        tell(f"gap: {gap}")
 
 
 def _table(title: str | None, first: str, *numbers: str) -> "Table":
@@ -258,11 +306,3 @@ def _table(title: str | None, first: str, *numbers: str) -> "Table":
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     return table
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"

@@ -2,17 +2,20 @@
 
 import difflib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from .. import taxonomy
 from ..errors import UserError, unknown
 from ..schema import SOURCES, Json, Sample, Tool, dumps
 from . import _console
+from ._console import styled
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 app = typer.Typer(no_args_is_help=True, help="List what exists.")
 
@@ -25,14 +28,14 @@ def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
     """
     rows = taxonomy.types("all")
     if as_json:
-        typer.echo(msgspec.json.encode(rows).decode())
+        _console.json([msgspec.to_builtins(row) | taxonomy.published(row) for row in rows])
         return
     table = Table()
-    for column in ("code", "paper's name", "component", "method", "what is modified"):
+    for column in ("code", "paper's name", "component", "level", "pack", "method", "what is modified"):
         table.add_column(column, no_wrap=column == "code")
     for row in rows:
         name = row.display_name + (" (extension)" if row.status == "extension" else "")
-        table.add_row(row.code, name, row.component, row.method, row.what_is_modified)
+        table.add_row(row.code, name, row.component, row.level, row.pack, row.method, row.what_is_modified)
     _console.out.print(table)
 
 
@@ -65,11 +68,11 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
 
     Raises UserError where nothing or several clean ids fit, and where the release has no such row.
     """
-    from ..builders.benchmark import CONFIGS
-    from ..parquet import read_rows, shards
+    from ..io.parquet import read_rows, shards
     from ..schema import record
 
-    folders = [release / code for code in CONFIGS if (release / code).is_dir()]
+    codes = (taxonomy.CLEAN, *(kind.code for kind in taxonomy.types("all")))
+    folders = [release / code for code in codes if (release / code).is_dir()]
     if not folders:
         raise UserError(f"{release} holds no release: name one with --release, or run rbtc build")
     clean_id, _, code = wanted.rpartition("::")
@@ -103,35 +106,35 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
 
 def _print_clean(row: Sample) -> None:
     echo = _console.out.print
-    echo(Text(row.clean_id, style="bold"))
+    echo(styled(row.clean_id, style="bold"))
     echo(f"{row.source}, category {row.category}, asks for {row.output_format}", markup=False)
     for message in row.messages:
-        echo(Text(f"{message.role}: ", style="cyan") + Text(message.content))
+        echo(styled(f"{message.role}: ", style="cyan") + styled(message.content))
     for index, tool in enumerate(row.tools):
         mark = "*" if index == row.gold_tool_index else " "
-        echo(Text(f"{mark} {_signature(tool)}", style="green") + Text(f"  {tool.description}"))
+        echo(styled(f"{mark} {_signature(tool)}", style="green") + styled(f"  {tool.description}"))
     for answer in row.golden_answers:
         calls = "; ".join(f"{c.name} {dumps(c.parameters)}" for c in answer)
-        echo(Text("gold: ", style="cyan") + Text(calls))
+        echo(styled("gold: ", style="cyan") + styled(calls))
 
 
 def _print_changes(row: Sample) -> None:
     echo = _console.out.print
     echo()
-    echo(Text(f"{row.type_code} ({row.component}, {row.generator})", style="bold"))
+    echo(styled(f"{row.type_code} ({row.component}, {row.generator})", style="bold"))
     if row.injected_error:
-        echo(Text("the first call is answered with: ", style="cyan") + Text(row.injected_error))
+        echo(styled("the first call is answered with: ", style="cyan") + styled(row.injected_error))
     for change in row.changes:
         where = change.path + (f" at {change.at}" if change.at is not None else "")
         if isinstance(change.before, str) and isinstance(change.after, str):
-            echo(Text(f"{where}: ", style="cyan") + _inline_diff(change.before, change.after))
+            echo(styled(f"{where}: ", style="cyan") + _inline_diff(change.before, change.after))
         else:
-            echo(Text(where, style="cyan"))
+            echo(styled(where, style="cyan"))
             for sign, value, style in (("-", change.before, "red"), ("+", change.after, "green")):
                 if value is not None:
-                    echo(Text(f"  {sign} {_readable(value)}", style=style))
+                    echo(styled(f"  {sign} {_readable(value)}", style=style))
     for flag in row.flags:
-        echo(Text(f"flag: {flag}", style="yellow"))
+        echo(styled(f"flag: {flag}", style="yellow"))
 
 
 def _readable(value: Json) -> str:
@@ -150,16 +153,16 @@ def _signature(tool: Tool) -> str:
     return f"{tool.name}({', '.join(names)})"
 
 
-def _inline_diff(before: str, after: str) -> Text:
+def _inline_diff(before: str, after: str) -> "Text":
     """Both texts in one: removed words red and struck, added words green."""
     left, right = before.split(" "), after.split(" ")
-    text = Text()
+    text = styled("")
     for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if tag == "equal":
-            text.append(" ".join(left[a:b]) + " ")
+            text.append_text(styled(" ".join(left[a:b]) + " "))
             continue
         if b > a:
-            text.append("[-" + " ".join(left[a:b]) + "-]", style="red strike").append(" ")
+            text.append_text(styled("[-" + " ".join(left[a:b]) + "-]", style="red strike")).append(" ")
         if d > c:
-            text.append("{+" + " ".join(right[c:d]) + "+}", style="green").append(" ")
+            text.append_text(styled("{+" + " ".join(right[c:d]) + "+}", style="green")).append(" ")
     return text

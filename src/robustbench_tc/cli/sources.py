@@ -1,10 +1,12 @@
 """`rbtc sources`: download, check and list the pinned upstream files."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from . import _console
+from ._replacing import DiscardChanges
 
 OutDir = Annotated[
     Path | None,
@@ -19,14 +21,18 @@ Only = Annotated[
 ]
 
 
-def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> None:
+def fetch(
+    out: OutDir = None,
+    base_url: BaseUrl = None,
+    only: Only = None,
+    discard_changes: DiscardChanges = False,
+) -> None:
     """Download the pinned upstream files, resuming what an earlier run began.
 
     Every file is checked against its sha256 before it gets its name; files that are right are not asked for.
 
     Example: rbtc sources fetch --out ./sources
     """
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
     from robustbench_tc.builders.sources.fetch import BASE_URL, default_root
@@ -34,13 +40,15 @@ def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> No
 
     root = out or default_root()
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
-        console=Console(stderr=True),
+        console=_console.err,
         transient=True,
+        disable=not _console.err.is_terminal,
     )
-    with bar:
+    kept = f"what was downloaded is kept in {root}, begun files too; the same command goes on"
+    with _console.keeping(kept), bar:
         tasks: dict[str, TaskID] = {}
 
         def progress(path: str, done: int, total: int) -> None:
@@ -48,9 +56,15 @@ def fetch(out: OutDir = None, base_url: BaseUrl = None, only: Only = None) -> No
                 tasks[path] = bar.add_task(path.rpartition("/")[2], total=total)
             bar.update(tasks[path], completed=done)
 
-        result = download(root, base_url=base_url or BASE_URL, only=only or None, progress=progress)
+        result = download(
+            root,
+            base_url=base_url or BASE_URL,
+            only=only or None,
+            progress=progress,
+            discard_changes=discard_changes,
+        )
     fetched, present = len(result.downloaded), len(result.present)
-    typer.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
+    _console.echo(f"{root}: {fetched} files downloaded, {present} were there already; all checksums right")
 
 
 def verify(
@@ -67,11 +81,11 @@ def verify(
     root = resolve_root(folder)
     found = check(root, only=only or None)
     for path, problem in found.bad:
-        typer.echo(f"{path}: {problem}")
+        _console.echo(f"{path}: {problem}")
     if found.bad:
-        typer.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", err=True)
+        _console.echo(f"{len(found.bad)} of {found.checked} files in {root} are not as pinned", stderr=True)
         raise typer.Exit(1)
-    typer.echo(f"{root}: {found.checked} files, all as pinned")
+    _console.echo(f"{root}: {found.checked} files, all as pinned")
 
 
 def list_sources(
@@ -85,9 +99,8 @@ def list_sources(
 
     rows = pins().rows()
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        _console.json(rows)
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("source")
@@ -104,7 +117,7 @@ def list_sources(
             str(row["files"]),
             f"{row['bytes']:,}",
         )
-    Console().print(table)
+    _console.out.print(table)
 
 
 app = typer.Typer(no_args_is_help=True, help="Download, check and list the pinned upstream files.")

@@ -1,19 +1,20 @@
 """`rbtc sql`: a question to the marts, or a file of your own over the same views."""
 
 import re
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from ..errors import UserError, unknown
+from ..errors import UserError
+from ..io.numbers import number
 from . import _console
+from ._words import Subset, one_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMATS = ("table", "csv", "json", "parquet")
+Format = Literal["table", "csv", "json", "parquet"]
 
 
 def sql(
@@ -32,13 +33,13 @@ def sql(
     param: Annotated[
         list[str] | None, typer.Option("--param", help="k=v; `rbtc sql` lists each mart's. Repeatable.")
     ] = None,
-    subset: Annotated[
-        str, typer.Option(help="all, or paper: rows whose kind the paper's release has.")
-    ] = "all",
+    subset: Subset = "all",
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Values over the rows that are there.")
     ] = False,
-    output: Annotated[str, typer.Option("--format", help="table, csv, json or parquet.")] = "table",
+    output: Annotated[
+        Format, one_of("format", *get_args(Format), flag="--format", help="table, csv, json or parquet.")
+    ] = "table",
     out: Annotated[Path | None, typer.Option(help="Write to this file (parquet needs one).")] = None,
 ) -> None:
     """Ask the marts: accuracy, table2, by_type, heatmap, deltas, flips, hardest, costs, recovery and more.
@@ -46,13 +47,14 @@ def sql(
     Example: rbtc sql table2 --run runs/qwen3-8b-fc --format csv
     """
     from ..eval import paper as papers
+    from ..io.files import check_file
     from ..sql.query import Inputs, query
 
-    if output not in FORMATS:
-        raise unknown("format", output, FORMATS)
     if name is None:
         _list_marts()
         return
+    if out is not None:
+        check_file(out)
     runs = tuple(run or ())
     table = query(
         name,
@@ -60,21 +62,12 @@ def sql(
             runs=runs,
             release=release,
             paper=papers.CELLS if paper or not runs else None,
-            subset=subset_of(subset),
+            subset=subset,
             allow_missing=allow_missing,
             parameters=_parameters(param or []),
         ),
     )
     write_table(table, output, out, title=name)
-
-
-def subset_of(word: str) -> Literal["all", "paper"]:
-    """The word checked. Raises UserError."""
-    if word == "all":
-        return "all"
-    if word == "paper":
-        return "paper"
-    raise unknown("subset", word, ("all", "paper"))
 
 
 def _parameters(given: list[str]) -> dict[str, str]:
@@ -104,7 +97,7 @@ def _list_marts() -> None:
 
 def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str) -> None:
     """A result for people or for programs; files are written whole or not at all."""
-    from ..files import atomic_file
+    from ..io.files import atomic_file
 
     if output == "table" and out is None:
         _print(table, title)
@@ -118,8 +111,11 @@ def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str)
             pq.write_table(table, beside)
         return
     text = as_csv(table) if output in ("csv", "table") else as_json(table)
+    if out is None and output == "json":
+        _console.json(text.encode())
+        return
     if out is None:
-        sys.stdout.write(text)
+        _console.data(text)
         return
     with atomic_file(out) as beside:
         beside.write_text(text, encoding="utf-8")
@@ -146,13 +142,12 @@ def as_json(table: "pa.Table") -> str:
 
 def _print(table: "pa.Table", title: str) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     rows = table.to_pylist()
     if len(rows) == 1:  # downwards: a row of twenty columns fits no terminal
         shown = Table("column", "value", title=title, title_justify="left")
         for name, value in rows[0].items():
-            shown.add_row(name, Text(_cell(value)))
+            shown.add_row(name, _console.styled(_cell(value)))
         _console.out.print(shown)
         return
     distinct = {name: {_cell(row[name]) for row in rows} for name in table.column_names}
@@ -165,13 +160,11 @@ def _print(table: "pa.Table", title: str) -> None:
         numeric = any(isinstance(row[name], int | float) for row in rows)
         shown.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(Text(_cell(row[name])) for name in names))
+        shown.add_row(*(_console.styled(_cell(row[name])) for name in names))
     _console.out.print(shown)
     tail = "; everywhere: " + ", ".join(f"{name} {_cell(rows[0][name])}" for name in same) if same else ""
     _console.out.print(f"{len(rows)} rows{tail}", markup=False)
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return number(value) if value is None or isinstance(value, float) else str(value)

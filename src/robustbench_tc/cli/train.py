@@ -1,79 +1,72 @@
 """`rbtc build toolrl-dr` and `rbtc train`: the training data, and whether all is ready to train on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..errors import UserError, need_extra
 from . import _console
+from ._generating import AsJson, Concurrency, MaxCost, MaxRequests, Price, Store
+from ._replacing import DiscardChanges, Force
 from ._workers import Address, Engine, NumProc, workers
 
-if TYPE_CHECKING:
-    from ..schema import Message
-
+Out = Annotated[Path, typer.Option(help="The folder to write. Named toolrl-dr it loads by that name.")]
+Rlla = Annotated[
+    Path | None,
+    typer.Option(help="Folder with ToolRL's rlla files (default: the sources folder's own)."),
+]
+Sources = Annotated[
+    Path | None,
+    typer.Option(help="Benchmark sources for the leak check (default: RBTC_SOURCES, else the fetched)."),
+]
+Configs = Annotated[list[str] | None, typer.Option(help="full, mixed, retry, paft; default all. Repeatable.")]
+Components = Annotated[
+    list[str] | None, typer.Option(help="Draw only from these components, to hold the others out.")
+]
+Generator = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Who writes texts: openai:MODEL[@BASE_URL[,BASE_URL…]], recorded:PATH or none; TYPE=… for one."
+    ),
+]
+Tokenizer = Annotated[
+    Path | None, typer.Option(help="The model's tokenizer folder: prompts over the limit are dropped.")
+]
 Names = Annotated[
     list[str] | None, typer.Option(help="Type codes to draw from, also comma-separated; default all 16.")
 ]
 
 
 def build_toolrl_dr(
-    out: Annotated[
-        Path, typer.Option(help="The folder to write. Named toolrl-dr it loads by that name.")
-    ] = Path("toolrl-dr"),
-    rlla: Annotated[
-        Path | None,
-        typer.Option(help="Folder with ToolRL's rlla files (default: the sources folder's own)."),
-    ] = None,
-    sources: Annotated[
-        Path | None,
-        typer.Option(help="Benchmark sources for the leak check (default: RBTC_SOURCES, else the fetched)."),
-    ] = None,
-    config: Annotated[
-        list[str] | None, typer.Option(help="full, mixed, retry, paft; default all. Repeatable.")
-    ] = None,
+    out: Out = Path("toolrl-dr"),
+    rlla: Rlla = None,
+    sources: Sources = None,
+    config: Configs = None,
     ratio: Annotated[str, typer.Option(help="Perturbed share of mixed.")] = "0.5",
     alpha: Annotated[str, typer.Option(help="Perturbed share of paft; 0 is plain fine-tuning.")] = "0.3",
     repeat: Annotated[int, typer.Option(help="Differently perturbed copies of each row.")] = 1,
     types: Names = None,
-    components: Annotated[
-        list[str] | None, typer.Option(help="Draw only from these components, to hold the others out.")
-    ] = None,
-    generator: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Who writes texts: openai:MODEL[@BASE_URL[,BASE_URL…]], recorded:PATH or none; TYPE=… for "
-            "one."
-        ),
-    ] = None,
+    components: Components = None,
+    generator: Generator = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves draws, positions and mixtures.")] = 0,
-    max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Requests that the whole build may send to endpoints.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="In the currency of --price; the build stops before it.")
-    ] = None,
-    price: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Price per million prompt and completion tokens, for --max-cost."),
-    ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight, per address.")] = 16,
-    store: Annotated[
-        Path, typer.Option(help="Where answers of endpoints are kept: asked once, replayed ever after.")
-    ] = Path(".rbtc/generations.jsonl"),
+    max_requests: MaxRequests = None,
+    max_cost: MaxCost = None,
+    price: Price = None,
+    concurrency: Concurrency = 16,
+    store: Store = Path(".rbtc/generations.jsonl"),
     retry_probability: Annotated[float, typer.Option(help="Share of calling rows that meet an error.")] = 1.0,
     retry_position: Annotated[int, typer.Option(help="Which tool turn meets it, from 1.")] = 1,
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="The model's tokenizer folder: prompts over the limit are dropped.")
-    ] = None,
+    tokenizer: Tokenizer = None,
     max_prompt_length: Annotated[int, typer.Option(help="The limit in tokens.")] = 2048,
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the build report as JSON.")] = False,
+    force: Force = False,
+    discard_changes: DiscardChanges = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build the domain-randomized training data: full, mixed, retry and paft as Parquet.
 
@@ -81,14 +74,14 @@ def build_toolrl_dr(
     """
     from rich.markdown import Markdown
 
-    from ..builders.generate import Settings, parse_generators
+    from .. import api
+    from ..builders.generate import Settings
     from ..builders.sources.fetch import resolve_root
     from ..builders.toolrl_configs import CONFIGS
-    from ..builders.toolrl_dr import TrainingSpec, build
-    from ..builders.toolrl_versions import Checks
-    from ..dataset_cards.training import training_card
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
+    from ..builders.toolrl_dr import TrainingSpec
+    from ..io.store import refuse_foreign
 
+    refuse_foreign(store)
     who = workers(num_proc, engine, address)
     spec = TrainingSpec(
         rlla=rlla or resolve_root(sources) / "toolrl" / "dataset",
@@ -102,34 +95,28 @@ def build_toolrl_dr(
         retry_position=retry_position,
         workers=who,
     )
-    settings = Settings(
-        store=store,
-        concurrency=concurrency,
-        max_requests=max_requests,
-        max_cost=max_cost,
-        price=price,
-        workers=who,
-    )
-    generators = parse_generators(generator or ["none"], settings=settings)
-    with _console.status("building") as progress:
-        leaks, note = _leaks(sources, progress)
-        report = build(
+    with _console.status("building", _console.written_whole(out, store)) as progress:
+        report = api.build_training(
             spec,
             out,
-            checks=Checks(
-                earns_maximum=earns_maximum,
-                leaks=leaks,
-                tokens=None if tokenizer is None else prompt_tokens(tokenizer),
-                max_tokens=max_prompt_length,
+            generator=generator or ("none",),
+            settings=Settings(
+                store=store,
+                concurrency=concurrency,
+                max_requests=max_requests,
+                max_cost=max_cost,
+                price=price,
+                workers=who,
             ),
-            card=training_card,
-            generators={kind: g for kind, g in generators.items() if g.label != "none"},
-            leak_note=note,
+            sources=sources,
+            tokens=None if tokenizer is None else prompt_tokens(tokenizer),
+            max_tokens=max_prompt_length,
             force=force,
+            discard_changes=discard_changes,
             progress=progress,
         )
     if as_json:
-        typer.echo(report.json().decode(), nl=False)
+        _console.json(report.json())
         return
     _console.out.print(Markdown(report.markdown()))
     _console.out.print(f'load_dataset("{out.name}", "full") in {out.absolute().parent}', markup=False)
@@ -144,34 +131,7 @@ def _share(option: str, text: str) -> Fraction:
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise UserError(f"{option} {text!r} is no number: give a share from 0 to 1") from None
-
-
-def _leaks(
-    sources: Path | None, progress: Callable[[str], None]
-) -> tuple[Callable[[str, "Sequence[Message]"], bool] | None, str]:
-    """Whether a row asks what the benchmark asks (the 199 and the full pools), and a note on the check.
-
-    The gate of a release asks the same question in the same way.
-    """
-    from ..audits.contamination import Index, query
-    from ..builders.sources import read
-    from ..builders.sources.fetch import default_root
-
-    root = sources or default_root()
-    if not (root / "bfcl").is_dir():
-        if sources is not None:
-            raise UserError(f"no benchmark sources in {sources}: name their folder, or leave --sources out")
-        return None, "not done: no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
-    progress("reading the benchmark's queries")
-    samples = (*read(root, "paper").samples, *read(root, "full").samples)
-    index = Index(query(sample.id, sample.messages) for sample in samples)
-
-    def leaks(clean_id: str, messages: "Sequence[Message]") -> bool:
-        overlap = index.look_up(query(clean_id, messages))
-        return overlap is not None and overlap.contaminated
-
-    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."
+        raise UserError(f"{option} {text!r} is not a number: give a share from 0 to 1") from None
 
 
 def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
@@ -212,7 +172,6 @@ def check(
 
     Example: rbtc train check toolrl-dr --model ./Qwen2.5-3B-Instruct trainer.n_gpus_per_node=4
     """
-    import msgspec
     from rich.table import Table
 
     from ..train_recipes.check import readiness
@@ -221,7 +180,7 @@ def check(
         findings = readiness(recipe, dataset, model, config, overrides or ())
     failed = [finding for finding in findings if finding.verdict == "failed"]
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(findings), indent=1).decode())
+        _console.json(findings)
     else:
         table = Table(title=f"{recipe}: {'not ready' if failed else 'ready'}", title_justify="left")
         for column in ("check", "verdict", "finding"):
@@ -231,3 +190,12 @@ def check(
         _console.out.print(table, markup=False)
     if failed:
         raise typer.Exit(1)
+
+
+app = typer.Typer(no_args_is_help=True, help="Training: what can go wrong before the GPU is rented.")
+app.command("check")(check)
+
+
+@app.callback()
+def _group() -> None:
+    """What makes a group of an app that has one command only."""

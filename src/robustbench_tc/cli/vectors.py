@@ -1,13 +1,16 @@
 """`rbtc vectors` and `rbtc validate`: parser and scorers held against upstream, and against the release."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 from rich.table import Table
 
 from . import _console
+
+if TYPE_CHECKING:
+    from ..eval.vectors import ReplyResult
 
 
 def vectors(
@@ -24,7 +27,7 @@ def vectors(
 
     results = run_vectors(folder, {"toolrl_reward": check_vector})
     if as_json:
-        typer.echo(msgspec.json.encode(results).decode())
+        _console.json(results)
     else:
         table = Table()
         for name in ("file", "rows", "agreed", "listed disagreements", "unlisted"):
@@ -39,11 +42,27 @@ def vectors(
             counts = str(result.rows), str(result.agreed), ", ".join(listed), str(len(result.unlisted))
             table.add_row(result.name, *counts)
         _console.out.print(table)
+        for result in results:
+            if result.replies is not None:
+                _console.out.print(_styles(result.name, result.replies))
     rows = [(result.name, row) for result in results for row in result.unlisted]
     for name, row in rows[:show]:
-        typer.echo(f"{name}: {msgspec.json.encode(row).decode()}", err=as_json)
+        _console.echo(f"{name}: {msgspec.json.encode(row).decode()}", stderr=as_json)
     if rows:
         raise typer.Exit(1)
+
+
+def _styles(name: str, found: "ReplyResult") -> Table:
+    """Recall and false acceptance of every style of replies."""
+    table = Table(
+        title=f"{name}: recall {found.share('call'):.3f}, false acceptance {found.share('none'):.3f}"
+    )
+    for column in ("style", "replies", "recall", "false acceptance"):
+        table.add_column(column, justify="left" if column == "style" else "right")
+    for style in found.styles:
+        shares = (f"{style.share:.3f}", "") if style.kind == "call" else ("", f"{style.share:.3f}")
+        table.add_row(style.style, str(style.replies), *shares)
+    return table
 
 
 def validate(
@@ -58,7 +77,7 @@ def validate(
 
     reports = validate_release(release)
     if as_json:
-        typer.echo(msgspec.json.encode(reports).decode())
+        _console.json(reports)
     else:
         table = Table()
         for name in ("config", "rows", "passed"):
@@ -71,6 +90,6 @@ def validate(
         _console.out.print(table)
         for report in reports:
             for row_id, reason in report.failed.items():
-                typer.echo(f"{row_id}: {reason}")
+                _console.echo(f"{row_id}: {reason}")
     if any(report.failed for report in reports):
         raise typer.Exit(1)

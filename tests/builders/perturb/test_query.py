@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.builders.perturb import NotApplicable, gold_texts, kept_values, query_span, query_text
-from robustbench_tc.builders.perturb.reward import abbreviate, annotation, free_name
+from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
 from robustbench_tc.builders.sources import read
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 

@@ -57,7 +57,7 @@ def test_a_row_keeps_its_types_invariants_and_leaves_its_sample_alone(
     if row is None:
         return
     assert REGISTRY[code].check(sample, row) == []
-    assert row.id == f"s::{code}" and row.clean_id == "s" and row.component == get(code).component
+    assert row.id == f"s::{code}" and row.clean_id == "s" and row.component == REGISTRY[code].component
     again = row_of(sample, code, seed)
     assert again is not None and dumps(again) == dumps(row)
     names = [tool.name for tool in row.tools]

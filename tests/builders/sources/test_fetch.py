@@ -185,11 +185,14 @@ def test_a_longer_file_is_not_read_to_its_end(server: RawFiles, tmp_path: Path) 
     assert left(tmp_path) == []
 
 
-def test_a_wrong_file_in_place_is_replaced(server: RawFiles, tmp_path: Path) -> None:
+def test_a_wrong_file_in_place_is_replaced_on_request_only(server: RawFiles, tmp_path: Path) -> None:
     server.files[URL_PATH] = BODY
     (tmp_path / PATH).parent.mkdir(parents=True)
-    (tmp_path / PATH).write_bytes(b"old")
-    run(server, tmp_path)
+    (tmp_path / PATH).write_bytes(b"mine")
+    with pytest.raises(UserError, match=r"a b\.json is not the pinned file: .* --discard-changes"):
+        run(server, tmp_path)
+    assert (tmp_path / PATH).read_bytes() == b"mine" and server.requests == []
+    fetch(tmp_path, base_url=server.url, pinned=pinned(), discard_changes=True)
     assert (tmp_path / PATH).read_bytes() == BODY
 
 
@@ -219,15 +222,23 @@ def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path:
 def test_no_server_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^zoo/data/a b\.json: no connection: "):
         fetch(tmp_path, base_url="http://127.0.0.1:9", pinned=pinned(), backoff_s=0.001)
-    with pytest.raises(UserError, match="is no http or https address"):
+    with pytest.raises(UserError, match="must begin with http:// or https://"):
         fetch(tmp_path, base_url="file:///etc", pinned=pinned())
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(server: RawFiles, tmp_path: Path) -> None:
     server.files[URL_PATH] = BODY
-    (tmp_path / "zoo").write_text("a file where a folder is needed")
+    (tmp_path / "file").write_text("a file where a folder is needed")
     with pytest.raises(UserError, match=r"^cannot write to .*: "):
+        run(server, tmp_path / "file" / "sources")
+
+
+def test_a_folder_of_something_else_is_refused(server: RawFiles, tmp_path: Path) -> None:
+    server.files[URL_PATH] = BODY
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds other files and none of upstream's"):
         run(server, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_the_pins_are_the_manifests(shared: Path) -> None:

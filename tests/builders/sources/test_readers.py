@@ -11,6 +11,7 @@ from robustbench_tc.builders import sources
 from robustbench_tc.builders.sources import apibank, bfcl, rotbench, toolalpaca, tooleyes
 from robustbench_tc.builders.sources.base import KnownIssue, Reader
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.score import score
 from robustbench_tc.schema import ANY, Call, Sample
 
 BFCL_FILE = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data/BFCL_v3_multiple.json"
@@ -220,6 +221,15 @@ def test_tooleyes_has_one_answer_per_combination_of_names(tmp_path: Path) -> Non
     assert (unlabelled.reason, unlisted.reason) == ("no_label", "gold_tool_not_listed")
 
 
+def test_a_tooleyes_label_may_accept_another_sequence_of_calls(tmp_path: Path) -> None:
+    also = tooleyes.labels(tmp_path)[242].also
+    assert also == [["paper_rank", "paper_rank"]]  # one call for two domains, or one for each
+    accepted = ((Call("paper_rank", {}),), (Call("paper_rank", {}),) * 2)
+    for calls, right in ((accepted[0], True), (accepted[1], True), (accepted[1] * 2, False)):
+        found = score(calls, source="tooleyes", category="", golden_answers=accepted, tools=())
+        assert found.correct is right
+
+
 def test_tooleyes_refuses_two_labels_for_one_record(tmp_path: Path) -> None:
     write(tmp_path, tooleyes.LABELS, [{"record": 0, "steps": [], "agreed": True}] * 2)
     with pytest.raises(UserError, match=r"tooleyes_gold\.jsonl: line 2: "):
@@ -346,7 +356,7 @@ def test_a_corrupt_json_line_is_named_by_file_and_line(tmp_path: Path, damage: C
     ("text", "place"),
     [
         ("", "record 0"),
-        ('{"a": 1}', "no list of records"),
+        ('{"a": 1}', "not a list of records"),
         ('[{"Name": "A"}]', "record 0"),
         ('[{"Name": 1}, ]', "record 1"),
         ('[{"a": 1}, {"a": }]', "record 1"),

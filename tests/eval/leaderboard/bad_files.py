@@ -167,7 +167,7 @@ def _selection(record: dict[str, Json]) -> None:
     record["settings"]["selection"]["types"] = ["clean"]
 
 
-NO_PREDICTION = "line 1 is no prediction"
+NO_PREDICTION = "line 1 is not a prediction"
 
 BAD = (
     Bad("empty file", "format", "the file is empty", _raw(b"")),
@@ -234,7 +234,7 @@ BAD = (
     Bad(
         "NaN in Parquet",
         "format",
-        "nan is no number",
+        "nan is not a number",
         lambda run, folder: _parquet(
             run, folder, lambda t: _column(t, "latency_s", [float("nan")] * t.num_rows, pa.float64())
         ),

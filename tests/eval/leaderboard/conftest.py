@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard.checks import Asked
-from robustbench_tc.release import build_release
 
 from .. import small
 from .made import run_folder

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-import pyarrow.parquet as pq
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import schema
 from robustbench_tc.eval import predictions, prompts, record, wire
 from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.inputs import Dataset, Selection
-from robustbench_tc.eval.leaderboard.records import Rows
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
@@ -90,20 +88,3 @@ def run_folder(
     made.save()
     predictions.write(made.predictions_path, given)
     return folder
-
-
-def fake_marts(names: Sequence[str], run: str | None) -> dict[str, Rows]:
-    """The marts' counts without DuckDB: quick, for tests that look at other things."""
-    from collections import Counter
-
-    assert run is not None
-    table = pq.read_table(Path(run) / "scores.parquet", columns=["type_code", "correct"])
-    n, right = Counter[str](), Counter[str]()
-    for row in table.to_pylist():
-        n[row["type_code"]] += 1
-        right[row["type_code"]] += row["correct"]
-    types = [{"type_code": code, "component": taxonomy.component_of(code)} for code in n]
-    cells = [{**row, "correct": right[str(row["type_code"])], "n": n[str(row["type_code"])]} for row in types]
-    empty = {"accuracy": None, "delta": None, "delta_matched": None}
-    made: dict[str, Rows] = {"accuracy": cells, "table2": [{}], "deltas": [{**row, **empty} for row in types]}
-    return {name: made.get(name, []) for name in names}

@@ -1,6 +1,5 @@
 """Serves the board on a free port with limits that tests can reach; prints the port when it listens."""
 
-import socket
 import sys
 
 import msgspec
@@ -8,18 +7,15 @@ import msgspec
 
 def main() -> None:
     dataset, store, limits = sys.argv[1:4]
-    from robustbench_tc.cli.leaderboard import site
-    from robustbench_tc.eval.leaderboard.app import run
     from robustbench_tc.eval.leaderboard.limits import Limits
+    from robustbench_tc.eval.leaderboard.serve import serve
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    def started(url: str) -> None:
+        sys.stdout.write(url.rpartition(":")[2] + "\n")
+        sys.stdout.flush()
+
     bounds = msgspec.json.decode(limits, type=Limits)
-    made = site(dataset, store=store, limits=bounds, workers=1)
-    sys.stdout.write(f"{port}\n")
-    sys.stdout.flush()
-    run(made, "127.0.0.1", port)
+    serve(dataset, store=store, limits=bounds, workers=1, port=0, started=started)
 
 
 if __name__ == "__main__":

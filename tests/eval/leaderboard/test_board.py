@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.cli.leaderboard import marts
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.leaderboard.board import (
     PAPER,
@@ -29,7 +28,7 @@ from .few import entry, submission
 
 @pytest.fixture(scope="module")
 def published() -> dict[str, Entry]:
-    return entries_of_paper(marts)
+    return entries_of_paper()
 
 
 def test_the_papers_board_equals_table_2_in_all_126_cells(published: dict[str, Entry]) -> None:

@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.cli.leaderboard import marts
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.checks import Asked, Trail, check
@@ -29,7 +28,7 @@ def examined(asked: Asked, folder: Path, upload: Upload) -> Checked:
     if upload.record is not None:
         shutil.copyfile(upload.record, folder / worker.RECORD)
     job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", name=upload.name)
-    return worker.examine(job, asked, LIMITS, marts)
+    return worker.examine(job, asked, LIMITS)
 
 
 READ = [bad for bad in BAD if bad.name != "too large"]

@@ -18,7 +18,6 @@ from robustbench_tc.eval.leaderboard.worker import Job, examine
 
 from .bad_files import BAD
 from .conftest import RunOf
-from .made import fake_marts
 
 LIMITS = Limits(file_bytes=4_000_000, per_day=3, pending=2)
 
@@ -30,7 +29,7 @@ class InProcess:
         self.asked = asked
 
     def run(self, job: Job) -> Checked:
-        return examine(job, self.asked, LIMITS, fake_marts)
+        return examine(job, self.asked, LIMITS)
 
 
 class Clock:

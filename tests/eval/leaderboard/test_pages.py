@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.cli.leaderboard import marts
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.leaderboard.records import Entry
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
@@ -30,7 +29,7 @@ from robustbench_tc.eval.leaderboard.web import POLICY, add_routes
 
 @pytest.fixture(scope="module")
 def published() -> dict[str, Entry]:
-    return entries_of_paper(marts)
+    return entries_of_paper()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.cli.leaderboard import marts
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions
 from robustbench_tc.eval.leaderboard.board import PAPER
@@ -30,7 +29,7 @@ class InProcess:
         self.asked = asked
 
     def run(self, job: Job) -> Checked:
-        return examine(job, self.asked, Limits(), marts)
+        return examine(job, self.asked, Limits())
 
 
 def listed(store: Store, asked: Asked, run: Path, name: str) -> str:
@@ -52,18 +51,18 @@ def test_a_rebuild_from_raw_predictions_gives_the_same_boards(
             ("gives-up-on-error", "Gamma-14B"),
         )
     ]
-    write_boards(store, load(store, entries_of_paper(marts)))
+    write_boards(store, load(store, entries_of_paper()))
     boards = {path.name: path.read_bytes() for path in (store.folder / "boards").iterdir()}
     assert len(boards) == 2
 
-    found = rebuild(store, [asked], marts)
+    found = rebuild(store, [asked])
     assert set(found.same) == set(ids)
     assert not found.changed and not found.new and not found.not_possible and not found.boards_changed
 
     for path in (store.folder / "entries").iterdir():
         path.unlink()
     assert list(load(store, {})) == [PAPER]
-    found = rebuild(store, [asked], marts)
+    found = rebuild(store, [asked])
     assert set(found.new) == set(ids) and not found.boards_changed
     assert {path.name: path.read_bytes() for path in (store.folder / "boards").iterdir()} == boards
 
@@ -76,26 +75,27 @@ def test_an_edited_entry_is_put_right_and_other_versions_are_left_alone(
     entry = store.entry(one)
     assert entry is not None
     store.put_entry(one, msgspec.structs.replace(entry, counts={**entry.counts, "perturbed": (197, 197)}))
-    found = rebuild(store, [asked], marts)
+    found = rebuild(store, [asked])
     assert found.changed == (one,) and store.entry(one) == entry
-    found = rebuild(store, [], marts)
+    found = rebuild(store, [])
     assert "was not given" in found.not_possible[one] and store.entry(one) == entry
 
 
 def test_predictions_that_were_edited_are_not_scored(tmp_path: Path, asked: Asked, run_of: RunOf) -> None:
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("silent"), "Alpha-3B")
+    (store.path(one) / "predictions.parquet").unlink()
     predictions.write(
         store.path(one) / "predictions.parquet", predictions.read(run_of("oracle") / "predictions.parquet")
     )
-    found = rebuild(store, [asked], marts)
+    found = rebuild(store, [asked])
     assert "is not what was submitted" in found.not_possible[one]
 
 
 def test_a_repeated_run_verifies_a_submission(tmp_path: Path, asked: Asked, run_of: RunOf) -> None:
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("oracle"), "Alpha-3B")
-    made = verify(store, one, run_of("oracle"), asked, marts, by="maintainer", now=NOON)
+    made = verify(store, one, run_of("oracle"), asked, by="maintainer", now=NOON)
     assert (made.rows, made.agree, made.p) == (len(asked.rows), len(asked.rows), 1.0)
     [row] = next(iter(load(store, {}).values())).rows
     assert row.status == "verified"
@@ -108,11 +108,11 @@ def test_a_run_that_is_no_repetition_verifies_nothing(tmp_path: Path, asked: Ask
         (run_of("silent"), "does not repeat"),
         (run_of("oracle", mode="fc"), "another mode"),
         (run_of("oracle", repeat=2), "another repeat"),
-        (tmp_path, "no run folder"),
+        (tmp_path, "is not a run folder"),
     ):
         with pytest.raises(UserError, match=says):
-            verify(store, one, run, asked, marts, by="maintainer")
+            verify(store, one, run, asked, by="maintainer")
     short = predictions.read(run_of("oracle") / "predictions.parquet")[1:]
     with pytest.raises(UserError, match="1 missing"):
-        verify(store, one, run_folder(tmp_path / "short", "oracle", asked, found=short), asked, marts, by="m")
+        verify(store, one, run_folder(tmp_path / "short", "oracle", asked, found=short), asked, by="m")
     assert store.verifications() == ({}, [])

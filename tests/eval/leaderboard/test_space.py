@@ -60,7 +60,7 @@ def test_an_export_refuses_what_no_space_can_use(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists"):
         exported(tmp_path / "space")
     exported(tmp_path / "space", force=True)
-    with pytest.raises(UserError, match="is no Hub id"):
+    with pytest.raises(UserError, match="is not a Hub id"):
         exported(tmp_path / "other", dataset="../release")
     with pytest.raises(UserError, match="one line"):
         exported(tmp_path / "other", title="a\nsdk: docker")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.cli.leaderboard import worker_command
 from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.limits import MB, Limits
+from robustbench_tc.eval.leaderboard.serve import worker_command
 from robustbench_tc.eval.leaderboard.worker import Job, Pool, in_child
 
 from .bad_files import BAD

@@ -1,0 +1,135 @@
+"""Secrets in what is published beside the rows: cards, reports, stored answers, tables, Parquet footers."""
+
+import base64
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from robustbench_tc.schema import loads
+
+from ..folder import Folder
+from ..report import Check, Failure, check
+from .leaves import Leaf, leaves
+from .texts import Find, Flagged, Texts, in_short, said
+
+HOLDS_ROWS = frozenset(("messages", "prompt"))
+"""A Parquet file with one of these columns holds rows, which have checks of their own."""
+
+LARGEST = 256 * 2**20
+"""Bytes of a file, unpacked: what is larger cannot be looked through and fails."""
+
+_FILES = (
+    "secrets.files",
+    "Cards, reports, stored answers and tables are published like the rows: none holds a credential.",
+)
+_FOOTERS = (
+    "secrets.footers",
+    "A Parquet footer travels with every copy of its file: its metadata and names hold no credential.",
+)
+
+
+def audit(folder: Folder, allowed: frozenset[str] | None = None) -> list[Check]:
+    """Two checks: every file beside the rows, and every Parquet footer."""
+    texts = Texts(allowed, guess=False)
+    failures: dict[bool, list[Failure]] = {False: [], True: []}
+    looked_at = {False: 0, True: 0}
+    for path in _files(folder):
+        name = path.relative_to(folder.path).as_posix()
+        for is_footer, found in ((True, _of_footer(path)), (False, _of_content(path))):
+            looked_at[is_footer] += found is not None
+            try:
+                if by_rule := said(_unreviewed(texts, name, found or ())):
+                    short = in_short(
+                        one.removeprefix(f"{name}: ") for some in by_rule.values() for one in some
+                    )
+                    failures[is_footer].append(Failure(name, short))
+            except (OSError, ValueError, EOFError, zlib.error) as error:
+                what = f"it cannot be looked through: {type(error).__name__}: {error}"
+                failures[is_footer].append(Failure(name, what))
+    return [
+        check(*_FILES, looked_at[False], failures[False]),
+        check(*_FOOTERS, looked_at[True], failures[True]),
+    ]
+
+
+def to_review(folder: Folder) -> Iterator[tuple[Flagged, Find]]:
+    """What nobody looked at yet in the files beside the rows, for the eyes of whoever does."""
+    texts = Texts(guess=False)
+    for path in _files(folder):
+        name = path.relative_to(folder.path).as_posix()
+        for found in (_of_footer(path), _of_content(path)):
+            yield from _unreviewed(texts, name, found or ())
+
+
+def _files(folder: Folder) -> list[Path]:
+    return sorted(path for path in folder.path.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _unreviewed(texts: Texts, name: str, found: Iterable[Leaf]) -> Iterator[tuple[Flagged, Find]]:
+    distinct = dict.fromkeys(found)
+    flagged = (Flagged(name, leaf.text, finds) for leaf in distinct if (finds := texts.credentials(leaf)))
+    return texts.unreviewed(flagged)
+
+
+def _of_content(path: Path) -> Iterator[Leaf] | None:
+    """What a file says, opened when it is asked for; None for a Parquet file of rows."""
+    if path.suffix != ".parquet":
+        return _of_file(path)
+    try:
+        holds_rows = HOLDS_ROWS & set(pq.read_schema(path).names)
+    except (OSError, ValueError):
+        return None  # its footer fails
+    return None if holds_rows else _of_table(path)
+
+
+def _of_table(path: Path) -> Iterator[Leaf]:
+    yield from leaves(pq.read_table(path).to_pylist())
+
+
+def _of_footer(path: Path) -> Iterator[Leaf] | None:
+    return _in_footer(path) if path.suffix == ".parquet" else None
+
+
+def _in_footer(path: Path) -> Iterator[Leaf]:
+    """Key-value metadata, column names, and who wrote the file."""
+    about = pq.read_metadata(path)
+    yield Leaf(about.created_by or "")
+    for key, value in (about.metadata or {}).items():
+        yield Leaf(key.decode("utf-8", "replace"))
+        if key == b"ARROW:schema":  # base64 of names, types and the same metadata, with much padding
+            value = base64.b64decode(value)
+        yield from _of_line(value.decode("utf-8", "replace"))
+    for index in range(about.num_columns):
+        yield Leaf(about.schema.column(index).path)
+
+
+def _of_file(path: Path) -> Iterator[Leaf]:
+    """The lines of a file as text, whatever it is; JSON is looked into besides."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else path.open("rb") as opened:
+        data = opened.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST} bytes")
+    text = data.decode("utf-8", "replace")
+    if path.suffix == ".json":
+        yield from _json(text)
+    for line in text.splitlines():
+        yield from _of_line(line)
+
+
+def _of_line(line: str) -> Iterator[Leaf]:
+    yield Leaf(line)
+    if line[:1] in ("{", "["):
+        yield from _json(line)
+
+
+def _json(text: str) -> Iterator[Leaf]:
+    try:
+        value = loads(text)
+    except (ValueError, RecursionError):
+        return  # searched as lines
+    yield from leaves(value)

@@ -1,0 +1,79 @@
+"""Data of persons: telephone and social security numbers, bank accounts, payment cards, e-mail addresses.
+
+Numbers with check digits are looked for with them, so that an order number is not a card.
+"""
+
+import re
+from collections.abc import Iterator
+
+from .secrets import Match, Pattern
+
+_PATTERNS: dict[str, Pattern] = {
+    "email": Pattern(
+        ("@",),
+        re.compile(
+            r"[A-Za-z0-9._%+\-]{1,64}@[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){0,4}\.[A-Za-z]{2,24}"
+        ),
+    ),
+    "phone": Pattern(
+        (),
+        re.compile(
+            r"(?<![\w.+\-/])(?:\+\d{1,3}[\s.\-]?(?:\(\d{1,4}\)[\s.\-]?)?(?:\d{1,5}[\s.\-]?){2,5}\d{2,4}"
+            r"|(?:1[\s.\-])?(?:\(\d{3}\)\s?|\d{3}[\s.\-])\d{3}[\s.\-]\d{4})(?![\w\-/]|\.\d)"
+        ),
+        digits=9,
+    ),
+    "ssn": Pattern(
+        (), re.compile(r"(?<![\w.\-])(?!000|666|9\d\d)\d{3}[\- ](?!00)\d{2}[\- ](?!0000)\d{4}(?![\w\-]|\.\d)")
+    ),
+    "iban": Pattern(
+        (),
+        re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])"),
+    ),
+    "card": Pattern((), re.compile(r"(?<![\w.+\-])\d(?:[ \-]?\d){12,18}(?![\w\-]|\.\d)")),
+}
+
+_NUMBERS = re.compile(r"\d(?:[\s().\-]{0,4}\d){8}|[A-Z]{2}\d\d ?[A-Z0-9]{4}")
+"""What every number of a person has: nine digits with little between them, or an account's beginning."""
+
+_CARDS = re.compile(
+    r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35\d{14}|62\d{14,17}"
+)
+
+
+def personal(text: str) -> Iterator[Match]:
+    """Every number or address of a person in the text as it stands."""
+    numbers = _NUMBERS.search(text) is not None
+    for kind, pattern in _PATTERNS.items():
+        if not ("@" in text if pattern.needles else numbers):
+            continue
+        for match in pattern.regex.finditer(text):
+            value = match.group()
+            if sum(char.isdigit() for char in value) >= pattern.digits and _CHECKS.get(kind, bool)(value):
+                yield Match(kind, value, match.start())
+
+
+def _phone(text: str) -> bool:
+    return sum(char.isdigit() for char in text) <= 15
+
+
+def _card(text: str) -> bool:
+    """A length and beginning that issuers use, and Luhn's check digit."""
+    digits = re.sub(r"\D", "", text)
+    if not _CARDS.fullmatch(digits) or len(set(digits)) == 1:
+        return False
+    total = 0
+    for place, char in enumerate(reversed(digits)):
+        number = int(char) * (1 + place % 2)
+        total += number - 9 * (number > 9)
+    return total % 10 == 0
+
+
+def _iban(text: str) -> bool:
+    """ISO 13616: 15 to 34 characters, and 1 modulo 97."""
+    plain = text.replace(" ", "")
+    return 15 <= len(plain) <= 34 and int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+
+
+_CHECKS = {"phone": _phone, "card": _card, "iban": _iban}

@@ -1,0 +1,177 @@
+"""The texts of a benchmark row against the rules.
+
+A clean row holds nothing that a rule finds, but for what was reviewed. A perturbed row may hold what its
+clean row holds, and a text of upstream's that was reviewed (a donor's); what else it holds is a finding.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Json, Sample, Tool, dumps, loads
+
+from ..invariants.allowed import added_tools, rewritten_texts
+from ..invariants.base import Verdict, of
+from . import language, leaks, lengths, schemas
+from .base import RULES
+from .leaves import Leaf, leaves
+from .texts import CREDENTIAL, Find, Flagged, Known, Texts, digest, in_short, known, said
+
+OF_A_ROW = {
+    "length": "A row beyond all bounds fits no context, and hides what is in it.",
+    "language": "A rewritten text keeps its language and script: another one is another perturbation.",
+    "answer_leaks": "A text that names the gold tool gives the answer away.",
+    "tools_are_schemas": "A tool's parameters are a JSON Schema without remote or circular references: "
+    "what validates or serves a call must neither fetch nor loop.",
+}
+"""Checks that look at a row, beside the rules that look at a text."""
+
+HYGIENE = {**{name: rule.protects for name, rule in RULES.items()}, **OF_A_ROW}
+"""Every check `hygiene.NAME` with its sentence."""
+
+DIALOGUE_TAGS = re.compile(r"</?(?:user|response|tool_call|obs|think)>")
+"""The tags that API-Bank's dialogues, and the training data made like them, are written in."""
+
+_JSON_COLUMNS = ("tools", "golden_answers", "changes")
+
+
+WRITES_TOOLS = of("siblings")
+"""Types that bring new tools in."""
+
+
+class RowTexts(Texts):
+    """Looks at the texts of benchmark rows."""
+
+    def __init__(self, allowed: frozenset[str] | None = None) -> None:
+        super().__init__(allowed)
+        self._columns: dict[bytes, tuple[Flagged, ...]] = {}
+        self._parts: dict[bytes, tuple[tuple[str, tuple[Find, ...]], ...]] = {}
+        self._clean: dict[str, Known] = {}
+        self._registries: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._tools: dict[bytes, tuple[str, str]] = {}
+
+    def verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
+        """The verdicts on a row by column; `clean` is None for a clean row.
+
+        `raw` is the row as Parquet has it: its JSON text is looked at once however many rows share it.
+        """
+        found = self.flagged(raw, row)
+        if clean is None:
+            new = said(self.unreviewed(found))
+            credentials = "clean_credentials_reviewed"
+        else:
+            new = said(self.brought_in(found, self._known(clean))) if found else {}
+            credentials = "no_new_credential"
+        return {
+            credentials: in_short(new.get(CREDENTIAL, ())),
+            **{name: in_short(new.get(name, ())) for name in RULES},
+            **self._of_the_row(raw, row, clean),
+        }
+
+    def flagged(self, raw: dict[str, Any], row: Sample) -> list[Flagged]:
+        """Every text of the row in which something was found."""
+        tagged = row.output_format == "tool_call_tags"
+        plain = {
+            "id": row.id,
+            "category": row.category,
+            "generator": row.generator,
+            "injected_error": row.injected_error or "",
+            **{f"flags/{index}": flag for index, flag in enumerate(row.flags)},
+            **{f"messages/{index}": message.content for index, message in enumerate(row.messages)},
+        }
+        found = []
+        for place, text in plain.items():
+            if finds := self.finds(Leaf(DIALOGUE_TAGS.sub("", text) if tagged else text)):
+                found.append(Flagged(place, text, finds))
+        for name in _JSON_COLUMNS:
+            found += self._column(name, raw[name], tagged)
+        return found
+
+    def to_review(self, raw: dict[str, Any], row: Sample) -> Iterator[tuple[Flagged, Find]]:
+        """What of a clean row nobody looked at yet, for the eyes of whoever does."""
+        yield from self.unreviewed(self.flagged(raw, row))
+        for leak in leaks.leaked(row, None):
+            find = Find("answer_leaks", leak.said, leak.said)
+            yield from self.unreviewed([Flagged(leak.place, leak.text, (find,))])
+
+    def _column(self, name: str, text: str, tagged: bool) -> tuple[Flagged, ...]:
+        """The flagged texts of a JSON column."""
+        key = digest(f"{name}{tagged}\0{text}")
+        known = self._columns.get(key)
+        if known is None:
+            known = self._columns[key] = tuple(self._flagged_in(name, loads(text), tagged))
+        return known
+
+    def _flagged_in(self, name: str, value: Json, tagged: bool) -> Iterator[Flagged]:
+        tagged = tagged and name == "changes"
+        for index, part in enumerate(value):
+            key = digest(f"{tagged}\0{dumps(part)}")
+            known = self._parts.get(key)
+            if known is None:
+                known = self._parts[key] = tuple(self._flagged_leaves(part, tagged))
+            yield from (Flagged(f"{name}/{index}", text, finds) for text, finds in known)
+
+    def _flagged_leaves(self, part: Json, tagged: bool) -> Iterator[tuple[str, tuple[Find, ...]]]:
+        for leaf in leaves(part):
+            text = DIALOGUE_TAGS.sub("", leaf.text) if tagged else leaf.text
+            if finds := self.finds(Leaf(text, leaf.secret)):
+                yield leaf.text, finds
+
+    def _known(self, clean: Sample) -> Known:
+        if clean.clean_id not in self._clean:
+            columns = {name: dumps(getattr(clean, name)) for name in _JSON_COLUMNS}
+            whole = "\n".join((*columns.values(), *(message.content for message in clean.messages)))
+            self._clean[clean.clean_id] = known(self.flagged(columns, clean), whole)
+        return self._clean[clean.clean_id]
+
+    def _of_the_row(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
+        kind = taxonomy.get(row.type_code) if taxonomy.known(row.type_code) else None
+        written = added_tools(row, clean) or [] if clean is not None and WRITES_TOOLS(kind) else []
+        too_long, no_schema = self._of_the_tools(raw["tools"], row.tools)
+        long = (*lengths.too_long(row), *too_long, *lengths.out_of_proportion(row, written))
+        return {
+            "length": in_short(long),
+            "language": None if clean is None else _languages(row, clean, written),
+            "answer_leaks": in_short(self._leaks(row, clean)),
+            "tools_are_schemas": in_short(no_schema),
+        }
+
+    def _leaks(self, row: Sample, clean: Sample | None) -> Iterator[str]:
+        for leak in leaks.leaked(row, clean):
+            find = Find("answer_leaks", leak.said, leak.said)
+            if clean is not None or find.fingerprint(leak.text) not in self._allowed:
+                yield f"{leak.place} {leak.said}"
+
+    def _of_the_tools(self, text: str, tools: tuple[Tool, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Which tools of a registry are too long, and which are not schemas; each is asked once."""
+        key = digest(text)
+        if key not in self._registries:
+            found = [(f"tools/{index}", *self._of_the_tool(tool)) for index, tool in enumerate(tools)]
+            self._registries[key] = (
+                tuple(f"{place}: {long}" for place, long, _ in found if long),
+                tuple(f"{place}: {invalid}" for place, _, invalid in found if invalid),
+            )
+        return self._registries[key]
+
+    def _of_the_tool(self, tool: Tool) -> tuple[str, str]:
+        key = digest(dumps(tool))
+        if key not in self._tools:
+            long = "; ".join(lengths.tool_too_long(tool))
+            self._tools[key] = long, "" if long else schemas.invalid(tool.parameters)
+        return self._tools[key]
+
+
+def _languages(row: Sample, clean: Sample, written: Iterable[Tool]) -> Verdict:
+    """Rewritten texts beside what they rewrite, new tools beside the registry that they join."""
+    texts = [([before], after, path) for path, _, _, before, after in rewritten_texts(row)]
+    beside = [text for tool in clean.tools for text in (tool.name, tool.description)]
+    beside += [message.content for message in clean.messages]
+    texts += [(beside, tool.description, f"new tool {tool.name[:40]}") for tool in written]
+    if not texts:
+        return None
+    return in_short(
+        f"{place}: {what}"
+        for before, after, place in texts
+        for what in language.other_language(before, after)
+    )

@@ -1,0 +1,130 @@
+"""What the rules find in one text, and whether that was reviewed. Each distinct text is looked at once."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import NamedTuple
+
+from . import characters, instructions, markup, refusals  # noqa: F401  (they register their rules)
+from .base import RULES
+from .leaves import Leaf
+from .personal import personal
+from .reviewed import fingerprint, reviewed
+from .secrets import Match, guesses, tokens
+
+CREDENTIAL = "credential"
+"""The rule of everything that `secrets` and `personal` find."""
+
+SHOWN = 3
+
+
+class Find(NamedTuple):
+    """One thing that a rule found in one text."""
+
+    rule: str
+    said: str
+    """What may be printed of it."""
+    value: str
+    """What is compared: for a credential the string itself, which is never printed."""
+
+    def fingerprint(self, text: str) -> str:
+        """Under which it is reviewed: an edited text is another one, a credential is the same anywhere."""
+        return fingerprint(self.rule, self.value if self.rule == CREDENTIAL else text)
+
+
+class Flagged(NamedTuple):
+    """A text with finds, and where it stands."""
+
+    place: str
+    text: str
+    finds: tuple[Find, ...]
+
+
+class Known(NamedTuple):
+    """What a clean row holds, against which its perturbed rows are held."""
+
+    texts: frozenset[str]
+    """Those with finds."""
+    most: "Counter[tuple[str, str]]"
+    """How often one of its texts holds a thing at most."""
+    whole: str
+    """All that it says: a credential in it is not a new one, however it was found there."""
+
+
+class Texts:
+    """Looks at texts, and remembers what it found."""
+
+    def __init__(self, allowed: frozenset[str] | None = None, *, guess: bool = True) -> None:
+        self._allowed = reviewed() if allowed is None else allowed
+        self._guess = guess
+        self._seen: dict[bytes, tuple[Find, ...]] = {}
+
+    def finds(self, leaf: Leaf) -> tuple[Find, ...]:
+        key = digest(f"{leaf.secret}\0{leaf.text}")
+        known = self._seen.get(key)
+        if known is None:
+            known = self._seen[key] = (*_by_rules(leaf.text), *self.credentials(leaf))
+        return known
+
+    def credentials(self, leaf: Leaf) -> tuple[Find, ...]:
+        """The credentials and persons' data of a text; guesses only where it stands in a row."""
+        beside = f'{leaf.secret}: "{leaf.text}"' if leaf.secret else leaf.text
+        found: dict[str, Match] = {}
+        for match in (*tokens(beside), *(guesses(beside) if self._guess else ()), *personal(leaf.text)):
+            found.setdefault(match.value, match)
+        return tuple(
+            Find(CREDENTIAL, f"{match.kind} ({fingerprint(CREDENTIAL, match.value)[:8]})", match.value)
+            for match in found.values()
+        )
+
+    def unreviewed(self, found: Iterable[Flagged]) -> Iterator[tuple[Flagged, Find]]:
+        """What nobody looked at yet."""
+        for flagged in found:
+            for find in flagged.finds:
+                if find.fingerprint(flagged.text) not in self._allowed:
+                    yield flagged, find
+
+    def brought_in(self, found: Iterable[Flagged], known: Known) -> Iterator[tuple[Flagged, Find]]:
+        """What was not reviewed and is not in the clean row: not the text, nor the thing as often in one."""
+        for flagged in found:
+            if flagged.text in known.texts:
+                continue
+            left = Counter(known.most)
+            for _, find in self.unreviewed([flagged]):
+                if find.rule == CREDENTIAL and find.value in known.whole:
+                    continue
+                left[find.rule, find.value] -= 1
+                if left[find.rule, find.value] < 0:
+                    yield flagged, find
+
+
+def known(found: Iterable[Flagged], whole: str) -> Known:
+    texts = list(found)
+    most: Counter[tuple[str, str]] = Counter()
+    for flagged in texts:
+        most |= Counter((find.rule, find.value) for find in flagged.finds)
+    return Known(frozenset(flagged.text for flagged in texts), most, whole)
+
+
+def _by_rules(text: str) -> Iterator[Find]:
+    for rule in RULES.values():
+        yield from (Find(rule.name, said, said) for said in rule.find(text))
+
+
+def said(found: Iterable[tuple[Flagged, Find]]) -> dict[str, list[str]]:
+    """What to say about finds, by rule."""
+    by_rule: dict[str, list[str]] = {}
+    for flagged, find in found:
+        by_rule.setdefault(find.rule, []).append(f"{flagged.place}: {find.said}")
+    return by_rule
+
+
+def in_short(found: Iterable[str]) -> str:
+    """The first of what was found, each once, and how much more there is; "" where there is nothing."""
+    each = list(dict.fromkeys(found))
+    more = f" and {len(each) - SHOWN} more" if len(each) > SHOWN else ""
+    return "; ".join(one[:120] for one in each[:SHOWN]) + more
+
+
+def digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

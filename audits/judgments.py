@@ -1,0 +1,138 @@
+"""`audit/judgments.jsonl`: every judgment that an audit rests on, so that a release can be audited again.
+
+A line names what was judged by hash. A judgment that ships with the package is written down too, for readers,
+but never believed from here: the package's own is looked up again. So whoever edits the file can invent
+judgments of new texts only, and those are called their judge's word, not pinned, wherever they are shown.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import dumps
+
+from .judge import REASON, Answer, Judgment, Unjudged
+from .report import Failure
+from .rows import NewTool, Pair
+
+NAME = "judgments.jsonl"
+
+OURS = frozenset(("recorded", "hand-written"))
+"""Judges whose judgments ship with the package: a stored one by that name is not a model's."""
+
+
+_JUDGE = re.compile(r"\w[\w.:/@+ -]{0,119}")
+"""What a judge may be called: the name is shown on pages and cards."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One judgment. Exactly one of `score` and `could_answer` is there."""
+
+    kind: str
+    """The type of the text."""
+    text: str
+    """32 hex digits of what was judged: `address`."""
+    row: str
+    """The first row that holds it; of a canary its type."""
+    score: int | None = None
+    could_answer: bool | None = None
+    reason: str = ""
+    judge: str
+    pinned: bool = False
+    canary: bool = False
+
+
+def address(item: Pair | NewTool) -> str:
+    """32 hex digits of a text and all that its judge was shown."""
+    return hashlib.sha256(dumps(item).encode()).hexdigest()[:32]
+
+
+def line(item: Pair | NewTool, found: Judgment | Answer, row: str, *, canary: bool = False) -> Line:
+    """What is written down of a judgment."""
+    return Line(
+        kind=item.kind if isinstance(item, Pair) else "redundant",
+        text=address(item),
+        row=row,
+        score=found.score if isinstance(found, Judgment) else None,
+        could_answer=found.could_answer if isinstance(found, Answer) else None,
+        reason=found.reason,
+        judge=found.judge,
+        pinned=found.pinned,
+        canary=canary,
+    )
+
+
+def encode(lines: Iterable[Line]) -> bytes:
+    """The file: same judgments, same bytes."""
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in lines)
+
+
+class Stored:
+    """The judgments of an audit's file, to be replayed without any model."""
+
+    live = True
+
+    def __init__(self, path: Path) -> None:
+        """Reads the file. Raises UserError where it is missing or damaged."""
+        self.name = "stored"
+        self._lines = {(one.kind, one.text): one for one in _read(path)}
+
+    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
+        return [self._judgment(pair) for pair in pairs]
+
+    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
+        return [self._answer(tool) for tool in tools]
+
+    def contradicts(self, item: Pair | NewTool, found: Judgment | Answer, row: str) -> Failure | None:
+        """Where the file has another judgment of the text than the one that counts."""
+        stored = self._lines.get(_key(item))
+        if stored is None:
+            return None
+        said = stored.score if isinstance(found, Judgment) else stored.could_answer
+        counts = found.score if isinstance(found, Judgment) else found.could_answer
+        return None if said == counts else Failure(row, f"stored as {said}, {found.judge} says {counts}")
+
+    def _judgment(self, pair: Pair) -> Judgment | Unjudged:
+        found = self._believed(pair)
+        if isinstance(found, Unjudged) or found.score is None:
+            return found if isinstance(found, Unjudged) else Unjudged("the stored judgment has no score")
+        return Judgment(found.score, found.reason, found.judge)
+
+    def _answer(self, tool: NewTool) -> Answer | Unjudged:
+        found = self._believed(tool)
+        if isinstance(found, Unjudged) or found.could_answer is None:
+            return found if isinstance(found, Unjudged) else Unjudged("the stored judgment has no answer")
+        return Answer(found.could_answer, found.reason, found.judge)
+
+    def _believed(self, item: Pair | NewTool) -> Line | Unjudged:
+        found = self._lines.get(_key(item))
+        if found is None:
+            return Unjudged("no stored judgment of this text: audit the build with --judge")
+        if found.pinned or found.judge in OURS:
+            return Unjudged("stored as a judgment that ships with the package, which has none of this text")
+        return found
+
+
+def _key(item: Pair | NewTool) -> tuple[str, str]:
+    return item.kind if isinstance(item, Pair) else "redundant", address(item)
+
+
+def _read(path: Path) -> Iterable[Line]:
+    decoder = msgspec.json.Decoder(Line)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"no stored judgments at {path} ({error.strerror}): run `rbtc audit` first") from None
+    for number, text in enumerate(data.splitlines(), 1):
+        try:
+            found = decoder.decode(text)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: {error}: run `rbtc audit` again") from None
+        one = (found.score is None) != (found.could_answer is None) and found.score in (None, 1, 2, 3, 4, 5)
+        if not one or not _JUDGE.fullmatch(found.judge) or len(found.reason) > REASON:
+            raise UserError(f"{path}, line {number}: it is not one judgment: run `rbtc audit` again")
+        yield found

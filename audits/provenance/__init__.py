@@ -1,0 +1,111 @@
+"""Is the build what it says it is? The gate's first question.
+
+Its files are those that its reports name, with their checksums; and the whole build is made again, from the
+pinned sources where somebody has them, else from its own clean rows, once the digest that ships with the
+package has shown that these are the right ones.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from robustbench_tc.errors import UserError
+
+from ..folder import Folder
+from ..report import Check
+from .beside import Cards, audit_report_check, cards_check
+from .clean_rows import clean_rows_check
+from .files import OF_AN_AUDIT, files_checks, named
+from .licence import licence_checks
+from .manifest import manifest_check
+from .rebuilt import Comparison, nothing_compared
+
+
+class Rebuild(NamedTuple):
+    """How a build is made again."""
+
+    make: Callable[[Path, Path], object] | None
+    """Given the build and a new folder; None where its sources are needed and not at hand. Raises UserError
+    where the build does not say what it is made of."""
+    origin: str = ""
+    """Where the clean rows come from, such as `the pinned sources`; "" for the build itself."""
+    why_not: str = ""
+    """Why there are no sources."""
+    cards: Cards | None = None
+    """For a release: renders its cards again."""
+
+
+class Provenance(NamedTuple):
+    """What the question came to."""
+
+    checks: list[Check]
+    said: str
+    """One sentence: what was compared with what."""
+
+
+def audit(folder: Folder, rebuild: Rebuild | None) -> Provenance:
+    """The files, the rebuild, the clean rows' digest, the licence."""
+    checks, why = [], ""
+    for found, reason in steps(folder, rebuild):
+        checks += found
+        why = why or reason
+    return Provenance(checks, _said(rebuild, why))
+
+
+def steps(folder: Folder, rebuild: Rebuild | None) -> Iterator[tuple[list[Check], str]]:
+    """The checks, cheap ones first, and why the build was not made again, if it was not."""
+    known = named(folder)
+    yield files_checks(folder, known), ""
+    if known.is_release:
+        yield [manifest_check(folder), cards_check(folder, rebuild.cards if rebuild else None)], ""
+    if any(name in folder.there for name in OF_AN_AUDIT):
+        yield [audit_report_check(folder, released=known.is_release)], ""
+    if folder.kind == "benchmark":
+        origin = "" if rebuild is None else rebuild.origin
+        yield [clean_rows_check(folder, origin=origin, released=known.is_release)], ""
+    yield _rebuilt(folder, rebuild, known.is_release)
+    yield licence_checks(folder), ""
+
+
+def _rebuilt(folder: Folder, rebuild: Rebuild | None, released: bool) -> tuple[list[Check], str]:
+    """The comparison with the rebuild, and why there is none."""
+    if rebuild is None:
+        why = "nobody said how this build is made again"
+        return nothing_compared(why, released=released), why
+    if rebuild.make is None:
+        allowed = "training data: who trains has ToolRL's files, a reader of the dataset need not"
+        why = f"NOT rebuilt: {rebuild.why_not}"
+        return nothing_compared(why, allowed, released=released), rebuild.why_not
+    with tempfile.TemporaryDirectory(prefix="rbtc-rebuild-") as scratch:
+        again = Path(scratch) / "build"
+        try:
+            rebuild.make(_regular_files(folder, Path(scratch) / "at-hand"), again)
+            return Comparison(folder, again, released=released).checks(), ""
+        except UserError as error:
+            why = str(error)
+        except Exception as error:  # rows so odd that a unit fails on them
+            why = f"{type(error).__name__}: {str(error)[:160]}"
+    return nothing_compared(f"the build cannot be made again: {why}", released=released), why
+
+
+def _regular_files(folder: Folder, view: Path) -> Path:
+    """The build's regular files and nothing else of it, as links of ours: no pipe is opened, no link of a
+    stranger followed."""
+    view.mkdir()
+    root = folder.path.absolute()
+    for path in (path for path, kind in folder.there.items() if kind == "file"):
+        (view / path).parent.mkdir(parents=True, exist_ok=True)
+        (view / path).symlink_to(root / path)
+    return view
+
+
+def _said(rebuild: Rebuild | None, why: str) -> str:
+    if rebuild is None or why:
+        return f"NOT rebuilt: {why}"
+    if rebuild.origin:
+        return f"rebuilt from {rebuild.origin}, the seed and generations.jsonl"
+    return (
+        "clean rows compared with the digest that ships with the package, perturbed rows rebuilt from them, "
+        f"the seed and generations.jsonl; NOT rebuilt from sources: {rebuild.why_not}"
+    )

@@ -1,0 +1,86 @@
+"""What lies beside the data and can be derived again: a release's cards, an earlier audit's report."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import __version__
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker
+
+from ..folder import Folder
+from ..page import render
+from ..report import AuditReport, Check, Failure, check
+from .files import AUDIT_REPORT, OF_AN_AUDIT, load
+from .rebuilt import CHECKS, first_difference
+
+Cards = Callable[[Path], Mapping[str, bytes]]
+"""The files of a release that `rbtc release` renders, made again from the release itself."""
+
+_AUDIT = (
+    "provenance.audit_report",
+    "An earlier audit's report is as the audit wrote it, about these files, and its page shows it.",
+)
+
+
+def cards_check(folder: Folder, cards: Cards | None) -> Check:
+    """The cards of a release, byte for byte."""
+    what = ("provenance.card", CHECKS["provenance.card"])
+    if cards is None:
+        return check(*what, 1, [Failure("README.md", "nobody said how a release's cards are rendered")])
+    try:
+        wanted = cards(folder.path)
+    except Exception as error:  # from a manifest of any shape
+        said = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {str(error)[:160]}"
+        return check(*what, 1, [Failure("manifest.json", f"its cards cannot be rendered again: {said}")])
+    failures = [
+        Failure(name, first_difference(mine, data))
+        for name, data in wanted.items()
+        if (mine := _bytes(folder, name)) != data
+    ]
+    made_by = load(folder, "manifest.json").get("package_version")
+    if failures and made_by != __version__:
+        said = f"rendered by robustbench-tc {made_by}, {__version__} is installed: audit it with the former"
+        failures.append(Failure("manifest.json", said))
+    return check(*what, len(wanted), failures)
+
+
+def audit_report_check(folder: Folder, *, released: bool) -> Check:
+    """Whether the report is one that an audit of these files wrote. What it found is not looked at here: this
+    audit finds it again, and nothing reads the earlier one."""
+    data = _bytes(folder, AUDIT_REPORT)
+    failures: list[Failure] = []
+    try:
+        found = msgspec.json.decode(data, type=AuditReport)
+    except (ValueError, RecursionError) as error:
+        return check(*_AUDIT, 1, [Failure(AUDIT_REPORT, f"it cannot be read: {str(error)[:160]}")])
+    same_package = found.package_version == __version__
+    if not (found.json() == data if same_package else marker.is_sealed(data, _own_sha256(data))):
+        failures.append(Failure(AUDIT_REPORT, "its text is not the one that an audit wrote (own_sha256)"))
+    wanted = {"kind": folder.kind, "profile": folder.report.get("profile"), "build": folder.digest()}
+    if not released:  # its version is younger than the audit that let it out
+        wanted["dataset_version"] = folder.report.get("dataset_version")
+    failures += [
+        Failure(f"{AUDIT_REPORT}: {name}", f"{str(getattr(found, name))[:80]} instead of {str(value)[:80]}")
+        for name, value in wanted.items()
+        if getattr(found, name) != value
+    ]
+    ids = [one.id for one in found.checks]
+    if not ids or len(set(ids)) != len(ids) or found.passed != (not found.blocking):
+        failures.append(Failure(f"{AUDIT_REPORT}: passed", "the verdict is not that of its checks"))
+    if same_package and _bytes(folder, OF_AN_AUDIT[1]) != render(found).encode():
+        failures.append(Failure(OF_AN_AUDIT[1], f"it is not the page of {AUDIT_REPORT}"))
+    return check(*_AUDIT, len(OF_AN_AUDIT), failures)
+
+
+def _own_sha256(data: bytes) -> str:
+    return str(msgspec.json.decode(data).get("own_sha256") or "-")
+
+
+def _bytes(folder: Folder, name: str) -> bytes:
+    """A file of the folder; b"" where there is none."""
+    try:
+        return (folder.path / name).read_bytes() if folder.there.get(name) == "file" else b""
+    except OSError:
+        return b""

@@ -1,0 +1,61 @@
+"""Licence and provenance of a build: what anybody may do with it, and where it comes from."""
+
+import re
+from typing import Any
+
+from ..folder import Folder
+from ..report import Check, Failure, check
+
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def licence_checks(folder: Folder) -> list[Check]:
+    """The card names the licence; the build report names every upstream repository, commit and licence."""
+    return [
+        check(
+            "provenance.licence",
+            "Without a licence nobody may use the data; the Hub reads it from the card's front matter.",
+            1,
+            _licence(folder),
+        ),
+        check(
+            "provenance.sources",
+            "Every row can be traced to a pinned upstream commit with a licence, or to this package.",
+            1,
+            _sources(folder),
+        ),
+    ]
+
+
+def _licence(folder: Folder) -> list[Failure]:
+    card = folder.path / "README.md"
+    if folder.there.get(card.name) != "file":
+        return [Failure("README.md", "there is no card")]
+    matter = _FRONT_MATTER.match(card.read_text("utf-8", "replace"))
+    if matter is None:
+        return [Failure("README.md", "the card has no YAML front matter")]
+    if not re.search(r"^license:\s*\S", matter.group(1), re.MULTILINE):
+        return [Failure("README.md", "the card's front matter names no license")]
+    return []
+
+
+def _sources(folder: Folder) -> list[Failure]:
+    if folder.kind == "training":
+        files = folder.report.get("sources") or []
+        bare = [Failure(str(f.get("file", "?")), "no sha256") for f in files if not f.get("sha256")]
+        return bare or ([] if files else [Failure("build_report.json", "it names no source file")])
+    if folder.report.get("profile") == "bundled":
+        return []
+    pins: list[dict[str, Any]] = folder.report.get("pins") or []
+    if not pins:
+        return [Failure("build_report.json", "it names no upstream repository")]
+    return [Failure(str(pin.get("source")), what) for pin in pins if (what := _pin(pin))]
+
+
+def _pin(pin: dict[str, Any]) -> str:
+    if not str(pin.get("repository") or "").strip():
+        return "no repository"
+    if not _COMMIT.fullmatch(str(pin.get("commit"))):
+        return "no full commit"
+    return "" if str(pin.get("licence") or "").strip() else "no licence"

@@ -1,0 +1,331 @@
+"""A build held against the same build made again: schema, cells, row order, footers, bytes, reports."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker, parquet
+from robustbench_tc.schema import Json, dumps
+
+from ..folder import BROKEN, Folder
+from ..report import Check, Failure, check, not_run
+from .files import GENERATIONS
+
+_SHARD = re.compile(r"([^/]+)/(\w+)-\d{5}-of-\d{5}\.parquet")
+
+_ARROW = b"ARROW:schema"
+"""The footer key in which Arrow keeps the schema: compared as a schema, versions write it differently."""
+
+CHECKS = {
+    "provenance.rows": "Every cell is what sources, seed and kept answers make of it, rows in their order.",
+    "provenance.footers": "Columns, types, row groups, footer keys are the builder's: readers believe them.",
+    "provenance.bytes": "The same pyarrow writes the same bytes: nothing is hidden between the rows.",
+    "provenance.report": "Counts, skips, flags, pins: the build report is what building again reports.",
+    "provenance.card": "README.md and build_report.md say what the build report says, and nothing else.",
+    "provenance.generations": "The kept answers are those that the build asks for, each passing its check.",
+}
+
+
+CARD = "provenance.card"
+"""Of a release, which has cards of its own, this is held against what `rbtc release` renders."""
+
+
+def nothing_compared(
+    reason: str, may_be_left_out: str | None = None, *, released: bool = False
+) -> list[Check]:
+    """The checks where the build could not be made again: they block, unless that is allowed."""
+    return [
+        not_run(id, protects, reason, may_be_left_out)
+        for id, protects in CHECKS.items()
+        if not (released and id == CARD)
+    ]
+
+
+class Comparison:
+    """What differs between a build and the same build made again in the folder `again`."""
+
+    def __init__(self, folder: Folder, again: Path, *, released: bool) -> None:
+        self._folder, self._again, self._released = folder, again, released
+        self._theirs = marker.hashes(again, but=marker.BUILD)
+        self._writer = str(folder.report.get("pyarrow") or "")
+        self._found: dict[str, list[Failure]] = {id: [] for id in CHECKS}
+        self._held: dict[str, int] = dict.fromkeys(CHECKS, 0)
+        self._files()
+        self._report()
+        self._card()
+        self._generations()
+
+    def checks(self) -> list[Check]:
+        made = [
+            check(id, CHECKS[id], self._held[id], found)
+            for id, found in self._found.items()
+            if not (self._released and id == CARD)
+        ]
+        if self._writer != pa.__version__ and not self._found["provenance.bytes"]:
+            reason = (
+                f"pyarrow {self._writer} wrote the build and {pa.__version__} is installed: cells, schemas "
+                "and footers were compared instead"
+            )
+            at = [one.id for one in made].index("provenance.bytes")
+            made[at] = not_run(
+                "provenance.bytes", CHECKS["provenance.bytes"], reason, "another pyarrow writes other bytes"
+            )
+        return made
+
+    # --- Parquet --------------------------------------------------------------------------------------
+
+    def _files(self) -> None:
+        named = self._folder.report.get("files")
+        known = {*(named if isinstance(named, dict) else ()), *self._theirs}
+        mine = {
+            path: self._folder.sha256(path) if path in known else ""
+            for path, kind in self._folder.there.items()
+            if kind == "file" and path.endswith(".parquet")
+        }
+        theirs = {path: sha for path, sha in self._theirs.items() if path.endswith(".parquet")}
+        tables: dict[tuple[str, str], None] = {}
+        for path in sorted({*mine, *theirs}):
+            self._held["provenance.bytes"] += 1
+            match = _SHARD.fullmatch(path)
+            if match:
+                tables[match.group(1), match.group(2)] = None
+            if path in mine:
+                self._writers_name(path)
+            if mine.get(path) == theirs.get(path):
+                continue
+            if path not in mine or path not in theirs:
+                which = (
+                    "the rebuild has it, the build has not"
+                    if path in theirs
+                    else "the rebuild has no such file"
+                )
+                self._fail("provenance.bytes", path, which)
+            elif self._writer == pa.__version__:
+                self._fail("provenance.bytes", path, "its bytes are not those of the rebuild")
+        for config, split in tables:
+            inside = [path for path in {*mine, *theirs} if path.startswith(f"{config}/{split}-")]
+            if any(mine.get(path) != theirs.get(path) for path in inside):
+                self._table(config, split)
+            else:
+                self._held["provenance.rows"] += self._rows_of(inside)
+                self._held["provenance.footers"] += len(inside)
+
+    def _writers_name(self, path: str) -> None:
+        """The footer names the writer that the report names: nobody excuses other bytes with another one."""
+        try:
+            named = str(pq.read_metadata(self._folder.path / path).created_by)
+        except BROKEN:
+            return  # the rows will say so
+        if named != f"parquet-cpp-arrow version {self._writer}":
+            self._fail(
+                "provenance.footers", path, f"written by {named}, the report says pyarrow {self._writer}"
+            )
+
+    def _rows_of(self, paths: Sequence[str]) -> int:
+        return sum(pq.read_metadata(self._again / path).num_rows for path in paths)
+
+    def _table(self, config: str, split: str) -> None:
+        """One split whose bytes differ: what of it is other."""
+        where = f"{config}/{split}"
+        mine = self._folder.shards(config, split)
+        try:
+            theirs = parquet.shards(self._again / config, split)
+        except UserError:
+            theirs = []
+        if len(mine) != len(theirs):
+            self._fail("provenance.rows", where, f"{len(mine)} readable files, the rebuild has {len(theirs)}")
+            return
+        try:
+            for ours, other in zip(mine, theirs, strict=True):
+                self._footer(f"{config}/{ours.name}", pq.ParquetFile(ours), pq.ParquetFile(other))
+            self._cells(where, list(_rows(mine)), list(_rows(theirs)))
+        except BROKEN as error:
+            self._fail("provenance.rows", where, f"it cannot be read: {str(error)[:120]}")
+
+    def _footer(self, where: str, mine: pq.ParquetFile, theirs: pq.ParquetFile) -> None:
+        self._held["provenance.footers"] += 1
+        with mine, theirs:
+            for what, a, b in _footers(mine, theirs):
+                if a != b:
+                    self._fail(
+                        "provenance.footers", where, f"{what}: {str(a)[:80]}, the rebuild has {str(b)[:80]}"
+                    )
+
+    def _cells(self, where: str, mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
+        self._held["provenance.rows"] += len(theirs)
+        if len(mine) != len(theirs):
+            self._fail("provenance.rows", where, f"{len(mine)} rows, the rebuild has {len(theirs)}")
+        names = [_name(where, n, row) for n, row in enumerate(mine)]
+        wanted = [_name(where, n, row) for n, row in enumerate(theirs)]
+        if names == wanted:
+            pairs = list(zip(names, mine, theirs, strict=True))
+        else:
+            known = dict(zip(wanted, theirs, strict=True))
+            there = set(names)
+            for name in wanted:
+                if name not in there:
+                    self._fail("provenance.rows", name, "the row is missing")
+            seen: set[str] = set()
+            for name in names:
+                if name not in known or name in seen:
+                    self._fail(
+                        "provenance.rows",
+                        name,
+                        "the rebuild has no such row" if name not in known else "the row stands twice",
+                    )
+                seen.add(name)
+            if sorted(names) == sorted(wanted):
+                first = next(n for n, (a, b) in enumerate(zip(names, wanted, strict=True)) if a != b)
+                self._fail(
+                    "provenance.rows", names[first], f"the rows are in another order from row {first} on"
+                )
+            pairs = [(name, row, known[name]) for name, row in zip(names, mine, strict=True) if name in known]
+        for name, a, b in pairs:
+            other = [column for column in {**b, **a} if _cell(a, column) != _cell(b, column)]
+            if other:
+                self._fail("provenance.rows", name, f"{', '.join(other)}: not what the rebuild has")
+
+    # --- reports --------------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        """The report is what building again reports; what only describes bytes is taken from the files."""
+        said = self._folder.report
+        wanted: dict[str, Json] = msgspec.json.decode((self._again / marker.BUILD).read_bytes())
+        self._checksums = wanted.get("checksums") or {}
+        if "checksums" in wanted:
+            wanted["checksums"] = {config: self._joined(config) for config in self._checksums}
+        wanted["files"] = {path: self._folder.sha256(path) or "" for path in self._theirs}
+        wanted["pyarrow"] = said.get("pyarrow")
+        if self._released:  # its own version, which the manifest has too
+            wanted["dataset_version"] = said.get("dataset_version")
+        wanted["own_sha256"] = ""
+        self.wanted = wanted
+        self._held["provenance.report"] = len(wanted)
+        if marker.sealed(wanted) == (self._folder.path / marker.BUILD).read_bytes():
+            return
+        for field in dict.fromkeys((*wanted, *said)):
+            if field != "own_sha256" and (what := _differs(said, wanted, field)):
+                self._fail("provenance.report", f"{marker.BUILD}: {field}", what)
+        if not self._found["provenance.report"]:
+            self._fail("provenance.report", marker.BUILD, "its text is not the one that the builder writes")
+
+    def _joined(self, config: str) -> str:
+        """sha256 over a config's shards, one after the other, as the builder has it."""
+        total = hashlib.sha256()
+        for shard in self._folder.shards(config, "test"):
+            total.update(shard.read_bytes())
+        return total.hexdigest()
+
+    def _card(self) -> None:
+        """The rebuild's card, with the checksums of the build's own files."""
+        if self._released:
+            return
+        for name in ("README.md", "build_report.md"):
+            self._held["provenance.card"] += 1
+            text = (self._again / name).read_bytes()
+            for config, sha256 in self._checksums.items():
+                text = text.replace(sha256.encode(), str(self.wanted["checksums"][config]).encode())
+            try:
+                mine = (self._folder.path / name).read_bytes() if self._folder.sha256(name) else b""
+            except OSError:
+                mine = b""
+            if mine != text:
+                self._fail("provenance.card", name, first_difference(mine, text))
+
+    def _generations(self) -> None:
+        theirs = (self._again / GENERATIONS).read_bytes()
+        self._held["provenance.generations"] = max(1, theirs.count(b"\n"))
+        mine = (self._folder.path / GENERATIONS).read_bytes()
+        if mine != theirs:
+            self._fail("provenance.generations", GENERATIONS, first_difference(mine, theirs))
+
+    def _fail(self, id: str, where: str, what: str) -> None:
+        self._found[id].append(Failure(where, what))
+
+
+def _rows(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
+
+
+def _footers(mine: pq.ParquetFile, theirs: pq.ParquetFile) -> Iterator[tuple[str, Any, Any]]:
+    """(what, mine, theirs) of all about a file besides its cells that does not depend on the writer."""
+    ours, other = mine.schema_arrow, theirs.schema_arrow
+    yield (
+        "columns",
+        [(f.name, str(f.type), f.nullable) for f in ours],
+        [(f.name, str(f.type), f.nullable) for f in other],
+    )
+    yield "metadata of columns", [f.metadata for f in ours], [f.metadata for f in other]
+    a, b = mine.metadata, theirs.metadata
+    keys, wanted = dict(a.metadata or {}), dict(b.metadata or {})
+    yield "footer keys", sorted(keys), sorted(wanted)
+    for key in sorted(keys.keys() & wanted.keys() - {_ARROW}):
+        yield f"footer key {key.decode('utf-8', 'replace')}", keys[key], wanted[key]
+    yield "schema metadata", ours.metadata, other.metadata
+    yield "row groups", _groups(a), _groups(b)
+
+
+def _groups(about: Any) -> list[Any]:
+    """Rows of every row group, and how its columns are stored."""
+    found: list[Any] = []
+    for number in range(about.num_row_groups):
+        group = about.row_group(number)
+        stored = [
+            (group.column(c).physical_type, group.column(c).compression) for c in range(group.num_columns)
+        ]
+        found.append((group.num_rows, stored))
+    return found
+
+
+def _name(where: str, number: int, row: Mapping[str, Any]) -> str:
+    found = row.get("id")
+    return found if isinstance(found, str) and found else f"{where}[{number}]"
+
+
+def _cell(row: Mapping[str, Any], column: str) -> bytes:
+    """A cell as JSON text, so that 85 is not 85.0, true not 1, a missing cell not a null."""
+    return msgspec.json.encode(row[column], enc_hook=repr) if column in row else b""
+
+
+def _differs(said: Mapping[str, Json], wanted: Mapping[str, Json], field: str) -> str:
+    """What is other about a field of the report, or ""."""
+    if field not in said or field not in wanted:
+        return "it is missing" if field not in said else "the builder writes no such field"
+    mine, theirs = said[field], wanted[field]
+    if dumps(mine) == dumps(theirs):
+        return ""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        for key in dict.fromkeys((*theirs, *mine)):
+            if key not in mine or key not in theirs or dumps(mine[key]) != dumps(theirs[key]):
+                return f"{key}: {_short(mine.get(key))}, building again gives {_short(theirs.get(key))}"
+        return "its entries are in another order"
+    if isinstance(mine, list) and isinstance(theirs, list):
+        for number in range(max(len(mine), len(theirs))):
+            a = mine[number] if number < len(mine) else None
+            b = theirs[number] if number < len(theirs) else None
+            if dumps(a) != dumps(b):
+                return f"entry {number}: {_short(a)}, building again gives {_short(b)}"
+    return f"{_short(mine)}, building again gives {_short(theirs)}"
+
+
+def _short(value: Json) -> str:
+    text = dumps(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+def first_difference(mine: bytes, theirs: bytes) -> str:
+    ours, other = mine.split(b"\n"), theirs.split(b"\n")
+    for number, (a, b) in enumerate(zip(ours, other, strict=False), 1):
+        if a != b:
+            return f"line {number} is not the rebuild's"
+    return f"{len(ours)} lines, the rebuild has {len(other)}"

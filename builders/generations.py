@@ -1,0 +1,191 @@
+"""`generations.jsonl`: every answer that a build was given for its model-written texts.
+
+With it a build can be made again, byte for byte, without any generator. Per type, in the order in which its
+texts are needed:
+
+    {"kind", "generator", "statistics", "missing"}
+        what the generator did, and why there is no text where no other line says so
+    {"kind", "input", "output", "tool", "parameter", "generator", "refused"}
+        an answer; `refused` says why it was not taken
+    {"kind", "input", "tool", "parameter", "missing"}
+        why there is no text in the end, where its last refused answer does not say so
+
+Fields that say nothing are left out. A text that nobody answered has no line: the type needs it, and the file
+does not hold it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, dumps
+
+from .generators.base import (
+    NO_ANSWER,
+    Generator,
+    KeepsRefusals,
+    Refusal,
+    Refuse,
+    Silent,
+    Statistics,
+    check,
+    kinds,
+)
+from .perturb.base import Text, TextRequest
+
+NAME = "generations.jsonl"
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Any of the three."""
+
+    kind: str
+    input: str | None = None
+    output: Json | UnsetType = UNSET
+    tool: str | None = None
+    parameter: str | None = None
+    generator: str | None = None
+    refused: str | None = None
+    statistics: dict[str, Json] | None = None
+    missing: str | None = None
+
+
+class Recording:
+    """A generator that keeps what it was asked for and what became of it.
+
+    A text is asked for once in a build: who needs it again is given the same.
+    """
+
+    def __init__(self, kind: str, generator: Generator) -> None:
+        self.kind, self.label = kind, generator.label
+        self._generator = generator
+        self._asked: dict[str, tuple[TextRequest, Text | str]] = {}
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        new = [request for request in requests if request.key not in self._asked]
+        if new or not requests:
+            found = await self._generator.generate(new, refuse)
+            self._asked.update((r.key, (r, found.get(r.key, NO_ANSWER))) for r in new)
+        return {request.key: self._asked[request.key][1] for request in requests}
+
+    def statistics(self) -> dict[str, Any]:
+        return self._generator.statistics()
+
+    def lines(self) -> Iterator[bytes]:
+        """The type's part of `generations.jsonl`."""
+        refusals: dict[str, list[Refusal]] = {}
+        if isinstance(self._generator, KeepsRefusals):
+            for refusal in self._generator.refusals():
+                refusals.setdefault(refusal.key, []).append(refusal)
+        silent = (why for key, (_, why) in self._asked.items() if key not in refusals)
+        usual = next((why for why in silent if isinstance(why, str)), NO_ANSWER)
+        yield _line(_Line(self.kind, generator=self.label, statistics=self.statistics(), missing=usual))
+        for key, (request, outcome) in self._asked.items():
+            asked = _Line(request.kind, request.input, tool=request.tool, parameter=request.parameter)
+            tried = refusals.get(key, [])
+            for refusal in tried:
+                yield _line(
+                    replace(asked, output=refusal.answer, generator=self.label, refused=refusal.reason)
+                )
+            if isinstance(outcome, Text):
+                yield _line(replace(asked, output=outcome.value, generator=outcome.generator))
+            elif outcome != (f"refused: {tried[-1].reason}" if tried else usual):
+                yield _line(replace(asked, missing=outcome))
+
+
+def write(path: Path, recordings: Iterable[Recording]) -> None:
+    """Writes the file; an empty one where no type of the build needs texts."""
+    with path.open("wb") as file:
+        for recording in recordings:
+            file.writelines(recording.lines())
+
+
+def _line(line: _Line) -> bytes:
+    return dumps(line).encode() + b"\n"
+
+
+class Replay:
+    """Gives the texts of one type as a build's `generations.jsonl` has them."""
+
+    def __init__(self, kind: str, head: _Line, strict: bool = True) -> None:
+        self.kind, self.label = kind, head.generator or ""
+        self._head, self._strict = head, strict
+        self._lines: dict[str, list[_Line]] = {}
+        self._statistics = Statistics(generator=self.label)
+        for name in ("retried", "replayed", "requests", "prompt_tokens", "completion_tokens"):
+            if type(number := (head.statistics or {}).get(name)) is int:
+                setattr(self._statistics, name, number)  # what the answers do not tell
+
+    def add(self, line: _Line) -> None:
+        request = TextRequest(
+            kind=line.kind, input=line.input or "", tool=line.tool, parameter=line.parameter
+        )
+        self._lines.setdefault(request.key, []).append(line)
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        answers = {request.key: self._answer(request, refuse) for request in requests}
+        self._statistics.settle(answers)
+        return answers
+
+    def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        reason: str | None = None
+        for line in self._lines.get(request.key, ()):
+            if line.missing is not None:
+                return line.missing
+            output = None if line.output is UNSET else line.output
+            if line.refused is not None:
+                reason = line.refused
+                self._statistics.refuse(request, output, reason)
+                continue
+            if wrong := check(request, output, refuse):
+                if not self._strict:
+                    reason = wrong
+                    self._statistics.refuse(request, output, wrong)
+                    continue
+                raise UserError(
+                    f"{NAME}: {request.kind}: the answer to {request.input[:60]!r} fails its check: {wrong}"
+                )
+            return Text(output, line.generator or self.label)
+        return (self._head.missing or NO_ANSWER) if reason is None else f"refused: {reason}"
+
+    def statistics(self) -> dict[str, Any]:
+        counted, said = self._statistics.report(), self._head.statistics or {}
+        # A generator of the caller's own may count in its own way: then its word stands.
+        return counted if said.keys() >= {"generator", "asked", "answered"} else dict(said)
+
+    def refusals(self) -> Sequence[Refusal]:
+        return self._statistics.refusals
+
+
+def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
+    """The generators of a build, by type. Raises UserError naming the line that does not fit.
+
+    `strict`: an answer that was taken then and would not be now is an error too. Else it is refused, as for a
+    build whose golden answers are corrected and some of whose texts no longer keep what they must.
+    """
+    decode = msgspec.json.Decoder(_Line).decode
+    found: dict[str, Replay] = {}
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UserError(f"{path.name}: {error.strerror}") from None
+    current: Replay | None = None
+    for number, text in enumerate(lines, 1):
+        try:
+            line = decode(text)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path.name}, line {number}: {error}") from None
+        if line.statistics is not None:
+            if line.kind in found or line.kind not in kinds() or line.generator is None:
+                raise UserError(f"{path.name}, line {number}: {line.kind!r} is not a type that begins here")
+            current = found[line.kind] = Replay(line.kind, line, strict)
+        elif current is None or line.kind != current.kind or line.input is None:
+            raise UserError(f"{path.name}, line {number}: not an answer for {current and current.kind!r}")
+        else:
+            current.add(line)
+    return {kind: Silent() if one.label == Silent.label else one for kind, one in found.items()}

@@ -1,0 +1,339 @@
+"""Offers: a second, equivalent tool enters, and metadata decides between the two (paper, §6.2).
+
+Descriptions are annotated with a price per call (cost types) or a response time (time types). The annotations
+are true and the gold tool's is better by a factor of 4 or more; the other tool's name suggests the opposite,
+or nothing. All by rule; the registry is shuffled. Where a sample accepts other tools than the first answer's,
+those are annotated like the distractor and no longer accepted.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
+
+from .base import Context, NotApplicable, Perturbation
+from .query import SAMPLES, called_in_history, query_span, replace_span
+from .registry import gold_tools, index_of, plain
+
+FACTORS = (4, 5, 6, 8, 10)
+"""How many times worse the distractor is."""
+
+_VALUES = {
+    "cost": (2, 5, 10, 20, 25, 50),  # thousandths of a dollar
+    "time": (80, 120, 150, 200, 250, 400),  # milliseconds
+}
+"""What a call of the gold tool costs or takes."""
+
+PREFERENCES: dict[str, tuple[str, ...]] = {
+    "cost": (
+        "Please keep the cost of the call as low as possible.",
+        "I would like the option that costs the least per call.",
+        "Use whichever tool is the cheapest for this.",
+        "My budget is tight, so pick the least expensive tool.",
+    ),
+    "time": (
+        "Please get me the answer as quickly as possible.",
+        "I would like the option that responds the fastest.",
+        "Use whichever tool has the shortest response time.",
+        "I am in a hurry, so pick the tool that answers soonest.",
+    ),
+}
+"""Sentences added to the last substantive user turn. Ours; none holds a digit or a tool's name."""
+
+_ANNOTATION = re.compile(r"(?:Price per call: \$(\d+\.\d{3})|Typical response time: (\d+) ms)\.\Z")
+
+
+def annotation(description: str) -> float | None:
+    """The price in dollars or the time in milliseconds that a description ends with, if any."""
+    found = _ANNOTATION.search(description)
+    return float(found.group(1) or found.group(2)) if found else None
+
+
+@lru_cache(10_000)
+def abbreviate(name: str) -> str:
+    """The name with every part of more than 4 letters cut to its first 3.
+
+    Parts end at characters that are neither letters nor digits (kept), at camelCase borders and between
+    letters and digits: `mutation_type.find` → `mut_type.find`, `getCurrentHTTPStatus2` → `getCurHTTPSta2`.
+    """
+    parts: list[str] = []
+    for i, char in enumerate(name):
+        if parts and char.isalpha() and parts[-1][-1].isalpha():
+            previous, following = name[i - 1], name[i + 1 : i + 2]
+            camel = char.isupper() and (previous.islower() or (previous.isupper() and following.islower()))
+            if not camel:
+                parts[-1] += char
+                continue
+        elif parts and char.isdigit() and parts[-1][-1].isdigit():
+            parts[-1] += char
+            continue
+        parts.append(char)
+    return "".join(part[:3] if part[0].isalpha() and len(part) > 4 else part for part in parts)
+
+
+def free_name(wanted: str, taken: set[str]) -> str:
+    """`wanted`, or with the next free number: `f_1` → `f_2`, `f_Fast` → `f_Fast_2`."""
+    stem, number = (wanted[:-2], 1) if wanted.endswith("_1") else (wanted, 1)
+    name = wanted
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    return name
+
+
+class Preference(Perturbation):
+    """The common course of all reward types."""
+
+    component = "reward"
+    level = "reasoning"
+    channel = "offers"
+    method = "rule"
+    applies_to = "one gold tool"
+    traits = ("quality", "suffix", "stated")
+    caught_by = "annotations_in_order"
+
+    quality: ClassVar[Literal["cost", "time"]]
+    """What the annotations say of a call."""
+    suffix: ClassVar[str | None]
+    """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
+    stated: ClassVar[bool]
+    """Whether the query states the preference."""
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Each gold tool gets its distractor, and both their annotations; see the module's table.
+
+        Draws, in this order, per gold tool its value and the factor, per other accepted tool a factor, the
+        preference's sentence, the order of the registry.
+        """
+        gold = gold_tools(sample)
+        tools = list(sample.tools)
+        renamed: dict[str, str] = {}
+        worst = 0
+        taken = {tool.name for tool in tools}
+        changes: list[Change] = []
+        new: list[Tool] = []
+        for name, index in gold.items():
+            original = sample.tools[index]
+            other = self._other_name(name, taken)
+            value = rng.choice(_VALUES[self.quality])
+            worst = max(worst, value)
+            better, worse = self._note(value), self._note(value * rng.choice(FACTORS))
+            gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
+            taken.add(other)
+            renamed[name] = gold_name
+            tools[index] = Tool(gold_name, _annotated(original.description, better), original.parameters)
+            new.append(Tool(distractor_name, _annotated(original.description, worse), original.parameters))
+        others = _accepted_names(sample) - gold.keys()
+        for index, tool in enumerate(sample.tools if others else ()):
+            if tool.name in others:
+                worse = self._note(worst * rng.choice(FACTORS))
+                tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
+        golden = sample.golden_answers
+        if others or self.suffix is None:
+            golden = tuple(
+                tuple(Call(renamed[c.name], c.parameters) for c in answer)
+                for answer in _reduced(sample, gold)
+            )
+            changes.append(
+                Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
+            )
+        messages = sample.messages
+        if self.stated:
+            span = query_span(sample)
+            text = messages[span.message].content[span.start : span.end]
+            joint = " " if text[-1] in ".!?" else ". "
+            messages, change = replace_span(
+                sample, span, text + joint + rng.choice(PREFERENCES[self.quality])
+            )
+            changes.append(change)
+        first = tools[next(iter(gold.values()))]
+        shuffled = [*tools, *new]
+        rng.shuffle(shuffled)
+        changes += _tool_changes(sample.tools, tools, new, shuffled)
+        history = called_in_history(sample) if self.suffix is None else frozenset()
+        return self.row(
+            sample,
+            changes,
+            flags=("history_names_distractor",) if history & set(gold) else (),
+            messages=messages,
+            tools=tuple(shuffled),
+            golden_answers=golden,
+            gold_tool_index=index_of(shuffled, first),
+        )
+
+    def _other_name(self, name: str, taken: set[str]) -> str:
+        """The new name that a gold tool brings: its abbreviation, or its distractor's suffixed name."""
+        if self.suffix is not None:
+            return free_name(name + self.suffix, taken)
+        short = abbreviate(name)
+        if short == name:
+            raise NotApplicable("name_cannot_be_abbreviated")
+        if short in taken:
+            raise NotApplicable("abbreviation_is_taken")
+        return short
+
+    def _note(self, value: int) -> str:
+        """The annotation that says a value of `_VALUES`."""
+        if self.quality == "cost":
+            return f"Price per call: ${value / 1000:.3f}."
+        return f"Typical response time: {value} ms."
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        gold = gold_tools(clean)
+        wrong = self._check_messages(clean, row)
+        by_name = {tool.name: tool for tool in row.tools}
+        if len(row.tools) != len(clean.tools) + len(gold):
+            return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
+        expected = _reduced(clean, gold)
+        names = {c.name for answer in row.golden_answers for c in answer}
+        if [[c.parameters for c in a] for a in row.golden_answers] != [
+            [c.parameters for c in a] for a in expected
+        ] or not names <= set(by_name):
+            wrong.append("the gold is not the clean gold of the treated tools")
+        treated, worst_gold = set[str](), 0.0
+        for name, index in gold.items():
+            original = clean.tools[index]
+            short = abbreviate(name)
+            gold_name = short if self.suffix is None else name
+            distractors = [
+                tool
+                for tool in row.tools
+                if tool.parameters == original.parameters
+                and tool.name != gold_name
+                and (
+                    tool.name == name if self.suffix is None else tool.name.startswith(name + self.suffix[:2])
+                )
+                and annotation(tool.description) is not None
+            ]
+            if gold_name not in by_name or gold_name not in names or not distractors:
+                wrong.append(f"{name} has no distractor, or is not the gold")
+                continue
+            treated |= {gold_name, *(tool.name for tool in distractors)}
+            for tool in (by_name[gold_name], *distractors):
+                if not _is_annotated(original.description, tool.description):
+                    wrong.append(f"the description of {tool.name} is more than annotated")
+            better = annotation(by_name[gold_name].description)
+            if better is None or any(not _much_worse(t, better) for t in distractors):
+                wrong.append(f"{gold_name} is not better by a factor of 4")
+            worst_gold = max(worst_gold, better or 0.0)
+        wrong += self._check_others(clean, row, treated, worst_gold)
+        place = row.gold_tool_index
+        if place is None or row.tools[place].name != row.golden_answers[0][0].name:
+            wrong.append("gold_tool_index does not point at the gold tool")
+        return wrong
+
+    def _check_others(self, clean: Sample, row: Sample, treated: set[str], gold: float) -> list[str]:
+        """The other tools are the clean ones; accepted ones are annotated, the rest untouched."""
+        rest = list(clean.tools)
+        wrong = []
+        for tool in row.tools:
+            if tool.name in treated:
+                continue
+            annotated = tool.name in _accepted_names(clean)
+            if annotated and not _much_worse(tool, gold):
+                wrong.append(f"{tool.name}, no longer accepted, is not worse than the gold by a factor of 4")
+            for original in rest:
+                same = (original.name, original.parameters) == (tool.name, tool.parameters)
+                if same and (
+                    _is_annotated(original.description, tool.description)
+                    if annotated
+                    else original.description == tool.description
+                ):
+                    rest.remove(original)
+                    break
+            else:
+                wrong.append(f"{tool.name} is not a tool of the clean registry, or its description changed")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The annotations of the gold tool and its distractor exchanged."""
+        gold = row.tools[row.gold_tool_index or 0]
+        swapped = {
+            gold.name: _bare(gold.description),
+            **{t.name: _bare(t.description) for t in row.tools if t.parameters == gold.parameters},
+        }
+        notes = [_note_of(t) for t in row.tools if t.name in swapped and t is not gold]
+        other = next(note for note in notes if note)
+        tools = tuple(
+            msgspec.structs.replace(
+                tool, description=_annotated(swapped[tool.name], other if tool is gold else _note_of(gold))
+            )
+            if tool.name in swapped
+            else tool
+            for tool in row.tools
+        )
+        return msgspec.structs.replace(row, tools=tools)
+
+    def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
+        if not self.stated:
+            return ["messages changed"] if row.messages != clean.messages else []
+        span = query_span(clean)
+        text = clean.messages[span.message].content[span.start : span.end]
+        joint = " " if text[-1] in ".!?" else ". "
+        for sentence in PREFERENCES[self.quality]:
+            if row.messages == replace_span(clean, span, text + joint + sentence)[0]:
+                return []
+        return ["the query is not the clean one plus a preference"]
+
+
+def _annotated(description: str, note: str) -> str:
+    text = description.rstrip()
+    if not text:
+        return note
+    return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
+
+
+def _bare(description: str) -> str:
+    """The description without its annotation."""
+    return _ANNOTATION.sub("", description).rstrip()
+
+
+def _note_of(tool: Tool) -> str:
+    """The annotation that the tool's description ends with; "" for none."""
+    found = _ANNOTATION.search(tool.description)
+    return found.group() if found else ""
+
+
+def _much_worse(tool: Tool, gold: float) -> bool:
+    """Whether the tool's annotation is at least 4 times the gold's, as far as floats can tell."""
+    value = annotation(tool.description)
+    return value is not None and value > 4 * gold - 1e-9
+
+
+def _is_annotated(before: str, after: str) -> bool:
+    found = _ANNOTATION.search(after)
+    return found is not None and after == _annotated(before, found.group())
+
+
+@remembered(SAMPLES)
+def _accepted_names(sample: Sample) -> frozenset[str]:
+    return frozenset(call.name for answer in sample.golden_answers for call in answer)
+
+
+def _reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:
+    """The accepted answers that call treated tools only."""
+    return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
+
+
+def _tool_changes(
+    clean: tuple[Tool, ...], treated: list[Tool], new: list[Tool], row: list[Tool]
+) -> list[Change]:
+    """Diff entries at the places of the shuffled registry, after one that says how it was reordered."""
+    out = [Change("/tools", [t.name for t in clean], [t.name for t in row])]
+    places = {id(tool): place for place, tool in enumerate(row)}
+    for before, after in zip(clean, treated, strict=True):
+        if before is after:
+            continue
+        place = places[id(after)]
+        if before.name != after.name:
+            out.append(Change(f"/tools/{place}/name", before.name, after.name))
+        if before.description != after.description:
+            out.append(Change(f"/tools/{place}/description", before.description, after.description))
+    came = sorted(places[id(tool)] for tool in new)
+    return out + [Change(f"/tools/{place}", None, plain(row[place])) for place in came]

@@ -1,0 +1,162 @@
+"""A build made again from what it says about itself: its report and its `generations.jsonl`.
+
+The clean rows of a benchmark come from the sources, or, where nobody has those, from the build's own `clean`
+and `known_issues`; whoever asks then has to know by other means that these two are right. Training rows come
+from ToolRL's files alone.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import errata, marker, parquet
+from robustbench_tc.schema import Json, Sample, record
+
+from . import generations
+from .build import BuildSpec, build
+from .generate import kinds
+from .report import BuildReport
+from .sources import Accept, KnownIssue, Pool, Profile, rlla
+from .toolrl_dr import TrainingSpec
+from .toolrl_dr import build as build_training
+from .toolrl_report import TrainingReport
+from .toolrl_versions import Checks
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a rebuild needs of `build_report.json`."""
+
+    profile: Profile
+    seed: int
+    types: tuple[str, ...]
+
+
+class TrainingTold(msgspec.Struct, frozen=True):
+    """What a rebuild of training data needs of `build_report.json`."""
+
+    sources: tuple[dict[str, Json], ...]
+    rows: dict[str, dict[str, int]]
+    types: tuple[str, ...]
+    not_generated: tuple[str, ...]
+    seed: int
+    ratio: str
+    alpha: str
+    copies: int
+    retry_probability: float
+    retry_position: int
+    leak_check: str
+    prompt_length: dict[str, Json]
+
+    @property
+    def with_tokenizer(self) -> bool:
+        """Prompts were measured with a tokenizer, which the build does not hold."""
+        return self.prompt_length.get("limit") is not None
+
+
+T = TypeVar("T")
+
+
+def told_by(folder: Path, kind: type[T]) -> T:
+    """What the build in `folder` says that it was made of. Raises UserError."""
+    try:
+        return msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=kind)
+    except OSError as error:
+        raise UserError(f"{marker.BUILD}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{marker.BUILD} does not say what the build is made of: {error}") from None
+
+
+def rebuild(
+    folder: Path,
+    out: Path,
+    *,
+    sources: Path | None,
+    card: Callable[[BuildReport], str],
+    accept: Accept | None = None,
+) -> BuildReport:
+    """Builds into `out` what `folder` says it is; without `sources` from its own clean rows.
+
+    A build of the bundled samples always has its sources. Raises UserError where the build cannot be made
+    again.
+    """
+    told = told_by(folder, Told)
+    # In the taxonomy's order, each once, whatever order the report has: it is compared afterwards.
+    codes = tuple(t.code for t in taxonomy.types("all") if t.code in told.types)
+    if unknown := set(told.types) - set(codes):
+        raise UserError(f"{marker.BUILD} names types that this package does not have: {sorted(unknown)}")
+    generators = generations.replay(folder / generations.NAME)
+    for code in codes:
+        if code in kinds() and code not in generators:
+            raise UserError(f"{generations.NAME} says nothing about {code}")
+    spec = BuildSpec(
+        profile=told.profile,
+        sources=sources,
+        codes=codes,
+        seed=told.seed,
+        errata=errata.read(folder / errata.NAME),
+        allow_missing=True,
+    )
+    pool = own_pool(folder) if sources is None and told.profile != "bundled" else None
+    return build(spec, out, card=card, accept=accept, generators=generators, pool=pool)
+
+
+def own_pool(folder: Path) -> Pool:
+    """The clean rows and known issues of a build, read from its own Parquet files. Raises UserError."""
+    try:
+        samples = [record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / taxonomy.CLEAN))]
+        issues = []
+        if (folder / "known_issues").is_dir():
+            rows = parquet.read_rows(parquet.shards(folder / "known_issues"))
+            issues = [msgspec.convert(row, KnownIssue) for row in rows]
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"its own clean rows cannot be read: {error}") from None
+    return Pool(tuple(samples), tuple(issues))
+
+
+def has_rlla(folder: Path, root: Path) -> bool:
+    """Whether `root` holds the very ToolRL files that the training build in `folder` was made of."""
+    try:
+        files = rlla.find_files(root)
+        found = tuple(rlla.provenance(path) for path in (files.train, files.validation) if path)
+    except (UserError, OSError):
+        return False
+    return found == told_by(folder, TrainingTold).sources
+
+
+def rebuild_training(
+    folder: Path,
+    out: Path,
+    *,
+    rlla_root: Path,
+    checks: Checks,
+    leak_note: str,
+    card: Callable[[TrainingReport], str],
+) -> TrainingReport:
+    """Builds into `out` the training data that `folder` says it is. Raises UserError where that cannot be."""
+    told = told_by(folder, TrainingTold)
+    names = {*told.types, *told.not_generated}
+    codes = tuple(t.code for t in taxonomy.types("all") if t.code in names)
+    if not codes or len(codes) != len(names):
+        raise UserError(f"{marker.BUILD} names types that this package does not have")
+    try:
+        ratio, alpha = Fraction(told.ratio), Fraction(told.alpha)
+    except (ValueError, ZeroDivisionError):
+        raise UserError(f"{marker.BUILD}: ratio and alpha are shares") from None
+    spec = TrainingSpec(
+        rlla=rlla_root,
+        configs=tuple(told.rows),
+        types=codes,
+        seed=told.seed,
+        ratio=ratio,
+        alpha=alpha,
+        copies=told.copies,
+        retry_probability=told.retry_probability,
+        retry_position=told.retry_position,
+    )
+    generators = generations.replay(folder / generations.NAME)
+    return build_training(spec, out, checks=checks, card=card, generators=generators, leak_note=leak_note)

@@ -1,0 +1,96 @@
+"""What `croissant.json` says in the responsible-AI vocabulary: how the data came about, what they are not.
+
+The keys are mlcroissant's names of the vocabulary's properties (`data_biases` becomes `rai:dataBiases`).
+"""
+
+from collections.abc import Mapping, Sequence
+
+Properties = Mapping[str, str | list[str]]
+
+COLLECTION_TYPES = ["Secondary Data Analysis", "Software Collection", "Manual Human Curator"]
+"""Of the vocabulary's list."""
+
+MAINTENANCE = (
+    "Releases are immutable and have semantic versions. A corrected golden answer is an erratum and a new "
+    "version; a version that turns out wrong is yanked, which is said in the card and in yanked.json, and "
+    "stays loadable. Reports of wrong rows go to the repository that the card names."
+)
+
+PERSONAL = (
+    "The names, passwords, tokens and addresses in clean rows are upstream's inventions. Every one was "
+    "reviewed string by string; an audit refuses any that a perturbation brings in."
+)
+
+
+def benchmark(clean_rows: int, sources: Sequence[str], generators: Sequence[str]) -> Properties:
+    """Of the benchmark. `generators`: who wrote the rewritten texts."""
+    origin = f"from {', '.join(sources)}" if sources else "written by the authors as starter samples"
+    return {
+        "data_collection": (
+            f"{clean_rows} single-turn tool-calling samples {origin}, read at pinned commits, and the same "
+            "samples under perturbations that deployment causes: of the query, of the tools' descriptions, "
+            "of the registry, of its metadata, and of the first tool call's result. Nothing was collected "
+            "from users."
+        ),
+        "data_collection_type": COLLECTION_TYPES,
+        "data_collection_missing_data": (
+            "Upstream records that could not serve are in the config known_issues with their reasons; pairs "
+            "of sample and type that are no row are counted in build_report.json."
+        ),
+        "data_preprocessing_protocol": [
+            "Tool schemas, golden answers and differences are stored as canonical JSON text.",
+            "Every row is anchored to its clean row and carries the difference to it.",
+        ],
+        "data_annotation_protocol": [
+            "Golden answers are upstream's; scoring is by rule. ToolEyes has none upstream: its labels were "
+            "made by two independent passes of a language model and then reconciled.",
+            "Rewritten texts are scored for equivalence by a judge; audit_report.json has the scores.",
+        ],
+        "machine_annotation_tools": list(generators) or ["none"],
+        "data_biases": [
+            "English only; tools and requests are those that five research benchmarks chose.",
+            "Model-written texts have the habits of the model that wrote them.",
+            "The sources are public, so a model may have seen the clean samples in training.",
+        ],
+        "data_limitations": [
+            "Single turn, one injected error per sample, always at the first call.",
+            f"With {clean_rows} clean samples an interval of an accuracy is wide, and the rows of one clean "
+            "sample are not independent.",
+            "It is not a safety or security test: every perturbation is an accident of deployment.",
+        ],
+        "data_use_cases": [
+            "Evaluation: how far a tool-calling model's accuracy falls when deployment noise enters.",
+            "Not for training, and not for ranking models across versions.",
+        ],
+        "data_social_impact": (
+            "Shows failures before users meet them. A high score says nothing about tools, languages or "
+            "dialogues that are not in it."
+        ),
+        "personal_sensitive_information": [PERSONAL],
+        "data_release_maintenance_plan": MAINTENANCE,
+    }
+
+
+def training(rows: int, generators: Sequence[str]) -> Properties:
+    """Of the training data."""
+    return {
+        "data_collection": (
+            f"{rows} prompts of ToolRL, each under one perturbation type that it drew, with golden answers "
+            "that follow the perturbation. Nothing was collected from users."
+        ),
+        "data_collection_type": COLLECTION_TYPES[:2],
+        "data_preprocessing_protocol": ["Rows that ask what the benchmark asks are left out."],
+        "data_annotation_protocol": ["Golden answers are ToolRL's, adapted by rule."],
+        "machine_annotation_tools": list(generators) or ["none"],
+        "data_biases": [
+            "English only; requests and tools are ToolRL's.",
+            "Model-written texts have the habits of the model that wrote them.",
+        ],
+        "data_limitations": ["Golden answers are ToolRL's as they are. Transition errors are in one config."],
+        "data_use_cases": ["Training of tool calling under deployment noise. Not for measuring a model."],
+        "data_social_impact": "Measure a model trained on it on other data before it is relied on.",
+        "personal_sensitive_information": [
+            "Names and addresses in prompts are upstream's. The audit looks for credentials in every text."
+        ],
+        "data_release_maintenance_plan": MAINTENANCE,
+    }

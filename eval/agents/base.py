@@ -1,0 +1,59 @@
+"""What a scripted agent is: a pure function of the row it is asked about, whose every verdict is known."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from robustbench_tc import sources
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
+
+from ..render import concrete
+from ..score import scoring_tools
+
+
+class AgentContext(NamedTuple):
+    """What an agent is asked about."""
+
+    row: Sample
+    clean: Sample
+    after_error: bool
+    """The request ends with an injected error."""
+
+    @property
+    def gold(self) -> tuple[Call, ...]:
+        """The first golden answer with one accepted value for each parameter."""
+        tools = scoring_tools(self.row, self.clean)
+        return concrete(self.row.golden_answers[0], tools, source=self.row.source)
+
+
+class Agent(NamedTuple):
+    """A reference agent: replies by a rule, so that its verdicts are known without asking a model."""
+
+    about: str
+    reply: Callable[[AgentContext], tuple[Call, ...] | str]
+    right: Callable[[AgentContext], bool]
+    """Whether the reply scores: known by construction."""
+
+
+def scorer(row: Sample) -> str:
+    """The name of the scorer that judges the row: what it forgives is known here."""
+    return sources.get(row.source).scorer
+
+
+def is_free(scorer: str, name: str, accepted: Json) -> bool:
+    """Whether a gold parameter takes any value (ToolAlpaca's blank ones may even be absent)."""
+    if name in CONTROL_TOOLS or ANY in accepted:
+        return True
+    return scorer == "toolalpaca" and any(v in (None, OMIT, "None") for v in accepted)
+
+
+def takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
+    """Whether a call of the right tool with `names` as its parameters, JUNK in each, is right by luck."""
+    judged_by = scorer(row)
+    compared = [p for p, v in gold.parameters.items() if not is_free(judged_by, gold.name, v)]
+    if judged_by == "tooleyes":  # names decide
+        return True
+    if judged_by == "toolalpaca":  # more than gold asks for is tolerated
+        return not compared
+    if judged_by == "bfcl_v3":
+        return not names and all(OMIT in v for v in gold.parameters.values())
+    return names == set(gold.parameters) and not compared

@@ -1,0 +1,69 @@
+"""Null models: agents that never read the request, or never act. What they score is what a table is worth.
+
+A reply that lists the registry, quotes the gold or thinks of it without calling anything is worth nothing;
+calling everything, or the first tool there is, is worth what the registry gives away. Their figures stand
+under every table and are pinned by a test (answers.md section 5).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, dumps
+
+from ..render import python_calls, render_calls
+from .base import Agent, AgentContext, scorer, takes_junk
+
+APOLOGY = "I am sorry, but I cannot help with that."
+
+
+def _everything(scene: AgentContext) -> tuple[Call, ...]:
+    return tuple(Call(tool.name, {}) for tool in scene.row.tools if tool.name not in CONTROL_TOOLS)
+
+
+def _echo(scene: AgentContext) -> str:
+    listed: list[Json] = [
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        for tool in scene.row.tools
+    ]
+    return f"These are the tools:\n```json\n{dumps(listed)}\n```"
+
+
+def _quoted(scene: AgentContext) -> str:
+    return f"I already made this call: {python_calls(scene.gold)}. It timed out. Please try again later."
+
+
+def _thought(scene: AgentContext) -> str:
+    call = render_calls(scene.gold, scene.row.output_format)
+    return f"<think>\nThe right call would be\n{call}\nbut I would rather not.\n</think>\n{APOLOGY}"
+
+
+def _right_without_arguments(row: Sample, calls: tuple[Call, ...]) -> bool:
+    """Whether calls without arguments are right, worked out from the gold alone."""
+    names = Counter(call.name for call in calls)
+    for golden in row.golden_answers:
+        wanted = Counter(call.name for call in golden)
+        if scorer(row) == "toolalpaca":
+            fits = wanted <= names and len(calls) <= 2 * len(golden)
+        else:
+            fits = wanted == names
+        if fits and all(takes_junk(row, call, set()) for call in golden):
+            return True
+    return False
+
+
+NULL_MODELS: Mapping[str, Agent] = {
+    "registry-echo": Agent("lists the registry and calls nothing", _echo, lambda s: False),
+    "calls-everything": Agent(
+        "calls every tool but the control tools, without arguments",
+        _everything,
+        lambda s: _right_without_arguments(s.row, _everything(s)),
+    ),
+    "first-tool": Agent(
+        "calls the first tool that is not a control tool, without arguments",
+        lambda s: _everything(s)[:1],
+        lambda s: _right_without_arguments(s.row, _everything(s)[:1]),
+    ),
+    "apology": Agent("apologises and calls nothing", lambda s: APOLOGY, lambda s: False),
+    "quotes-the-gold": Agent("reports the gold as a call that failed", _quoted, lambda s: False),
+    "thinks-the-gold": Agent("thinks of the gold, then apologises", _thought, lambda s: False),
+}

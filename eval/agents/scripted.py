@@ -1,0 +1,155 @@
+"""Scripted agents that see the gold: each fails in one known way, so they say nothing about how hard the
+benchmark is, but a benchmark that mixes them up is broken.
+"""
+
+import re
+from collections.abc import Mapping
+
+from robustbench_tc.schema import Call, Sample, Tool
+
+from .base import Agent, AgentContext, is_free, scorer, takes_junk
+
+JUNK = "something else"
+"""A value that no gold accepts, unless it accepts any."""
+
+REFUSAL = "The tool could not be reached, so I am afraid I have no answer for you."
+RAMBLE = (
+    "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
+    "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
+) * 4
+
+
+def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
+    """Gold with one argument changed, and whether that goes unnoticed.
+
+    The first argument that is compared is changed; a call without one gets a parameter it did not need.
+    """
+    row = scene.row
+    for index, (gold, call) in enumerate(zip(row.golden_answers[0], scene.gold, strict=True)):
+        for name in call.parameters:
+            if not _free_in_some_answer(row, gold.name, name):
+                changed = Call(call.name, {**call.parameters, name: JUNK})
+                calls = (*scene.gold[:index], changed, *scene.gold[index + 1 :])
+                return calls, scorer(row) == "tooleyes"
+    first = scene.gold[0]
+    if first.parameters:
+        name = next(iter(first.parameters))
+        return (Call(first.name, {**first.parameters, name: JUNK}), *scene.gold[1:]), True
+    added = Call(first.name, {"unasked": JUNK})
+    return (added, *scene.gold[1:]), scorer(row) in ("toolalpaca", "tooleyes")
+
+
+def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
+    return any(
+        is_free(scorer(row), tool, call.parameters[parameter])
+        for answer in row.golden_answers
+        for call in answer
+        if call.name == tool and parameter in call.parameters
+    )
+
+
+def _lure(scene: AgentContext, gold: Call) -> str | None:
+    """A tool with gold's parameters whose name promises more: cheap, fast, or spelt out in full."""
+    listed = [t for t in scene.row.tools if t.name == gold.name]
+    for tool in scene.row.tools:
+        if tool.name == gold.name or not listed or set(tool.properties) != set(listed[0].properties):
+            continue
+        promises = re.match(re.escape(gold.name) + r"_(?:Budget|Fast)", tool.name)
+        if promises or _reads_fuller(tool.name, gold.name):
+            return tool.name
+    return None
+
+
+def _reads_fuller(name: str, short: str) -> bool:
+    """Whether `short` is `name` with parts of more than four letters cut to three."""
+    parts = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^A-Za-z0-9]")
+    long_parts, short_parts = parts.findall(name), parts.findall(short)
+    return (
+        len(name) > len(short)
+        and len(long_parts) == len(short_parts)
+        and all(
+            full == cut or (len(cut) == 3 and len(full) > 4 and full.startswith(cut))
+            for full, cut in zip(long_parts, short_parts, strict=True)
+        )
+    )
+
+
+def _lured(scene: AgentContext) -> tuple[Call, ...]:
+    return tuple(Call(_lure(scene, call) or call.name, call.parameters) for call in scene.gold)
+
+
+def _taken_first(scene: AgentContext, call: Call) -> Tool | None:
+    """The distractor, if it is listed before the gold tool of that name; None when gold's comes first."""
+    same = [tool for tool in scene.row.tools if tool.name == call.name]
+    if len(same) < 2 or same[0] in scene.clean.tools:
+        return None
+    return same[0]
+
+
+def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
+    calls = []
+    for call in scene.gold:
+        tool = _taken_first(scene, call)
+        calls.append(call if tool is None else Call(call.name, dict.fromkeys(tool.properties, JUNK)))
+    return tuple(calls)
+
+
+def _first_listed_right(scene: AgentContext) -> bool:
+    golds = scene.row.golden_answers[0]
+    pairs = [(gold, _taken_first(scene, gold)) for gold in golds]
+    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
+
+
+def _misspelt(scene: AgentContext) -> str | None:
+    """The first word of the conversation that the clean row does not have."""
+    if scene.row.type_code != "realistic_typos":
+        return None
+    known = {word for m in scene.clean.messages for word in m.content.split()}
+    return next((w for m in scene.row.messages for w in m.content.split() if w not in known), None)
+
+
+def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
+    """Gold with the misspelt word in its first text that is compared, and whether that goes unnoticed."""
+    word, calls = _misspelt(scene), scene.gold
+    for index, call in enumerate(calls):
+        for name, value in call.parameters.items():
+            if word and isinstance(value, str) and not _free_in_some_answer(scene.row, call.name, name):
+                changed = Call(call.name, {**call.parameters, name: f"{value} {word}"})
+                return (*calls[:index], changed, *calls[index + 1 :]), scorer(scene.row) == "tooleyes"
+    return calls, True
+
+
+SCRIPTED: Mapping[str, Agent] = {
+    "oracle": Agent(
+        "answers with gold, and repeats its call after an error",
+        lambda s: s.gold,
+        lambda s: True,
+    ),
+    "gives-up-on-error": Agent(
+        "answers with gold, and apologises after an error",
+        lambda s: REFUSAL if s.after_error else s.gold,
+        lambda s: not s.after_error,
+    ),
+    "retries-with-a-changed-argument": Agent(
+        "answers with gold, and changes an argument after an error",
+        lambda s: _spoilt(s)[0] if s.after_error else s.gold,
+        lambda s: not s.after_error or _spoilt(s)[1],
+    ),
+    "name-biased": Agent(
+        "takes the tool whose name sounds cheap, fast or readable",
+        _lured,
+        lambda s: not any(_lure(s, call) for call in s.gold),
+    ),
+    "first-of-duplicates": Agent(
+        "takes the first tool of the right name, and fills in that one's parameters",
+        _first_listed,
+        _first_listed_right,
+    ),
+    "typo-copier": Agent(
+        "lets the first misspelt word of the query slip into its first text argument",
+        lambda s: _with_typo(s)[0],
+        lambda s: _with_typo(s)[1],
+    ),
+    "silent": Agent("says nothing", lambda s: "", lambda s: False),
+    "rambler": Agent("talks and calls nothing", lambda s: RAMBLE, lambda s: False),
+}

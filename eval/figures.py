@@ -1,0 +1,298 @@
+"""Figures as SVG, drawn by hand so that they follow the reader's colour scheme: `figures.css` colours their
+classes in light and dark. Every figure in a page has its numbers in a table beside it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.io import numbers
+
+ROW = 22
+"""Height of a row in pixels."""
+
+LINE = 15
+"""Least distance of two names beside the ends of their lines."""
+
+
+def style() -> Markup:
+    """The style sheet of all figures."""
+    return Markup(files("robustbench_tc.eval").joinpath("figures.css").read_text("utf-8"))
+
+
+# --- elements -----------------------------------------------------------------------------------------
+
+
+def element(name: str, *inside: str, **attributes: str | float | None) -> Markup:
+    """An element; text and attributes are escaped. `_class` is `class`, `text_anchor` is `text-anchor`."""
+    said = "".join(
+        f' {key.strip("_").replace("_", "-")}="{escape(_short(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{said}>{''.join(map(escape, inside))}</{name}>")
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{round(value, 1):g}"
+
+
+def _svg(
+    width: float, height: float, parts: Iterable[str], label: str | None = None, kind: str | None = None
+) -> Markup:
+    """`label` says what is to be seen; a figure without one only repeats what stands beside it."""
+    said = {"aria_hidden": "true"} if label is None else {"role": "img", "aria_label": label}
+    box = f"0 0 {width:.0f} {height:.0f}"
+    return element("svg", *parts, _class=kind, viewBox=box, width=width, height=height, **said)
+
+
+def _text(x: float, y: float, text: str, kind: str | None = None, anchor: str | None = None) -> Markup:
+    return element("text", text, x=x, y=y, _class=kind, text_anchor=anchor)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, _class=kind)
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str, **more: str | float) -> Markup:
+    return element("rect", x=x, y=y, width=width, height=height, _class=kind, **more)
+
+
+def _with_tip(tip: str, *parts: str, kind: str | None = None) -> Markup:
+    return element("g", element("title", tip), *parts, _class=kind)
+
+
+def _shorten(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _said(found: Interval) -> str:
+    return f"{numbers.number(found.value)} {numbers.interval(found)}, n {found.n}"
+
+
+# --- rows of names ------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """A name with values under some columns, or None where there is no value."""
+
+    name: str
+    values: Mapping[str, Interval | None]
+
+
+def heatmap(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]], label: str) -> Markup:
+    """Shares as coloured cells. `groups`: heading → column → its name."""
+    left, cell, head, gap = 190, 40, 118, 8
+    x: float = left
+    parts: list[Markup] = []
+    columns: list[tuple[str, str, float]] = []
+    for heading, names in groups.items():
+        parts.append(_text(x + cell * len(names) / 2, 12, heading, "axis", "middle"))
+        for column, name in names.items():
+            turned = f"translate({x + cell / 2 + 4:g} {head - 6}) rotate(-55)"
+            parts.append(element("text", _shorten(name, 17), transform=turned, _class="axis"))
+            columns.append((column, name, x))
+            x += cell
+        x += gap
+    for at, row in enumerate(rows):
+        y = head + at * ROW
+        parts.append(_text(left - 8, y + 15, _shorten(row.name, 27), "name", "end"))
+        for column, name, start in columns:
+            found = row.values.get(column)
+            box = (start, y, cell - 2, ROW - 2)
+            if found is None:
+                parts.append(_with_tip(f"{row.name}, {name}: no value", _rect(*box, "gap")))
+                continue
+            # Three classes, because the text's colour has to change at another value in dark than in light.
+            side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
+            percent = _text(start + cell / 2 - 1, y + 14.5, f"{100 * found.value:.0f}", anchor="middle")
+            colour = _rect(*box, "heat", rx=2, style=f"--v:{found.value:.3f}")
+            parts.append(_with_tip(f"{row.name}, {name}: {_said(found)}", colour, percent, kind=side))
+    return _svg(x + 26, head + ROW * len(rows) + 2, parts, label, "heatmap")
+
+
+def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:
+    """A bar per name, from 0 to 1, with its interval."""
+    left, width, height = 130, 180, ROW * len(values)
+    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
+    for at, (name, found) in enumerate(values):
+        y = at * ROW
+        parts.append(_text(left - 6, y + 15, _shorten(name, 18), "name", "end"))
+        if found is None:
+            parts.append(_text(left + 4, y + 15, "gap", "axis"))
+            continue
+        bar = _rect(left, y + 4, width * found.value, ROW - 8, "bar")
+        ends, middle = (left + width * found.low, left + width * found.high), y + ROW / 2
+        parts.append(_with_tip(f"{name}: {_said(found)}", bar))
+        parts.append(_line(ends[0], middle, ends[1], middle, "whisker"))
+        parts.append(_text(left + width + 6, y + 15, numbers.number(found.value), "number"))
+    parts.append(_line(left, 0, left, height, "base"))
+    return _svg(left + width + 44, height + 1, parts, label)
+
+
+class Stack(NamedTuple):
+    """Counts of a whole, drawn one after another."""
+
+    name: str
+    counts: Mapping[str, int]
+    """Class of a part → how many."""
+    total: int
+    note: str
+
+
+def stacks(rows: Sequence[Stack], label: str) -> Markup:
+    """A bar per name, whose full width is the row's total; the note stands at its end."""
+    left, width, height = 106, 300, ROW * len(rows)
+    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
+    for at, row in enumerate(rows):
+        y, x = at * ROW, float(left)
+        parts.append(_text(left - 6, y + 15, _shorten(row.name, 13), "name", "end"))
+        for kind, count in row.counts.items():
+            if count:
+                size = width * count / row.total
+                tip = f"{row.name}, {kind.replace('_', ' ')}: {count} of {row.total}"
+                parts.append(_with_tip(tip, _rect(x, y + 4, size, ROW - 8, f"part {kind}")))
+                x += size
+        parts.append(_text(x + 6, y + 15, row.note, "number"))
+    parts.append(_line(left, 0, left, height, "base"))
+    return _svg(left + width + 90, height + 1, parts, label)
+
+
+# --- beside a number, in a table ------------------------------------------------------------------------
+
+
+def shares(counts: Mapping[str, int], width: int = 240, height: int = 18) -> Markup:
+    """Counts as one bar; the class of a part is its name."""
+    total, x, parts = sum(counts.values()) or 1, 0.0, []
+    for kind, count in counts.items():
+        size = width * count / total if total else 0.0
+        parts.append(_rect(x, 0, max(size - 1, 0.5), height, f"part {kind}"))
+        x += size
+    return _svg(width, height, parts, kind="shares")
+
+
+def strip(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    axis: tuple[float, float] = (0.0, 1.0),
+    mark: float | None = None,
+) -> Markup:
+    """A value with its interval on an axis; `mark` adds a tick."""
+    width, height = 120, 16
+    if value is None:
+        return Markup("")
+
+    def x(at: float) -> float:
+        return 4 + (width - 8) * min(max((at - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0)
+
+    parts = [_line(4, height / 2, width - 4, height / 2, "rail")]
+    if low is not None and high is not None:
+        parts.append(_line(x(low), height / 2, x(high), height / 2, "reach"))
+    if mark is not None:
+        parts.append(_line(x(mark), 2, x(mark), height - 2, "tick"))
+    parts.append(element("circle", cx=x(value), cy=height / 2, r=3, _class="dot"))
+    return _svg(width, height, parts, kind="strip")
+
+
+# --- two axes -----------------------------------------------------------------------------------------
+
+
+class Axis(NamedTuple):
+    """One direction of a chart."""
+
+    low: float
+    high: float
+    ticks: Mapping[float, str]
+    log: bool = False
+    name: str = ""
+
+    def share(self, value: float) -> float:
+        """Where a value lies, from 0 at the low end to 1 at the high end."""
+        low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
+        return (at - low) / (high - low) if high > low else 0.5
+
+
+class Dot(NamedTuple):
+    """A point of a chart."""
+
+    x: float
+    y: float
+    kind: str
+    tip: str = ""
+
+
+class Path(NamedTuple):
+    """A line of a chart; its name stands at its end."""
+
+    points: Sequence[tuple[float, float]]
+    kind: str
+    name: str = ""
+
+
+def chart(
+    x: Axis,
+    y: Axis,
+    dots: Iterable[Dot],
+    paths: Iterable[Path],
+    label: str,
+    *,
+    size: tuple[int, int],
+    right: int = 16,
+    kind: str | None = None,
+) -> Markup:
+    """Points and lines between two axes. `right`: room for the names of lines."""
+    (width, height), left, top, bottom = size, 52, 12, 34 + (20 if x.name else 0)
+
+    def at(across: float, up: float) -> tuple[float, float]:
+        inside = width - left - right, height - top - bottom
+        return left + inside[0] * x.share(across), top + inside[1] * (1 - y.share(up))
+
+    parts = []
+    for value, said in y.ticks.items():
+        _, level = at(x.low, value)
+        parts.append(_line(left, level, width - right, level, "grid"))
+        parts.append(_text(left - 8, level + 4, said, "axis", "end"))
+    for value, said in x.ticks.items():
+        parts.append(_text(at(value, y.low)[0], height - bottom + 20, said, "axis", "middle"))
+    if x.name:
+        parts.append(_text((left + width - right) / 2, height - 8, x.name, "axis", "middle"))
+    if y.name:
+        turned = f"translate(12 {height / 2:g}) rotate(-90)"
+        parts.append(element("g", _text(0, 0, y.name, "axis", "middle"), transform=turned))
+    ends = []
+    for path in paths:
+        places = [at(*point) for point in path.points]
+        drawn = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+        parts.append(element("polyline", points=drawn, _class=f"path {path.kind}"))
+        if path.name:
+            ends.append((places[-1][1], path))
+    below = 0.0
+    for level, path in sorted(ends):
+        below = max(level + 4, below + LINE)
+        parts.append(_text(width - right + 8, below, path.name, f"name {path.kind}"))
+    for dot in dots:
+        place = dict(zip(("cx", "cy"), at(dot.x, dot.y), strict=True))
+        tip = [element("title", dot.tip)] if dot.tip else []
+        parts.append(element("circle", *tip, **place, r=4, _class=f"dot {dot.kind}"))
+    return _svg(width, height, parts, label, kind)
+
+
+def ticks(low: float, high: float) -> dict[float, str]:
+    """Two to six round values between two numbers."""
+    step = 10 ** math.floor(math.log10((high - low) / 2))
+    while (high - low) / step > 5:
+        step *= 2
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return {value: f"{value:g}" for value in (round(i * step, 6) for i in range(first, last + 1))}
+
+
+def alone(figure: Markup) -> str:
+    """A figure as a file of its own, with its style."""
+    opening, inside = str(figure).split(">", 1)
+    named = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return f"{named}>{element('style', style())}{inside}\n"

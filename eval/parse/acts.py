@@ -1,0 +1,204 @@
+"""Bare calls: which are the reply's act and which its subject.
+
+A call alone on its lines, in a fence or behind a colon is made, unless a cue governs it: the clause in front, or
+what the text behind says of its outcome. A call inside a sentence is made only where the first person announces
+it. Cues are words of `cues`; what they must stand next to is here.
+"""
+
+import re
+from collections.abc import Sequence
+
+from .around import NEAR, Group, Lead, Tail, groups_of, lead_of, sentences_of, tail_of
+from .cues import Compiled, cues_for
+from .found import Found
+
+_MAX_GROUPS = 16
+"""So many passages of calls are looked at in one reply; what comes after them is not made."""
+
+_SET_OFF = re.compile(r"[ \t]*+(?:[-–—]{1,3}(?!>)|->|→|#|//|\(|（|\[|【|<!--|/\*|--)")
+_THOUGHT_LINE = re.compile(
+    r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z"
+)
+_FULL_STOP = re.compile(r"[ \t]*+[.。।!！؟…]+[\"'”’)*`]*+[ \t]*+")
+_QUESTIONS = ("?", "？", "؟")
+_SENTENCES = 3
+
+
+def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[list[Found], list[Found]]:
+    """The bare calls that the reply makes, and those that it only speaks of. `marked` calls stand beside them."""
+    if not found:
+        return [], []
+    if len(found) == 1 and found[0].start == 0 and found[0].end == len(text):
+        return list(found), []
+    groups = groups_of(text, found)
+    spans = sorted([*((one.start, one.end) for one in groups), *((one.start, one.end) for one in marked)])
+    acts: list[Found] = []
+    quoted: list[Found] = []
+    for number, group in enumerate(groups):
+        following = next((start for start, _ in spans if start >= group.end), -1)
+        dropped = number >= _MAX_GROUPS or (following >= 0 and _is_corrected(text, group.end, following))
+        if dropped or cue(text, group, following if following >= 0 else len(text)) is not None:
+            quoted += group.members
+        else:
+            acts += group.members
+    return acts, quoted
+
+
+def _is_corrected(text: str, end: int, following: int) -> bool:
+    """Whether the reply takes back what it wrote before it writes a call again."""
+    between = text[end:following][:NEAR].lower()
+    return cues_for(between).correction.search(between) is not None
+
+
+def beside_refusal(text: str, marked: Sequence[Found]) -> bool:
+    """Whether the prose around marked calls refuses, reports, supposes or questions them."""
+    groups = groups_of(text, marked)[:_MAX_GROUPS]
+    for number, group in enumerate(groups):
+        limit = groups[number + 1].start if number + 1 < len(groups) else len(text)
+        if (text[: group.start].strip() or text[group.end :].strip()) and _around(text, group, limit):
+            return True
+    return False
+
+
+def _around(text: str, group: Group, limit: int) -> bool:
+    """For marked calls: whether any cue stands in the sentences around them."""
+    thought = _THOUGHT_LINE.search(text, max(0, group.start - NEAR), group.start)
+    starts = [group.start] if thought is None else [thought.start("line"), group.start]
+    tail = tail_of(text, group.end, limit)
+    for start in starts:
+        lead = lead_of(text, start)._replace(ended=False)
+        cues = cues_for(lead.clause + tail.text)
+        if _governed(lead, cues) is not None:
+            return True
+        if lead.inline and not lead.colon and cues.outcome.search(tail.line):
+            return True
+    return _said_after(tail, cues) is not None
+
+
+def cue(text: str, group: Group, limit: int) -> str | None:
+    """Why a group of bare calls is not made, in one word, or None."""
+    lead = lead_of(text, group.start)
+    tail = tail_of(text, group.end, limit)
+    if not lead.clause and not lead.heading and not tail.text and not lead.block_quote:
+        return None
+    if lead.table or "|" in tail.line:
+        return "table"
+    cues = cues_for(lead.clause + lead.heading + tail.text)
+    announced = _announces(lead.clause, cues) if lead.inline or tail.line else False
+    if tail.line and (reason := _text_behind(tail.line, announced, cues)) is not None:
+        return reason
+    if lead.inline and not lead.colon and not announced:
+        return "inline"
+    if lead.block_quote and not lead.colon:
+        return "block quotation"
+    names = [finding.call.name.lower() for one in group.members for finding in one.findings]
+    question = tail.line.startswith(_QUESTIONS)
+    return _governed(lead, cues, names, question=question) or _said_after(tail, cues)
+
+
+def _text_behind(line: str, announced: bool, cues: Compiled) -> str | None:
+    """Whether the text behind a call on its line makes the call a part of a sentence."""
+    if not any(sign.isalnum() for sign in line):
+        return None
+    set_off = _SET_OFF.match(line)
+    if set_off is not None:
+        return "outcome" if cues.outcome.search(line[set_off.end() :].strip()) else None
+    if not announced:
+        return "text behind"
+    rest = line
+    for _ in range(2):
+        soon = cues.soon.match(rest)
+        rest = rest[soon.end() :].strip() if soon is not None else rest
+    return None if not rest.strip(" .!。।…)*`\"'") or _FULL_STOP.match(rest) else "text behind"
+
+
+def _announces(clause: str, cues: Compiled) -> bool:
+    """Whether a clause says in the first person that the call is made, and nothing later in it takes it back."""
+    announced = _last(cues.announced, clause)
+    return announced >= 0 and announced > max(
+        _last(cues.refused, clause), _last(cues.supposed, clause), _last(cues.asked, clause)
+    )
+
+
+def _last(pattern: re.Pattern[str], clause: str) -> int:
+    """Where the last match ends; -1 without one."""
+    found = -1
+    for match in pattern.finditer(clause):
+        found = match.end()
+    return found
+
+
+def _is_subject(name: str, clause: str, cues: Compiled) -> bool:
+    at = clause.find(name)
+    return at >= 0 and cues.does.match(clause[at + len(name) :].lstrip("`*\"'()")) is not None
+
+
+def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question: bool = False) -> str | None:
+    """The cue of the clause in front that has the call as its object. `names` are those of the called tools;
+    `question`: a question mark stands right behind the call."""
+    clause = lead.clause
+    if lead.heading and (cues.example.search(lead.heading) or cues.described.search(lead.heading)):
+        return "heading"
+    if not clause:
+        return None
+    announced = _last(cues.announced, clause)
+    if cues.asked.search(clause) or (
+        (announced < 0 or question) and not lead.ended and cues.asked.search(clause + "?")
+    ):
+        return "asked"
+    if announced < 0 and any(_is_subject(name, clause, cues) for name in names):
+        return "described"
+    if lead.ended:
+        return _governed_by_sentence(clause, announced, cues)
+    for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("example", cues.example)):
+        last = _last(pattern, clause)
+        if last >= 0 and last >= announced:
+            return name
+    if announced < 0 and cues.reported.search(clause):
+        return "reported"
+    if announced < 0 and cues.described.search(clause):
+        return "described"
+    return None
+
+
+def _governed_by_sentence(clause: str, announced: int, cues: Compiled) -> str | None:
+    """The cue of a sentence that ended before the call: it must point at the call, or be about the tool."""
+    if cues.this_call.search(clause):
+        for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed)):
+            last = _last(pattern, clause)
+            if last >= 0 and last >= announced:
+                return name
+        # "This request timed out." speaks of the call before.
+        if announced < 0 and cues.reported.search(clause) and not cues.outcome.search(clause):
+            return "reported"
+    if announced < 0 and (cues.described.search(clause) or cues.example.search(clause)):
+        return "described"
+    return None
+
+
+def _said_after(tail: Tail, cues: Compiled) -> str | None:
+    """What the sentences behind a call say of it: its outcome, that it is not made, or a question."""
+    for number, sentence in enumerate(sentences_of(tail.text, _SENTENCES) if tail.text else ()):
+        if cues.asked.search(sentence):
+            return "asked"
+        conditional = cues.conditional.search(sentence)
+        if conditional is None and cues.later.search(sentence):
+            return "outcome"
+        if conditional is not None and conditional.start() < 24:
+            continue
+        if conditional is None and cues.outcome.search(sentence) and not cues.earlier.search(sentence):
+            return "outcome"
+        if _refuses_it(sentence, number, cues):
+            return "refused"
+        if number == 0 and cues.example.search(sentence) and cues.this_call.search(sentence):
+            return "example"
+    return None
+
+
+def _refuses_it(sentence: str, number: int, cues: Compiled) -> bool:
+    refused = cues.refused.search(sentence)
+    if refused is None or _last(cues.announced, sentence) > refused.end():
+        return False
+    if number == 0 and cues.contrast.match(sentence):
+        return True
+    return cues.it.search(sentence, refused.start()) is not None

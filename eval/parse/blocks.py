@@ -1,0 +1,165 @@
+"""What stands between call tags: JSON (A1), Python (A6), GLM's name with keys and values (G1), a name with an
+object behind it (A2), or elements that hold the name and the arguments (X6)."""
+
+import re
+
+from robustbench_tc.schema import Call
+
+from .context import TOOL_NAME, ParseContext, bare_name
+from .elements import read_body
+from .found import Finding, Found
+from .json_text import block
+from .names import is_no_name
+from .payload import read_payload, value_at
+from .typed import typed_arguments
+
+CALL_TAGS = frozenset(
+    "tool_call tool_calls tool-call tool-calls toolcall toolcalls function_call function_calls function-call "
+    "function-calls functioncall functioncalls function functions tool tools call calls tool_use tool_uses"
+    " use_tool "
+    "tool_request tool_code tool_invocation dots_function_call longcat_tool_call api_call api_calls"
+    " invocation "
+    "action execute".split()
+)
+"""Tags between which calls stand, lower case, without what stands before a colon."""
+
+_NAME = re.compile(rf"\s*+(?P<name>{TOOL_NAME})[ \t]*+(?=\s*+(?:<|\n|\Z|\[/))")
+_ARGUMENT = re.compile(r"\s*+<(?:ifm\|)?arg_key>(.*?)</(?:ifm\|)?arg_key>\s*+", re.DOTALL)
+_TYPE = re.compile(r"<(?:ifm\|)?arg_type>.*?</(?:ifm\|)?arg_type>\s*+", re.DOTALL)
+_VALUE = re.compile(r"<(?:ifm\|)?arg_value>")
+_SEPARATOR = re.compile(r"\s*+<tool_sep>")
+_INPUT = re.compile(
+    r"\s*+<(?P<tag>tool_input|input|arguments|args|parameters|params|action_input|tool_args)>\s*+"
+)
+_OBJECT = re.compile(r"\s{0,64}(?:```(?:[a-z]{0,10})\s{0,8})?(?=\{)")
+_SPACE = re.compile(r"\s*+")
+_LAST_BRACKET = re.compile(r".*[\])}]|", re.DOTALL)
+_PYTHON = re.compile(rf"\s*+(?:```\w*+\s*+)?\[?\s*+(?:print\s?\(\s?)?{TOOL_NAME}[ \t]{{0,2}}\(")
+_NAMED_BY_CHILD = re.compile(
+    r"\s*+<(?:name|tool_name|function_name|function|tool|api_name|arguments|parameters|args|params|input)>"
+)
+_UNITS = 8
+_MAX_ARGUMENTS = 128
+
+
+def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:
+    """The calls of the block whose content begins at `at`; it may lack its closing tag."""
+    if not context.spend(_UNITS):
+        return None
+    closing = f"</{tag}>"
+    gap = _SPACE.match(text, at)
+    first = text[gap.end() if gap else at :][:1]
+    if first == "<":
+        return _elements(text, start, at, tag, context)
+    if (glm := _named(text, start, at, tag, context)) is not None:
+        return glm
+    opening = f"<{tag}>"
+    end = at
+    for _ in range(4):  # the closing tag may also stand in a string
+        end = context.find(text, closing, end)
+        limit = end
+        if end < 0:
+            following = context.find(text, opening, at)
+            limit = following if following >= 0 else len(text)
+        content = text[at:limit]
+        if context.spend(20 + len(content) // 64) and (found := _content(content, context)):
+            findings, code = found
+            last = limit + len(closing) if end >= 0 else at + _LAST_BRACKET.match(content).end()  # type: ignore[union-attr]
+            return Found(start, last, findings, code)
+        if end < 0 or context.left <= 0:
+            break
+        end += len(closing)
+    return None
+
+
+def _content(content: str, context: ParseContext) -> tuple[tuple[Finding, ...], str] | None:
+    """JSON first; else Python calls or names with objects that fill the block."""
+    python = _PYTHON.match(content) is not None
+    if not python and "{" in content and (findings := block(content, context)):
+        return findings, "A1"
+    read = read_payload(content, 0, context)
+    if read is None or content[read[1] :].strip("`; \n\r\t,)"):
+        return (
+            (findings, "A1") if python and "{" in content and (findings := block(content, context)) else None
+        )
+    return read[0], {"json": "A1", "python": "A6", "gemma": "E1"}[read[2]]
+
+
+def _elements(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:
+    """X6: `<tool_call><name>f</name><arguments>{…}</arguments></tool_call>`. Other elements are looked at one by
+    one, as if the tag were not there."""
+    if not _NAMED_BY_CHILD.match(text, at):
+        return None
+    body = read_body(text, at, tag, None, context, entities=True)
+    if body is None or not body.name or (is_no_name(body.name) and context.resolve(body.name) is None):
+        return None
+    return Found(start, body.end, (Finding(Call(body.name, body.parameters), raw=body.raw),), "X6")
+
+
+def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:
+    """A block that begins with a bare name: GLM's (G1), or a name with its object behind it (A2)."""
+    match = _NAME.match(text, at)
+    if match is None:
+        return None
+    name = bare_name(match["name"])
+    if is_no_name(name) and context.resolve(name) is None:
+        return None
+    separator = _SEPARATOR.match(text, match.end())
+    behind = separator.end() if separator else match.end()
+    if _ARGUMENT.match(text, behind):
+        return _glm(text, start, behind, tag, name, context)
+    closing = re.compile(r"\s*+</" + re.escape(tag) + ">").match(text, behind)
+    after = closing.end() if closing else behind
+    given = _object_behind(text, after, context) or (
+        None if closing else _object_behind(text, behind, context)
+    )
+    if given is not None:
+        parameters, end = given
+        tail = re.compile(r"\s*+(?:```\s*+)?</" + re.escape(tag) + ">").match(text, end)
+        return Found(start, tail.end() if tail else end, (Finding(Call(name, parameters)),), "A2")
+    rest = closing is not None or not text[behind:].strip() or text[behind:].lstrip().startswith("<")
+    if context.resolve(name) is None or not rest:
+        return None
+    return Found(
+        start, after, (Finding(Call(name, {})),), "A2" if tag.lower() in ("tool", "function") else "G1"
+    )
+
+
+def _object_behind(text: str, at: int, context: ParseContext) -> tuple[dict[str, object], int] | None:
+    wrapped = _INPUT.match(text, at)
+    opening = _OBJECT.match(text, wrapped.end() if wrapped else at)
+    if opening is None:
+        return None
+    read = value_at(text, opening.end(), context)
+    if read is None or not isinstance(read[0], dict):
+        return None
+    end = read[1]
+    if wrapped:
+        tail = re.compile(r"\s*+</" + wrapped["tag"] + ">").match(text, end)
+        end = tail.end() if tail else end
+    return read[0], end
+
+
+def _glm(text: str, start: int, at: int, tag: str, name: str, context: ParseContext) -> Found | None:
+    """G1. A value that is not closed ends where its block does; one that was cut off is not a call."""
+    texts: dict[str, str] = {}
+    closing = f"</{tag}>"
+    while len(texts) < _MAX_ARGUMENTS and (key := _ARGUMENT.match(text, at)):
+        kind = _TYPE.match(text, key.end())
+        value = _VALUE.match(text, kind.end() if kind else key.end())
+        if value is None or not context.spend(_UNITS):
+            return None
+        end_tag = value[0].replace("<", "</", 1)
+        end = context.find(text, end_tag, value.end())
+        last = context.find(text, closing, value.end(), end if end >= 0 else None)
+        if end < 0 and last < 0:
+            return None
+        if end < 0 or (0 <= last < end and "<arg_key>" in text[last:end]):
+            texts[key[1].strip()] = text[value.end() : last].rstrip("\n")
+            at = last
+        else:
+            texts[key[1].strip()] = text[value.end() : end]
+            at = end + len(end_tag)
+    tail = re.compile(r"\s*+" + re.escape(closing)).match(text, at)
+    call = Call(name, typed_arguments(texts, name, context))
+    return Found(start, tail.end() if tail else at, (Finding(call),), "G1")

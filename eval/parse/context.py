@@ -1,0 +1,207 @@
+"""What the readers share while one reply is read: the registry, the work left, the flags, bracket matching.
+
+Every scan and every attempt to parse draws on one allowance, so that a hostile text costs a bounded time
+whatever it makes the readers try.
+"""
+
+import re
+from collections.abc import Callable, Generator, Sequence
+
+from robustbench_tc.schema import Json, Tool
+
+from .names import stripped_prefix
+
+MAX_CHARS = 65_536
+"""Of a longer final answer the first and the last half of this are read (flag `truncated`)."""
+
+MAX_DEPTH = 64
+"""Brackets nested deeper than this are not read."""
+
+MAX_BITS = 13_000
+"""Longer integers are refused: the interpreter writes no more than 4,300 decimal digits."""
+
+ALLOWANCE = 9_000
+"""Units of work for one text; one unit is about one bracket or string looked at (a microsecond)."""
+
+NAME = r"(?:[^\W\d]\w*+\.)*+[^\W\d]\w*+"
+"""A dotted identifier, as a regular expression without backtracking."""
+
+TOOL_NAME = r"[^\W\d](?:[\w.-]*\w)?"
+"""A tool's name as models write it: hyphens too."""
+
+STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
+"""A closed quoted string."""
+
+_MARK = re.compile(r"""[\[\](){}"']""")
+_STRING = re.compile(STRING, re.DOTALL)
+_UNITS_PER_SCAN = 4
+_CHARS_PER_UNIT = 128
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+Declared = dict[str, dict[str, Json]]
+"""Tool → parameter → its schema."""
+
+
+class ParseContext:
+    """The registry behind a reply and the work that may still be spent on it.
+
+    `name_back` maps a name of the wire to the registry's (function-calling mode). `cut` says that the reply
+    ended for its length, so that nothing may be completed. A tool that stands in the registry twice counts
+    with the parameters of its first entry.
+    """
+
+    __slots__ = ("_back", "_declared", "cut", "flags", "left", "source", "tools")
+
+    def __init__(
+        self,
+        source: str,
+        tools: Sequence[Tool],
+        name_back: Callable[[str], str] | None = None,
+        *,
+        cut: bool = False,
+    ) -> None:
+        self.source = source
+        self.tools = tools
+        self.cut = cut
+        self.left = ALLOWANCE
+        self.flags: list[str] = []
+        self._back = name_back
+        self._declared: Declared | None = None
+
+    @property
+    def declared(self) -> Declared:
+        if self._declared is None:
+            self._declared = {}
+            for tool in self.tools:
+                self._declared.setdefault(tool.name, tool.properties)
+        return self._declared
+
+    def resolve(self, name: str) -> str | None:
+        """The registry's tool that a written name means, or None.
+
+        A name is taken verbatim; a wire name is mapped back; the object that formats put in front of every
+        tool (`functions.`, `default_api.`) is dropped. Nothing else is repaired.
+        """
+        declared = self.declared
+        if name in declared:
+            return name
+        if self._back is not None and (meant := self._back(name)) in declared:
+            return meant
+        rest = stripped_prefix(name)
+        if rest is not None:
+            return self.resolve(rest)
+        return None
+
+    def knows(self, name: str) -> bool:
+        """Whether the registry has a tool of exactly this name."""
+        return name in self.declared
+
+    @property
+    def resolve_back(self) -> Callable[[str], str] | None:
+        """The way back from wire names."""
+        return self._back
+
+    def written(self, name: str) -> str:
+        """The name that a call gets: the registry's where there is one, else as it was written."""
+        if not self.tools:
+            return stripped_prefix(name, certain=True) or name
+        return self.resolve(name) or name
+
+    def parameters_of(self, name: str) -> tuple[str, ...] | None:
+        """The declared parameters of the tool of that name, in order; None for an unknown name."""
+        known = self.resolve(name)
+        return None if known is None else tuple(self.declared[known])
+
+    def schemas_of(self, name: str) -> dict[str, Json]:
+        """The declared parameters with their schemas; {} for an unknown name."""
+        known = self.resolve(name)
+        return {} if known is None else self.declared[known]
+
+    def may_name(self, name: str) -> bool:
+        """Whether a name can be a tool's: one of the registry, or any where the registry is not at hand."""
+        return not self.tools or self.resolve(name) is not None
+
+    def flag(self, code: str) -> None:
+        if code not in self.flags:
+            self.flags.append(code)
+
+    def spend(self, units: int) -> bool:
+        """Takes `units` from the allowance; False when it does not reach."""
+        self.left -= units
+        return self.left >= 0
+
+    def find(self, text: str, wanted: str, start: int, end: int | None = None) -> int:
+        """`str.find`, paid for by the distance looked at; -1 too where the allowance is spent."""
+        stop = len(text) if end is None else end
+        if self.left <= 0:
+            return -1
+        found = text.find(wanted, start, stop)
+        self.left -= 1 + ((found if found >= 0 else stop) - start) // _CHARS_PER_UNIT
+        return found
+
+    def balanced(self, text: str, start: int) -> int | None:
+        """The index after the bracket that closes the one at `start`.
+
+        None if it is never closed, is closed by another kind, holds an unclosed string, or nests too deep.
+        """
+        if text[start : start + 1] not in _CLOSING:
+            return None
+        expected: list[str] = []
+        position = start
+        end = None
+        left = self.left - _UNITS_PER_SCAN
+        while left > 0:
+            left -= 1
+            found = _MARK.search(text, position)
+            if found is None:
+                break
+            position = found.end()
+            mark = text[position - 1]
+            if mark in _CLOSING:
+                expected.append(_CLOSING[mark])
+                if len(expected) > MAX_DEPTH:
+                    break
+            elif mark in ")]}":
+                if expected.pop() != mark:
+                    break
+                if not expected:
+                    end = position
+                    break
+            else:
+                string = _STRING.match(text, position - 1)
+                if string is None:  # a quote that nothing closes
+                    left -= (len(text) - position) // _CHARS_PER_UNIT
+                    break
+                left -= (string.end() - position) // _CHARS_PER_UNIT
+                position = string.end()
+        self.left = left
+        return end
+
+    def braces(self, text: str, start: int = 0) -> Generator[tuple[int, int], bool, None]:
+        """The outermost balanced `{…}` spans from `start` on.
+
+        Send True to have the spans inside the one just yielded, False to go on behind it.
+        """
+        position = text.find("{", start)
+        while position >= 0 and self.left > 0:
+            end = self.balanced(text, position)
+            if end is None:
+                position = text.find("{", position + 1)
+                continue
+            inside = yield position, end
+            position = text.find("{", position + 1 if inside else end)
+
+
+_FENCE = re.compile(r"`{1,3}(?:[A-Za-z_+-]{1,20}(?=\s))?\s*+")
+
+
+def unfenced(text: str) -> str:
+    """The text without back-ticks around it, a language word behind the first fence included."""
+    if text.startswith("`") and (fence := _FENCE.match(text)):
+        text = text[fence.end() :]
+    return text.strip("`\n\r\t ")
+
+
+def bare_name(text: str) -> str:
+    """A name without the spaces, quotes, back-ticks and emphasis around it; nothing else is repaired."""
+    return text.strip(" \t\r\n`'\"*")

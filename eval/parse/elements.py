@@ -1,0 +1,317 @@
+"""Calls written as XML elements: a tool named by the tag or by an attribute, its arguments as attributes, as
+elements, or as one JSON object."""
+
+import re
+from typing import NamedTuple
+
+from robustbench_tc.schema import Call, Json
+
+from .context import ParseContext, bare_name
+from .found import Finding, Found
+from .json_calls import arguments_of
+from .payload import value_at
+from .typed import element_text, typed, types_of, unescaped
+
+_ATTRIBUTE = re.compile(
+    r"""\s*+,?\s*+([^\W\d][\w:.-]{0,63})\s{0,16}=\s{0,16}(?:"([^"]*)"|'([^']*)'|(?=(\{))|([^\s"'/>{]+(?:/(?!>)[^\s"'/>{]*)*))"""
+)
+_TAG_END = re.compile(r"\s*+(/?)\s*+>")
+_CHILD = re.compile(
+    r"<\s?(?P<tag>(?:[\w.-]{1,16}:)?(?P<word>[^\W\d][\w.-]{0,127}:?))(?:=(?P<key>[^>\n]{1,160})"
+    r"|(?P<attributes>\s[^>]{1,400})|\s*)>"
+)
+_EMPTY_CHILD = re.compile(r"<\s?(?P<tag>[^\W\d][\w.-]{0,127})\s*/>")
+_NAME_ATTRIBUTE = re.compile(r"""(?:name|key)\s*=\s*(?:"([^"]{1,160})"|'([^']{1,160})'|([^\s"'>]{1,160}))""")
+_STRING_ATTRIBUTE = re.compile(r"""\bstring\s*=\s*["']?(true|false)""")
+_SPACE = re.compile(r"\s*+")
+_NAMING = ("tool", "name", "tool_name", "function", "function_name", "func_name", "func", "action", "api")
+_HOLDING = frozenset(
+    "parameters arguments params args input inputs kwargs tool_input action_input tool_args".split()
+)
+_PARAMETER_TAGS = frozenset({"parameter", "param", "arg", "argument"})
+_NAME_TAGS = frozenset(
+    {"name", "tool_name", "function_name", "tool", "function", "action", "func_name", "api_name"}
+)
+_UNITS = 6
+_MAX_CHILDREN = 128
+_MAX_DEPTH = 8
+
+
+class Opening(NamedTuple):
+    """A tag with its attributes as written."""
+
+    attributes: dict[str, str]
+    end: int
+    closed: bool
+    """`<f …/>`."""
+    braced: frozenset[str] = frozenset()
+    """Attributes whose value stands in braces instead of quotes."""
+    repeated: tuple[tuple[str, str], ...] = ()
+    """Attributes of a name that was there before: the tool's name first, then an argument of that name."""
+
+
+def opening_at(text: str, at: int, context: ParseContext) -> Opening | None:
+    """The rest of an opening tag from behind its name; values in braces may hold anything balanced."""
+    attributes: dict[str, str] = {}
+    braced: set[str] = set()
+    repeated: list[tuple[str, str]] = []
+    while len(attributes) < _MAX_CHILDREN:
+        end = _TAG_END.match(text, at)
+        if end is not None:
+            return Opening(attributes, end.end(), bool(end[1]), frozenset(braced), tuple(repeated))
+        match = _ATTRIBUTE.match(text, at)
+        if match is None or not context.spend(_UNITS):
+            return None
+        at = match.end()
+        if match[4] is not None:
+            closing = context.balanced(text, at)
+            if closing is None:
+                return None
+            attributes[match[1]] = text[at:closing]
+            braced.add(match[1])
+            at = closing
+        elif match[1] in attributes:
+            repeated.append((match[1], match[2] or match[3] or match[5] or ""))
+        else:
+            attributes[match[1]] = match[2] or match[3] or match[5] or ""
+    return None
+
+
+def named_by_attribute(
+    text: str, start: int, tag: str, opening: Opening, context: ParseContext, *, entities: bool
+) -> Found | None:
+    """`<tool name="f" parameters={…}/>` (A3), `<toolcall tool="f">{…}</toolcall>` (A4, A5), `<invoke name="f">`
+    and `<function name="f">` with elements (X2, X5), `<tool_call name="f" k="v"/>` (X5)."""
+    keys = {key.lower(): key for key in opening.attributes}
+    naming = next((keys[key] for key in _NAMING if key in keys and opening.attributes[keys[key]]), None)
+    if naming is None:
+        return None
+    name = bare_name(unescaped(opening.attributes[naming]))
+    rest = {key: value for key, value in opening.attributes.items() if key != naming} | dict(opening.repeated)
+    invoked = tag.rpartition(":")[2].lower() == "invoke"
+    holding = next((key for key in rest if key.lower() in _HOLDING), None)
+    if holding is not None and holding not in context.schemas_of(name):
+        found = _object_in(rest[holding], context)
+        if found is None:
+            return None
+        end = opening.end if opening.closed else _behind(text, opening.end, tag)
+        return Found(start, end, (Finding(Call(name, found)),), "A3")
+    schemas = context.schemas_of(name)
+    given = {
+        key: typed(_unbraced(value) if key in opening.braced else unescaped(value), schemas.get(key), context)
+        for key, value in rest.items()
+        if key in schemas or (opening.closed and key.lower() not in ("id", "type", "index", "string"))
+    }
+    if opening.closed:
+        return Found(start, opening.end, (Finding(Call(name, given)),), "X5")
+    body = read_body(text, opening.end, tag, name, context, entities=entities)
+    if body is None:
+        return None
+    if body.is_text and body.raw is not None:
+        if given:
+            body = body._replace(raw=None)
+        elif not context.may_name(name):  # an unknown name around a text
+            return None
+    finding = Finding(Call(name, {**given, **body.parameters}), raw=body.raw)
+    code = "X2" if invoked else ("A4" if naming.lower() == "tool" else "A5")
+    if not invoked and (body.has_elements or (given and not body.parameters)):
+        code = "X5"
+    return Found(start, body.end, (finding,), code)
+
+
+def _unbraced(value: str) -> str:
+    """JSX: `days={3}`; an object keeps its own braces, one pair of them too."""
+    inner = value[1:-1].strip()
+    if inner[:1] in ("{", "[") or ":" not in inner:
+        return (
+            inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
+        )
+    return value
+
+
+def _object_in(value: str, context: ParseContext) -> dict[str, Json] | None:
+    for text in (value, unescaped(value), value.replace('\\"', '"')):
+        found = value_at(text, 0, context)
+        if found is not None and isinstance(found[0], dict):
+            return found[0]
+    return {} if not value.strip() else None
+
+
+class Body(NamedTuple):
+    """What an element of a call holds."""
+
+    parameters: dict[str, Json]
+    end: int
+    raw: str | None = None
+    has_elements: bool = False
+    is_text: bool = False
+    name: str | None = None
+    """From an element that names the tool."""
+
+
+def read_body(
+    text: str, start: int, tag: str, name: str | None, context: ParseContext, *, entities: bool
+) -> Body | None:
+    """The arguments from behind the opening tag on. None where they were cut off."""
+    gap = _SPACE.match(text, start)
+    at = gap.end() if gap else start
+    if text.startswith("```", at):
+        at = text.find("{", at) if 0 <= text.find("{", at) - at < 16 else at
+    sign = text[at : at + 1]
+    if sign == "{":
+        read = value_at(text, at, context)
+        if read is None or not isinstance(read[0], dict):
+            return None
+        parameters, raw = arguments_of(read[0], context)
+        return Body(parameters, _behind(text, read[1], tag), raw)
+    if sign == "<":
+        return _children(text, at, tag, name, context, entities=entities, depth=0)
+    closing = context.find(text, f"</{tag}>", at)
+    if closing < 0:
+        return Body({}, at) if not sign else None
+    content = text[at:closing].strip()
+    end = closing + len(tag) + 3
+    return Body({}, end, content[:4_096] or None, is_text=True)
+
+
+def _behind(text: str, at: int, tag: str) -> int:
+    """The position behind the closing tag where only layout stands before it, else `at`."""
+    gap = re.compile(r"\s*+(?:```\s*+)?" + re.escape(f"</{tag}>")).match(text, at)
+    return gap.end() if gap else at
+
+
+def _children(
+    text: str, at: int, tag: str, name: str | None, context: ParseContext, *, entities: bool, depth: int
+) -> Body | None:
+    """Arguments as elements: `<parameter=k>`, `<parameter name="k">` or `<k>`; an element that holds them all."""
+    schemas = context.schemas_of(name or "")
+    parameters: dict[str, Json] = {}
+    raw: str | None = None
+    named: str | None = None
+    closing = f"</{tag}>"
+    while len(parameters) < _MAX_CHILDREN:
+        gap = _SPACE.match(text, at)
+        at = gap.end() if gap else at
+        if text.startswith(closing, at):
+            return Body(parameters, at + len(closing), raw, has_elements=True, name=named)
+        if empty := _EMPTY_CHILD.match(text, at):
+            at = empty.end()
+            continue
+        child = _CHILD.match(text, at)
+        if child is None or not context.spend(_UNITS):
+            break
+        word = child["word"].lower()
+        if word == "description" and word not in schemas:  # an entry of a registry
+            return None
+        if word == "server_name" and tag == "use_mcp_tool":
+            at = max(context.find(text, "</server_name>", child.end()), child.end() - 14) + 14
+            continue
+        attributes = child["attributes"] or ""
+        key = child["key"] or (_named(attributes) if word in _PARAMETER_TAGS else None) or child["word"]
+        key = key.strip().strip("\"'")
+        is_parameter = word in _PARAMETER_TAGS and key != child["word"]
+        value = _value_at(text, child.end(), child["tag"], closing, context, open_ended=is_parameter)
+        if value is None:
+            return None
+        content, at = value
+        if not is_parameter and word in _HOLDING and key not in schemas:
+            held = _held(content, child["tag"], named or name or "", context, entities=entities, depth=depth)
+            if held is None:
+                raw = content.strip()[:4_096] or None
+            else:
+                parameters.update(held)
+        elif not is_parameter and named is None and name is None and word in _NAME_TAGS:
+            named = bare_name(content.strip())
+            schemas = context.schemas_of(named)
+        else:
+            parameters[key] = _child_value(content, attributes, schemas.get(key), context, entities, depth)
+    if not parameters and not named:
+        return None
+    return Body(parameters, at, raw, has_elements=True, name=named)
+
+
+def _named(attributes: str) -> str | None:
+    match = _NAME_ATTRIBUTE.search(attributes)
+    return unescaped(match[1] or match[2] or match[3]) if match else None
+
+
+def _value_at(
+    text: str, start: int, tag: str, closing: str, context: ParseContext, *, open_ended: bool
+) -> tuple[str, int] | None:
+    """The content of a child and the position behind it. A parameter that is not closed ends where the next
+    one or the closing tag of the call begins."""
+    end = context.find(text, f"</{tag}>", start)
+    if open_ended:
+        limit = end if end >= 0 else None
+        following = context.find(text, f"<{tag}", start, limit)
+        last = context.find(text, closing, start, limit)
+        stops = [stop for stop in (following, last) if stop >= 0 and (end < 0 or stop < end)]
+        if stops and (end < 0 or following in stops):
+            stop = min(stops)
+            return text[start:stop].rstrip(), stop
+    if end < 0:
+        return None
+    return text[start:end], end + len(tag) + 3
+
+
+def _held(
+    content: str, tag: str, name: str, context: ParseContext, *, entities: bool, depth: int
+) -> dict[str, Json] | None:
+    """The arguments inside `<parameters>…</parameters>`: JSON or elements."""
+    stripped = content.strip()
+    if not stripped:
+        return {}
+    if stripped.startswith("<") and depth < _MAX_DEPTH:
+        whole = f"{stripped}</{tag}>"
+        body = _children(whole, 0, tag, name, context, entities=entities, depth=depth + 1)
+        return body.parameters if body is not None and body.end == len(whole) else None
+    for text in (stripped, unescaped(stripped)):
+        read = value_at(text, 0, context) if text.startswith("{") else None
+        if read is not None and isinstance(read[0], dict):
+            return read[0]
+    return None
+
+
+def _child_value(
+    content: str, attributes: str, schema: Json, context: ParseContext, entities: bool, depth: int
+) -> Json:
+    string = _STRING_ATTRIBUTE.search(attributes)
+    if string is not None:  # DeepSeek says itself which values are texts
+        if string[1] == "true":
+            return content
+        read = value_at(content.strip(), 0, context)
+        return read[0] if read is not None else typed(content, {}, context)
+    types = types_of(schema)
+    stripped = content.strip()
+    if stripped.startswith("<") and types & {"object", "array"} and depth < _MAX_DEPTH:
+        nested = _nested(stripped, schema, context, entities, depth)
+        if nested is not None:
+            return nested
+    return typed(element_text(content, entities=entities), schema, context)
+
+
+def _nested(content: str, schema: Json, context: ParseContext, entities: bool, depth: int) -> Json:
+    """An object or a list written as elements."""
+    declared = schema.get("properties") if isinstance(schema, dict) else None
+    items = schema.get("items") if isinstance(schema, dict) else None
+    is_list = "array" in types_of(schema)
+    found: dict[str, Json] = {}
+    listed: list[Json] = []
+    at = 0
+    while at < len(content):
+        child = _CHILD.match(content, at)
+        if child is None or not context.spend(_UNITS):
+            return None
+        value = _value_at(content, child.end(), child["tag"], "\0", context, open_ended=False)
+        if value is None:
+            return None
+        text, at = value
+        inner = (
+            items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
+        )
+        read = _child_value(text, "", inner, context, entities, depth + 1)
+        listed.append(read)
+        found[child["word"]] = read
+        gap = _SPACE.match(content, at)
+        at = gap.end() if gap else at
+    return listed if is_list else found

@@ -1,0 +1,127 @@
+"""OpenAI's harmony format: channels, with their tokens and as they look once a server has stripped these."""
+
+import re
+from typing import Literal
+
+from robustbench_tc.schema import Call
+
+from .context import TOOL_NAME, ParseContext
+from .found import Finding, Found
+from .json_calls import arguments_of
+from .payload import value_at
+
+MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>")
+ANALYSIS = (
+    r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,200}\bto=)[^<]{0,200}<\|message\|>"
+)
+"""The header of a message of the analysis channel without a recipient."""
+
+ANALYSIS_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+
+_CALL = re.compile(
+    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
+    r"\s*(?:<\|channel\|>\s*\w+\s*)?(?:<\|constrain\|>)?\s*(?:json"
+    r"|code)?\s*(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*(?=\{)"
+)
+_BEFORE_CALL = re.compile(r"(?:<\|start\|>\s*assistant\s*)?(?:<\|channel\|>\s*\w*\s*)?\Z")
+_STRIPPED_CALL = re.compile(
+    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
+    r"\s*(?:commentary\s*)?(?:json|code)?\s*(?=\{)"
+)
+_BEFORE_STRIPPED = re.compile(r"(?:assistant)?(?:(?:commentary|analysis)\s*)?\Z")
+_EMPTY_HEADER = re.compile(
+    r"<\|start\|>\s*assistant\s*(?:<\|message\|>|\Z|(?=<\|channel\|>\s*(?:final"
+    r"|commentary)(?![^<]{0,200}\bto=)))"
+    r"|<\|channel\|>\s*(?:final|commentary)(?![^<]{0,200}\bto=)[^<]{0,60}(?:<\|message\|>|\Z)"
+    r"|assistantcommentary(?!\s*to=)"
+)
+_ADDRESSED = re.compile(r"\bto=[\w.-]{1,128}\s*\Z")
+_BEGINS = re.compile(r"\s*+(?:assistant\s*)?analysis(?=[A-Z\u00c0-\uffff][\w'’-]*[\s,.!?:;，。！？：]|\Z)")
+_MAY_BEGIN = re.compile(r"\s*+(?:assistant\s*)?analysis(?=\S)")
+_BOUNDARY = re.compile(
+    r"assistant(?P<channel>final|commentary|analysis)|functions\.[\w.-]{1,128} to=assistant"
+    r"|(?<=[.!?)\]}\"'\s])(?:assistant|commentary)(?= to=)"
+)
+_FINAL = re.compile(r"\s*+(?:assistant)?final(?=[\[{<`*A-Z\u4e00-\u9fff])")
+_WORD = re.compile(r"\s*+([\w.-]++)")
+_TAIL = re.compile(r"\s*+<\|call\|>")
+_UNITS = 8
+
+Part = tuple[Literal["reasoning", "invented", "final"], int, int]
+
+
+def read_harmony(text: str, context: ParseContext) -> list[Found]:
+    """H1: messages to a function. A recipient without `functions.` counts if it names a registered tool."""
+    found: list[Found] = []
+    position = 0
+    stripped = "<|message|>" not in text
+    pattern, before = (_STRIPPED_CALL, _BEFORE_STRIPPED) if stripped else (_CALL, _BEFORE_CALL)
+    while match := pattern.search(text, position):
+        position = match.end()
+        if not context.spend(_UNITS):
+            break
+        name = _name(match, context)
+        read = value_at(text, match.end(), context) if name is not None else None
+        if name is None or read is None or not isinstance(read[0], dict):
+            continue
+        parameters, raw = arguments_of(read[0], context)
+        tail = _TAIL.match(text, read[1])
+        position = tail.end() if tail else read[1]
+        header = before.search(text, max(0, match.start() - 64), match.start())
+        start = header.start() if header else match.start()
+        found.append(Found(start, position, (Finding(Call(name, parameters), raw=raw),), "H1"))
+    return found
+
+
+def _name(match: re.Match[str], context: ParseContext) -> str | None:
+    name = match["name"]
+    if match["functions"] or context.resolve(name) is not None:
+        for channel in ("commentary", "analysis"):  # glued to it when the tokens were stripped
+            rest = name.removesuffix(channel)
+            if rest != name and context.resolve(name) is None and context.resolve(rest) is not None:
+                return rest
+        return name
+    return None
+
+
+def without_headers(text: str) -> str:
+    """The text without the headers of its own messages to the user."""
+    if "<|" not in text and "assistantcommentary" not in text:
+        return text
+
+    def dropped(header: re.Match[str]) -> str:
+        addressed = _ADDRESSED.search(text, max(0, header.start() - 200), header.start())
+        return header[0] if addressed is not None else "\n"
+
+    return _EMPTY_HEADER.sub(dropped, text)
+
+
+def split_stripped(text: str, context: ParseContext) -> list[Part]:
+    """The parts of a reply whose harmony tokens were stripped; [] for any other reply."""
+    if not text.lstrip().startswith(("analysis", "assistant", "final", "commentary")):
+        return []
+    word = _WORD.match(text)
+    if word is not None and context.resolve(word[1]) is not None:
+        return []
+    first = _BOUNDARY.search(text)
+    begins = _BEGINS.match(text) or (_MAY_BEGIN.match(text) if first else None)
+    if begins is None:
+        final = _FINAL.match(text)
+        if final is None:
+            return []
+        return [("final", final.end(), len(text))]
+    parts: list[Part] = []
+    kind: Literal["reasoning", "invented", "final"] = "reasoning"
+    start = 0
+    for boundary in _BOUNDARY.finditer(text, begins.end()):
+        parts.append((kind, start, boundary.start()))
+        if boundary["channel"] is None and boundary[0] not in (
+            "assistant",
+            "commentary",
+        ):  # a function's answer
+            parts.append(("invented", boundary.start(), len(text)))
+            return parts
+        kind = "reasoning" if boundary["channel"] == "analysis" else "final"
+        start = boundary.end() if boundary["channel"] == "final" else boundary.start()
+    parts.append((kind, start, len(text)))
+    return parts

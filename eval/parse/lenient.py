@@ -1,0 +1,189 @@
+"""JSON as careless writers write it: JavaScript's keys, comments, typographic quotes, commas too many, quotes
+inside quotes, one closing bracket missing at the very end.
+
+Read token by token, each token drawn from the allowance; nothing is evaluated.
+"""
+
+import re
+
+from robustbench_tc.schema import Json
+
+from .context import MAX_DEPTH, ParseContext
+
+_GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
+_WORD = re.compile(r"[^\W\d][\w$.-]*+")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]{0,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,4})?(?![\w.])")
+_CLOSERS = {
+    '"': '"',
+    "'": "'",
+    "“": "”",
+    "”": "”",
+    "„": "“”",
+    "‘": "’",
+    "’": "’",
+    "«": "»",
+    "`": "`",
+    "″": "″",
+}
+_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()}
+_AFTER_STRING = re.compile(r"\s*+(?:[,:}\]]|\Z|//|#|/\*)")
+_AFTER_KEY = re.compile(r"\s*+:")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
+_WORDS: dict[str, Json] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "True": True,
+    "False": False,
+    "None": None,
+    "undefined": None,
+}
+_UNITS_PER_TOKEN = 3
+_CHARS_PER_UNIT = 128
+_MAX_TRIES = 64
+"""So many quotes inside one string are looked at."""
+
+
+class _Unreadable(Exception):
+    pass
+
+
+def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | None:
+    """The value of the object or list that opens at `start`, and the position behind it; else None.
+
+    The last closing bracket may be missing where the text ends there and was not cut.
+    """
+    if text[start : start + 1] not in ("{", "["):
+        return None
+    reader = _Reader(text, context)
+    try:
+        return reader.value(start, 0), reader.position
+    except _Unreadable:
+        return None
+
+
+class _Reader:
+    """One attempt: `position` is where the value read last ends."""
+
+    def __init__(self, text: str, context: ParseContext) -> None:
+        self.text = text
+        self.context = context
+        self.position = 0
+        self.missing = 0
+
+    def value(self, start: int, depth: int) -> Json:
+        if depth > MAX_DEPTH or not self.context.spend(_UNITS_PER_TOKEN):
+            raise _Unreadable
+        sign = self.text[start : start + 1]
+        if sign in ("{", "["):
+            return self._members(start, depth) if sign == "{" else self._items(start, depth)
+        if sign in _CLOSERS and sign:
+            return self._string(start, _AFTER_STRING)
+        number = _NUMBER.match(self.text, start)
+        if number is not None:
+            self.position = number.end()
+            return _number(number[0].replace("_", ""))
+        word = _WORD.match(self.text, start)
+        if word is None or word[0] not in _WORDS:
+            raise _Unreadable
+        self.position = word.end()
+        return _WORDS[word[0]]
+
+    def _members(self, start: int, depth: int) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        at = self._skip(start + 1)
+        while not self._closes(at, "}"):
+            if not self.context.spend(_UNITS_PER_TOKEN):
+                raise _Unreadable
+            key = self._key(at)
+            at = self._skip(self.position)
+            if self.text[at : at + 1] not in (":", "："):
+                raise _Unreadable
+            found[key] = self.value(self._skip(at + 1), depth + 1)
+            at = self._next(self.position, "}")
+        return found
+
+    def _items(self, start: int, depth: int) -> list[Json]:
+        found: list[Json] = []
+        at = self._skip(start + 1)
+        while not self._closes(at, "]"):
+            found.append(self.value(at, depth + 1))
+            at = self._next(self.position, "]")
+        return found
+
+    def _next(self, at: int, closing: str) -> int:
+        """Where the next member or item begins, or the closing bracket stands."""
+        at = self._skip(at)
+        sign = self.text[at : at + 1]
+        if sign in (",", "，"):
+            return self._skip(at + 1)
+        if sign == closing or at == len(self.text):
+            return at
+        raise _Unreadable
+
+    def _closes(self, at: int, closing: str) -> bool:
+        if self.text[at : at + 1] == closing:
+            self.position = at + 1
+            return True
+        if at < len(self.text):
+            return False
+        self.missing += 1
+        if self.missing > 1 or self.context.cut:
+            raise _Unreadable
+        self.position = at
+        return True
+
+    def _key(self, at: int) -> str:
+        sign = self.text[at : at + 1]
+        if sign in _CLOSERS and sign:
+            return self._string(at, _AFTER_KEY)
+        word = _WORD.match(self.text, at)
+        if word is None:
+            raise _Unreadable
+        self.position = word.end()
+        return word[0]
+
+    def _string(self, start: int, after: re.Pattern[str]) -> str:
+        """The string that opens at `start`: a quote closes it only where the text may go on behind it."""
+        ends = _ENDS[self.text[start]]
+        at = start + 1
+        tries = 0
+        while tries < _MAX_TRIES and (mark := ends.search(self.text, at)) is not None:
+            if not self.context.spend(1 + (mark.end() - at) // _CHARS_PER_UNIT):
+                raise _Unreadable
+            at = mark.end()
+            if mark[0][0] == "\\":
+                continue
+            tries += 1
+            if after.match(self.text, at):
+                self.position = at
+                return _ESCAPE.sub(_character, self.text[start + 1 : at - 1])
+        self.context.spend((len(self.text) - at) // _CHARS_PER_UNIT)
+        raise _Unreadable
+
+    def _skip(self, at: int) -> int:
+        """The position behind white space and comments."""
+        while True:
+            gap = _GAP.match(self.text, at)
+            at = gap.end() if gap else at
+            if not self.text.startswith("/*", at):
+                return at
+            end = self.context.find(self.text, "*/", at + 2)
+            if end < 0:
+                raise _Unreadable
+            at = end + 2
+
+
+def _character(escape: re.Match[str]) -> str:
+    sign = escape[1]
+    if len(sign) > 1:
+        return chr(int(sign[1:], 16))
+    return _ESCAPED.get(sign, sign)
+
+
+def _number(text: str) -> Json:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

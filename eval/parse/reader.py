@@ -1,0 +1,303 @@
+"""The way through one reply: native calls, the usual short forms, segments, marked calls, bare calls."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from robustbench_tc.schema import Call, Json, Tool
+
+from . import acts, harmony, turns
+from .context import MAX_CHARS, ParseContext
+from .formats import BARE, LABELLED, MARKED, order_of
+from .found import Finding, Found
+from .json_calls import native, raw_texts
+from .json_values import clean, clean_text
+from .marked import read_marked, without_namespaces
+from .names import is_no_name
+from .segments import Segment, split, without_thought_tags
+from .short import short_form
+
+READER_VERSION = "2"
+"""Raised with every change that may read a reply otherwise: verdicts say which reader made them."""
+
+_EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
+_JSON_FIRST = re.compile(r"\{|\[\s*+\{")
+_THOUGHT_ALLOWANCE = 4_000
+_CLOSES = re.compile(
+    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
+)
+_LOOKS_LIKE_A_CALL = re.compile(
+    r"<(?:tool_call|function|invoke|\|tool|｜tool)|\[TOOL_CALLS\]|\bAction\b[^\n]{0,8}:|\"(?:name|function"
+    r"|tool)\"\s*:"
+)
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """What one reply says."""
+
+    calls: tuple[Call, ...]
+    variant: str | None
+    """`fc` for native calls, a key of `FORMATS`, or None when nothing was found."""
+    flags: tuple[str, ...] = ()
+    """empty_text: nothing but white space and end markers, and no native call. truncated: only the first and
+    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments were no object. call_in_thought:
+    a call stood in the reasoning. quoted_call: a bare call was spoken of, not made. call_beside_refusal: the
+    prose around a marked call refuses or reports it. unread_shape: it looks like a call and none was read."""
+    segments: tuple[Segment, ...] = ()
+    """The reply's passages, places in the text as given; () beside native calls."""
+    tried: tuple[str, ...] = ()
+    """The steps of the source's order that were tried, the one that found the calls last."""
+    raw_arguments: tuple[tuple[int, str], ...] = ()
+    """By index of the call, the raw text of arguments that are no object (flag `bad_arguments`)."""
+
+
+def parse(
+    text: str | None,
+    *,
+    source: str,
+    tools: Sequence[Tool] = (),
+    tool_calls: Json = None,
+    finish_reason: str | None = None,
+    reasoning: str | None = None,
+    opens_thought: bool = False,
+    name_back: Callable[[str], str] | None = None,
+) -> Parsed:
+    """The calls in one reply to a sample of `source`, whose registry is `tools`.
+
+    `tool_calls` are the reply's native calls; without one the text counts. `reasoning` is what a server
+    returned apart: never a source of calls. `opens_thought` says that the model's chat template begins the
+    reply inside its thought. `name_back` maps a wire name in the text to the registry's, in function-calling
+    mode. Raises UserError for an unknown source, and nothing for any text.
+    """
+    order = order_of(source)
+    if text and not (tool_calls or reasoning or opens_thought or name_back):
+        short = short_form(text, tools)
+        if short is not None:
+            code, calls, start = short
+            final = Segment("final", start, len(text))
+            parts = (Segment("reasoning", 0, start), final) if start else (final,)
+            return Parsed(tuple(calls), code, (), parts, (code,))
+    context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
+    if tool_calls and (findings := native(tool_calls, context)):
+        return _parsed(findings, "fc", (), (), (), context, is_clean=True)
+    if not text or not text.strip(_EDGES):
+        flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
+        return Parsed((), None, ("empty_text", *flags))
+    segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
+    return _Reading(text, segments, order, context).read(reasoning)
+
+
+class _Reading:
+    """One pass over a reply that is not one of the usual short forms."""
+
+    def __init__(
+        self, text: str, segments: tuple[Segment, ...], order: tuple[str, ...], context: ParseContext
+    ) -> None:
+        self.segments = segments
+        self.order = order
+        self.context = context
+        self.flags: list[str] = []
+        self.thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
+        pieces = [text[one.start : one.end] for one in segments if one.kind == "final"]
+        self.answer = self._bounded(_prepared("\n".join(pieces), context))
+
+    def _bounded(self, answer: str) -> str:
+        if len(answer) <= MAX_CHARS:
+            return answer
+        self.flags.append("truncated")
+        return answer[: MAX_CHARS // 2] + "\n" + answer[-MAX_CHARS // 2 :]
+
+    def read(self, reasoning: str | None) -> Parsed:
+        found, step, tried = self._calls()
+        findings = [finding for one in found for finding in one.findings]
+        for thought in (self.thought, reasoning):
+            if thought and "call_in_thought" not in self.flags and _has_call(thought, self.context):
+                self.flags.append("call_in_thought")
+        if not self.answer and not self.thought:
+            self.flags.append("empty_text")
+        if self.context.left < 0 and "truncated" not in self.flags:
+            self.flags.append("truncated")
+        if not findings and not self.flags and self._is_unread():
+            self.flags.append("unread_shape")
+        code = found[0].code if found else step
+        return _parsed(findings, code, tuple(self.flags), self.segments, tuple(tried), self.context)
+
+    def _calls(self) -> tuple[list[Found], str | None, list[str]]:
+        """The passages of the first step that finds calls, and the steps tried."""
+        context = self.context
+        tried: list[str] = []
+        if not self.answer:
+            return [], None, tried
+        marked = _admitted(_marked(self.answer, context), context)
+        bare = _blanked(self.answer, marked)
+        order = (
+            sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
+        )
+        spoken: list[Found] = []
+        for step in order:
+            if step == MARKED or step in LABELLED:
+                tried.append(step)
+                here = [one for one in marked if (one.code in LABELLED) == (step in LABELLED)]
+                here = [one for one in here if step == MARKED or one.code == step]
+                if here:
+                    if acts.beside_refusal(self.answer, marked):
+                        self.flags.append("call_beside_refusal")
+                    return here, step, tried
+                continue
+            code, need, reader = BARE[step]
+            if need not in bare:
+                continue
+            tried.append(code)
+            here = _apart(_admitted(reader(bare, context), context), spoken)
+            made, quoted = acts.made(bare, here, marked)
+            spoken += quoted
+            if spoken and "quoted_call" not in self.flags:
+                self.flags.append("quoted_call")
+            if made:
+                return made, step, tried
+        return [], None, tried
+
+    def _is_unread(self) -> bool:
+        answer = self.answer
+        if _LOOKS_LIKE_A_CALL.search(answer):
+            return True
+        return any(
+            f"{tool.name}{sign}" in answer for tool in self.context.tools for sign in ("(", "{", " {", ": {")
+        )
+
+
+def _prepared(answer: str, context: ParseContext) -> str:
+    """The final answer without end markers, headers, and the words that formats put into every tag."""
+    answer = without_namespaces(harmony.without_headers(answer))
+    answer = turns.without_end_markers(answer, context.declared.values())
+    answer = answer.strip(_EDGES)
+    return answer if answer.isascii() else clean_text(answer)
+
+
+def _marked(answer: str, context: ParseContext) -> list[Found]:
+    """Every marked call, those inside another one's arguments left out."""
+    found = read_marked(answer, context)
+    if "to=" in answer:
+        found += harmony.read_harmony(answer, context)
+    lower = answer.lower() if "ction" in answer.lower() else ""
+    if "action" in lower:
+        found += LABELLED["R1"](answer, context)
+        if "actioncode" in lower:
+            found += LABELLED["R2"](answer, context)
+    return _outermost(found)
+
+
+def _outermost(found: list[Found]) -> list[Found]:
+    kept: list[Found] = []
+    for one in sorted(found, key=lambda item: (item.start, -item.end)):
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+    return kept
+
+
+def _blanked(answer: str, marked: list[Found]) -> str:
+    """The answer with line breaks for the marked calls, so that every place stays where it is."""
+    if not marked:
+        return answer
+    pieces: list[str] = []
+    position = 0
+    for one in marked:
+        pieces += (answer[position : one.start], "\n" * (one.end - one.start))
+        position = one.end
+    return "".join(pieces) + answer[position:]
+
+
+def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
+    """Without the calls whose name declines or stands for one."""
+    out: list[Found] = []
+    for one in found:
+        findings = tuple(
+            finding
+            for finding in one.findings
+            if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
+        )
+        if findings:
+            out.append(one if len(findings) == len(one.findings) else one._replace(findings=findings))
+    return out
+
+
+def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
+    """Without what overlaps a call that an earlier step took for a quotation."""
+    return [one for one in found if not any(one.start < two.end and two.start < one.end for two in spoken)]
+
+
+def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
+    """Where in an open thought the marked calls begin that end the reply."""
+
+    def find(thought: str) -> int | None:
+        inner = ParseContext(context.source, context.tools, context.resolve_back)
+        found = _outermost(
+            read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else [])
+        )
+        start: int | None = None
+        end = len(turns.without_trailing_markers(thought))
+        for one in reversed(_admitted(found, inner)):
+            if not _CLOSES.fullmatch(thought, one.end, end):
+                break
+            start = end = one.start
+        return start
+
+    return find
+
+
+def _has_call(thought: str, context: ParseContext) -> bool:
+    """Whether some call stands in a thought, in any form."""
+    marked = "<" in thought or "[" in thought or "ction" in thought.lower()
+    if not marked and context.tools and not any(tool.name in thought for tool in context.tools):
+        return False
+    inner = ParseContext(context.source, context.tools, context.resolve_back)
+    inner.left = _THOUGHT_ALLOWANCE
+    thought = turns.without_end_markers(without_thought_tags(without_namespaces(thought)))
+    if thought.lstrip().startswith("analysis"):
+        thought = thought.lstrip().removeprefix("analysis")
+    if len(thought) > MAX_CHARS:
+        thought = thought[: MAX_CHARS // 2] + "\n" + thought[-MAX_CHARS // 2 :]
+    if _admitted(_marked(thought, inner), inner):
+        return True
+    for _, need, reader in BARE.values():
+        if need in thought and any(
+            inner.may_name(finding.call.name)
+            for one in _admitted(reader(thought, inner), inner)
+            for finding in one.findings
+        ):
+            return True
+    return False
+
+
+def _parsed(
+    findings: Sequence[Finding],
+    code: str | None,
+    flags: tuple[str, ...],
+    segments: tuple[Segment, ...],
+    tried: tuple[str, ...],
+    context: ParseContext,
+    *,
+    is_clean: bool = False,
+) -> Parsed:
+    raw = raw_texts(findings)
+    calls = []
+    for finding in findings:
+        name = finding.call.name
+        written = name if code == "fc" or context.knows(name) else context.written(name)
+        parameters = finding.call.parameters
+        if not is_clean:
+            try:
+                written, parameters = clean_text(written), clean(parameters)
+            except ValueError:  # what no file can hold, such as a value nested too deep
+                flags = (*flags, "unread_shape") if "unread_shape" not in flags else flags
+                continue
+        calls.append(Call(written, parameters))
+    return Parsed(
+        tuple(calls),
+        code if calls else None,
+        (*flags, "bad_arguments") if raw else flags,
+        segments,
+        tried,
+        raw,
+    )

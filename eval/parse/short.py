@@ -1,0 +1,158 @@
+"""The short way for the usual replies: a list of simple Python calls, JSON between call tags, JSON objects of a
+name and its arguments, or ReAct lines, and nothing else.
+
+It reads what the general way reads, with the same result, several times as fast, and gives up with None on
+anything else: other keys, escapes in a Python string, a name that may mean another one.
+"""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from robustbench_tc.schema import Call, Json, Tool
+
+from . import python_literals
+from .context import bare_name
+from .json_calls import NAME_KEYS, PARAMETER_KEYS
+from .names import is_no_name, stripped_prefix
+from .python_calls import WRAPPING_KEYS
+
+_REACT = re.compile(
+    r"\s*+(?:Thought:[^\n<:]*+\n)?Action: ([^\s\"'`*<>\[\](){}:]{1,128})[ ]*\nAction Input: (\{[^\n]*\})["
+    r" ]*(?:\n|\Z)"
+)
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_OPEN_SIZE, _CLOSE_SIZE = len(_OPEN), len(_CLOSE)
+_MAX = 16_384
+_MAY_BE_A_CALL = re.compile(r"[({<\[✿?]|:\s*\n")
+_SIGN_OF_A_CALL = re.compile(r"[({<\[✿?:]")
+"""Cheaper: most thoughts hold none of them."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_decode = msgspec.json.decode
+_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+def short_form(text: str, tools: Sequence[Tool]) -> tuple[str, list[Call], int] | None:
+    """The code and the calls of a usual reply, and where its final answer begins; None for any other reply."""
+    body = text.strip()
+    if not body or len(body) > _MAX or not (body.isascii() or _SURROGATE.search(body) is None):
+        return None
+    behind = 0
+    if body.startswith("<think>"):
+        end = body.find("</think>")
+        if end < 0 or body.find("ction", 7, end) >= 0 or body.find("CTION", 7, end) >= 0:
+            return None
+        if _SIGN_OF_A_CALL.search(body, 7, end) and _MAY_BE_A_CALL.search(body, 7, end):
+            return None
+        behind = text.find("</think>") + 8
+        body = body[end + 8 :].strip()
+        if not body or "think" in body:
+            return None
+    if body.startswith("```") and body.endswith("```"):
+        start = body.find("\n") + 1
+        if not start or start > 20 or body.find("```", start) != len(body) - 3:
+            return None
+        body = body[start:-3].strip()
+        if not body or body[0] not in "[{":
+            return None
+    found = _usual(body, body[0], tools)
+    return None if found is None else (*found, behind)
+
+
+def _usual(body: str, first: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
+    if first == "[":
+        if body[1:2] in ("{", "["):
+            return _json(body, tools)
+        calls = python_literals.calls(body)
+        return ("B1", calls) if calls and _are_usual(calls, tools) else None
+    if first == "<":
+        return _tagged(body, tools)
+    if first == "{":
+        return _json(body, tools)
+    if first in "TA":
+        return _react(body, tools)
+    return None
+
+
+def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
+    """Whether every name is the registry's, or can be a tool's where there is none, and no call holds its
+    arguments inside another one."""
+    for call in calls:
+        name = call.name
+        if tools:
+            for tool in tools:
+                if tool.name == name:
+                    break
+            else:
+                if is_no_name(name) or name.endswith(".call") or stripped_prefix(name) is not None:
+                    return False
+        elif is_no_name(name) or stripped_prefix(name, certain=True) is not None:
+            return False
+        if len(call.parameters) == 1 and not WRAPPING_KEYS.isdisjoint(call.parameters):
+            return False
+    return True
+
+
+def _call(value: Json) -> Call | None:
+    """The call of an object that holds a name and an object of arguments, and nothing else."""
+    if type(value) is not dict or len(value) != 2:
+        return None
+    (name_key, name), (key, arguments) = value.items()
+    if type(name) is not str or type(arguments) is not dict or not name or bare_name(name) != name:
+        return None
+    if name_key not in NAME_KEYS or key not in PARAMETER_KEYS:
+        return None
+    if (
+        "type" in arguments
+        or "properties" in arguments
+        or any(type(one) is dict for one in arguments.values())
+    ):
+        return None  # perhaps a schema
+    return Call(name, arguments)
+
+
+def _tagged(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
+    if not (body.startswith(_OPEN) and body.endswith(_CLOSE)) or body.count("<") != 2:
+        return None
+    inner = body[_OPEN_SIZE:-_CLOSE_SIZE].strip()
+    calls: list[Call] = []
+    for line in inner.split("\n") if "\n" in inner else (inner,):
+        try:
+            call = _call(_decode(line))
+        except _NOT_JSON:
+            return None
+        if call is None:
+            return None
+        calls.append(call)
+    return ("A1", calls) if _are_usual(calls, tools) else None
+
+
+def _json(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
+    try:
+        value = _decode(body)
+    except _NOT_JSON:
+        return None
+    calls: list[Call] = []
+    for item in value if type(value) is list else (value,):
+        call = _call(item)
+        if call is None:
+            return None
+        calls.append(call)
+    return ("J", calls) if calls and _are_usual(calls, tools) else None
+
+
+def _react(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
+    calls: list[Call] = []
+    at = 0
+    while at < len(body):
+        match = _REACT.match(body, at)
+        if match is None:
+            return None
+        try:
+            value = _decode(match[2])
+        except _NOT_JSON:
+            return None
+        calls.append(Call(match[1], value))
+        at = match.end()
+    return ("R1", calls) if _are_usual(calls, tools) else None

@@ -1,0 +1,67 @@
+"""`make replies`: every style in every setting over a release's clean rows, as a table.
+
+    python -m robustbench_tc.eval.replies RELEASE [--every 60] [--style NAME] [--show]
+
+Exit code 1 where a style misses a bar.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from robustbench_tc.errors import UserError
+
+from .bars import check, clean_samples
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("release", type=Path, help="a release folder: `rbtc build --profile full`")
+    parser.add_argument("--every", type=int, default=60, help="rows of a setting: every so many")
+    parser.add_argument("--style", action="append", default=[], help="only this style; may be repeated")
+    parser.add_argument("--show", action="store_true", help="print some replies that were read wrong")
+    options = parser.parse_args()
+    try:
+        rows = clean_samples(options.release)
+    except UserError as error:
+        sys.exit(str(error))
+    if options.every < 1:
+        sys.exit(f"--every {options.every}: give 1 or more")
+    write = sys.stdout.write
+    write(
+        f"{'style':24} {'code':4} {'':6} {'made':>8} {'wrong':>6} {'thought':>8} {'read':>6} {'unflagged':>9}"
+    )
+    write(f" {'spoken of':>9} {'missed':>6}\n")
+    totals = [0] * 7
+    missed = []
+    for one in check(rows, options.every, options.style):
+        counts = (
+            one.made,
+            one.made_wrong,
+            one.thought,
+            one.thought_accepted,
+            one.thought_unflagged,
+            one.spoken,
+            one.spoken_accepted + one.spoken_unflagged,
+        )
+        totals = [total + count for total, count in zip(totals, counts, strict=True)]
+        write(_line(one.style, one.code, "marked" if one.marked else "bare", counts))
+        if not one.passed:
+            missed.append(one.style)
+        for example in one.examples if options.show else ():
+            write(f"    {example}\n")
+    write(_line("all", "", "", totals))
+    if missed:
+        sys.exit(f"below the bar: {', '.join(missed)}")
+
+
+def _line(style: str, code: str, kind: str, counts: "tuple[int, ...] | list[int]") -> str:
+    widths = (8, 6, 8, 6, 9, 9, 6)
+    numbers = " ".join(f"{count:{width},}" for count, width in zip(counts, widths, strict=True))
+    return f"{style:24} {code:4} {kind:6} {numbers}\n"
+
+
+if __name__ == "__main__":
+    main()

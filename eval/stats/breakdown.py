@@ -1,0 +1,188 @@
+"""How the answers of a run went beside right and wrong: error modes, sources, and what was cut or refused."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from itertools import compress
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import ERROR_MODES
+
+from .runs import Run, Subset, in_paper_subset
+from .values import HEADS, Line
+
+EXTENSION = "extension"
+"""Stands for the types beyond the core where rows are grouped by component."""
+
+
+class SourceCell(msgspec.Struct, frozen=True):
+    """The rows of one source in clean or in one component."""
+
+    correct: int
+    n: int
+    missing: int
+    """Rows without a verdict."""
+    accuracy: float | None
+    mean_score: float | None
+    """With partial credit (ToolEyes); no accuracy."""
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """A type by what fixing it would give."""
+
+    type_code: str
+    pairs: int
+    lost: int
+    gained: int
+    gain: float
+    """Rise of perturbed accuracy if every lost sample were right."""
+    error: str | None
+    """The most frequent way to be wrong; the first by name of equally frequent ones."""
+
+
+READ_WITH_CARE = ("call_in_thought", "quoted_call", "call_beside_refusal", "bad_arguments", "unread_shape")
+"""Flags of replies whose reading a user wants to know the number of, also where it is 0 (docs/calls.md)."""
+
+
+class Flagged(msgspec.Struct, frozen=True):
+    """Replies whose verdict carries a flag, in clean and in the core types."""
+
+    clean: tuple[int, int] = (0, 0)
+    """Correct, n."""
+    perturbed: tuple[int, int] = (0, 0)
+
+    def add(self, head: str, correct: int, n: int) -> "Flagged":
+        """With so many more; rows beyond the core count nowhere."""
+        name = "clean" if head == taxonomy.CLEAN else "perturbed"
+        if head == EXTENSION:
+            return self
+        before = getattr(self, name)
+        return msgspec.structs.replace(self, **{name: (before[0] + correct, before[1] + n)})
+
+    @property
+    def replies(self) -> int:
+        return self.clean[1] + self.perturbed[1]
+
+    @property
+    def right(self) -> int:
+        return self.clean[0] + self.perturbed[0]
+
+    def accuracies_without(self, lines: Mapping[str, Line]) -> dict[str, float | None]:
+        """Accuracy on clean and perturbed without these replies; None where no others are left."""
+        found: dict[str, float | None] = {}
+        for name, (correct, n) in (("clean", self.clean), ("perturbed", self.perturbed)):
+            left = lines[name].n - n
+            found[name] = (lines[name].correct - correct) / left if left > 0 else None
+        return found
+
+
+class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts over the answers of one run that are in the subset."""
+
+    error_modes: dict[str, dict[str, int]]
+    """`clean`, component or type code → mode → wrong answers; a component's are those of its core types."""
+    sources: dict[str, dict[str, SourceCell]]
+    """Source → `clean`, component or `extension` → its rows."""
+    mean_scores: dict[str, float]
+    """Source → mean score over all its rows, with partial credit."""
+    injected: dict[str, int]
+    """Transition type → rows that met the error."""
+    length: int
+    """Scored replies that were cut at the token limit."""
+    too_long: int
+    """Wrong because the endpoint refused the length."""
+    rejected: int
+    """Wrong because the endpoint refused the registry."""
+    flags: dict[str, Flagged]
+    """By flag of the verdict: those of READ_WITH_CARE always."""
+
+
+_COLUMNS = (
+    *("type_code", "source", "correct", "score", "error_mode", "injected", "finish_reason", "status"),
+    "flags",
+)
+
+
+def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) -> Breakdown:
+    """Counts what lies in the run's columns. `allow_missing`: accuracies are over the rows that are there."""
+    columns = [run.rows[name].tolist() for name in _COLUMNS]
+    pairs = zip(run.rows["clean_id"].tolist(), columns[0], strict=True)
+    kept = [subset == "all" or in_paper_subset(*pair) for pair in pairs]
+    modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
+    injected, finished, statuses = Counter[str](), Counter[str](), Counter[str]()
+    flags = {name: Flagged() for name in READ_WITH_CARE}
+    for row, n in Counter(compress(zip(*columns, strict=True), kept)).items():
+        code, source, verdict, score, mode, met, finish, status, flagged = row
+        head = _head(code)
+        cells[source][head].append((verdict, score, n))
+        if verdict < 0:
+            continue
+        if not verdict:
+            for name in {code, head}:
+                modes[name][mode or "other"] += n
+        for flag in filter(None, flagged.split(",")):
+            flags[flag] = flags.get(flag, Flagged()).add(head, verdict * n, n)
+        injected[code] += n * bool(met)
+        finished[finish] += n
+        statuses[status] += n
+    return Breakdown(
+        error_modes={
+            name: {mode: modes[name][mode] for mode in ERROR_MODES if modes[name][mode]}
+            for name in (*HEADS, *(t.code for t in taxonomy.types("all")))
+            if name in modes
+        },
+        sources={
+            source: {
+                name: _cell(cells[source][name], allow_missing)
+                for name in (*HEADS, EXTENSION)
+                if name in cells[source]
+            }
+            for source in sorted(cells)
+        },
+        mean_scores={
+            source: mean
+            for source, parts in cells.items()
+            if (mean := _mean([one for part in parts.values() for one in part])) is not None
+        },
+        injected=dict(injected),
+        length=finished["length"],
+        too_long=statuses["too_long"],
+        rejected=statuses["rejected"],
+        flags=flags,
+    )
+
+
+def _head(code: str) -> str:
+    """`clean`, or the component that a core type counts for."""
+    component = taxonomy.component_of(code) if code in taxonomy.codes() else None
+    return component or (taxonomy.CLEAN if code == taxonomy.CLEAN else EXTENSION)
+
+
+_Scored = tuple[int, float | None, int]
+"""Verdict, score, and how many rows."""
+
+
+def _cell(rows: list[_Scored], allow_missing: bool) -> SourceCell:
+    correct, n, every = (sum(k for v, _, k in rows if v >= least) for least in (1, 0, -1))
+    shown = n and (allow_missing or n == every)
+    return SourceCell(correct, n, every - n, correct / n if shown else None, _mean(rows))
+
+
+def _mean(rows: list[_Scored]) -> float | None:
+    scored = [(score, k) for verdict, score, k in rows if verdict >= 0 and score is not None]
+    return sum(score * k for score, k in scored) / sum(k for _, k in scored) if scored else None
+
+
+def gains(lines: Mapping[str, Line], found: Breakdown) -> tuple[Gain, ...]:
+    """The core types by samples lost, most first."""
+    made = []
+    for code in taxonomy.codes():
+        line = lines.get(code)
+        if line is None or not line.pairs:
+            continue
+        modes = found.error_modes.get(code, {})
+        most = min(modes, key=lambda mode: (-modes[mode], mode), default=None)
+        made.append(Gain(code, line.pairs, line.lost, line.gained, line.lost / lines["perturbed"].n, most))
+    return tuple(sorted(made, key=lambda gain: (-gain.lost, gain.type_code)))

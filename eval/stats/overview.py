@@ -1,0 +1,109 @@
+"""What `rbtc summary` says of one scored run: its values without intervals, and how its answers went."""
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import ERROR_MODES, Json
+
+from . import values
+from .breakdown import Flagged, breakdown
+from .runs import Run, Subset, align
+from .summary import gaps
+from .values import Line
+
+
+class TypeLine(Line, frozen=True, kw_only=True):
+    """One type of the table; its values are positive when the type is worse than clean."""
+
+    type_code: str
+    component: str | None
+    error_modes: dict[str, int]
+    injected: int | None
+    """Transition types: how many met the error."""
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """`rbtc summary --json`. Fractions in 0 to 1; null where there are no rows."""
+
+    subset: Subset
+    """`all`, or `paper`: the rows whose kind the paper's release has."""
+    expected: int
+    answered: int
+    missing: int
+    """Expected predictions that nobody answered; in a subset, of the whole run."""
+    clean: Line
+    perturbed: Line
+    """Over all perturbed rows of the core types, sample-weighted."""
+    components: dict[str, Line]
+    retention: float | None
+    types: list[TypeLine]
+    error_modes: dict[str, int]
+    """Over perturbed and clean."""
+    length: int
+    """Scored replies that were cut at the token limit."""
+    too_long: int
+    """Wrong because the endpoint refused the length."""
+    rejected: int
+    """Wrong because the endpoint refused the registry."""
+    tooleyes_score: float | None
+    """Mean partial credit of ToolEyes; no accuracy."""
+    flagged: dict[str, Json]
+    """Counts of rows that carry a flag, by flag and type."""
+    reply_flags: dict[str, Flagged]
+    """Replies by flag of their verdict, (correct, n) in clean and in the core types."""
+    without_beside_refusal: dict[str, float | None]
+    """Accuracy on clean and perturbed without replies that refuse or only report beside a marked call."""
+    gaps: tuple[str, ...]
+    """What the values do not rest on, one line each."""
+
+
+def overview(
+    run: Run, expected: int, flagged: dict[str, Json], *, subset: Subset = "all", allow_missing: bool = False
+) -> Overview:
+    """The values of a run over the types that it was asked.
+
+    Raises UserError where one of the `expected` answers is missing, unless that is allowed.
+    """
+    answered = int((run.rows["correct"] >= 0).sum())
+    missing = expected - answered
+    if missing > 0 and not allow_missing:
+        failed = int((run.rows["status"] == "request_error").sum())
+        raise UserError(
+            f"{missing} of {expected} rows have no answer ({failed} request_error, {missing - failed} not "
+            "asked): run the same rbtc eval again, or take --allow-missing for numbers without them"
+        )
+    [outcomes] = align([run], subset=subset)
+    found = values.from_counts(outcomes.counts(), outcomes.usable(True), partial=True)
+    rest = breakdown(run, subset, allow_missing=True)
+    there = [code for code in (taxonomy.CLEAN, *found.types) if found.lines[code].n]
+    modes = [rest.error_modes.get(code, {}) for code in there]
+    return Overview(
+        subset=subset,
+        expected=expected,
+        answered=answered,
+        missing=missing,
+        clean=found.lines[taxonomy.CLEAN],
+        perturbed=found.lines["perturbed"],
+        components={name: found.lines[name] for name in taxonomy.COMPONENTS},
+        retention=found.retention,
+        types=[
+            TypeLine(
+                **msgspec.structs.asdict(found.lines[code]),
+                type_code=code,
+                component=(component := taxonomy.component_of(code)),
+                error_modes=of_type,
+                injected=rest.injected.get(code, 0) if component == "transition" else None,
+            )
+            for code, of_type in zip(there, modes, strict=True)
+        ],
+        error_modes={mode: n for mode in ERROR_MODES if (n := sum(one.get(mode, 0) for one in modes))},
+        length=rest.length,
+        too_long=rest.too_long,
+        rejected=rest.rejected,
+        tooleyes_score=rest.mean_scores.get("tooleyes"),
+        flagged=flagged,
+        reply_flags=rest.flags,
+        without_beside_refusal=rest.flags["call_beside_refusal"].accuracies_without(found.lines),
+        gaps=gaps(outcomes),
+    )

@@ -1,0 +1,130 @@
+"""Every value of the tables, from whole counts: the one place where an accuracy, a Δ, retention and a closed
+gap are worked out. `summary` puts intervals around them; the terminal, the report and the board show them.
+"""
+
+from collections.abc import Container, Mapping
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+STATIC = taxonomy.COMPONENTS[:3]
+"""The components that retention averages over: transition is not one of them."""
+
+HEADS = (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS)
+"""The lines above those of single types."""
+
+METRICS = (
+    "clean",
+    "perturbed",
+    *(f"delta_{name}" for name in taxonomy.COMPONENTS),
+    "retention",
+    *(f"accuracy_{name}" for name in taxonomy.COMPONENTS),
+    *(f"delta_matched_{name}" for name in taxonomy.COMPONENTS),
+)
+"""Table 2's columns, retention, and what lies behind them. A positive Δ is a loss."""
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """The rows of one type, of clean, or of several types together."""
+
+    correct: int = 0
+    n: int = 0
+    """Rows with a verdict, repeats counted."""
+    missing: int = 0
+    """Rows that should have a verdict and have none."""
+    pairs: int = 0
+    """Anchored pairs: a perturbed row and its clean row, both with a verdict, in the same repeat."""
+    kept: int = 0
+    """Pairs that are right on both rows."""
+    lost: int = 0
+    """Pairs that are right on the clean row and wrong on the perturbed one."""
+    gained: int = 0
+    """The way back."""
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in Counts.__struct_fields__))
+
+    @property
+    def of(self) -> tuple[int, int]:
+        """(correct, n)"""
+        return self.correct, self.n
+
+
+class Line(Counts, frozen=True):
+    """One line of a table: counts, and the values that follow. None where a value would rest on missing
+    rows."""
+
+    accuracy: float | None = None
+    delta: float | None = None
+    """Accuracy over all clean rows − this accuracy (the paper's); None for clean."""
+    delta_matched: float | None = None
+    """Mean over anchored pairs of (clean correct − perturbed correct); None for clean."""
+
+
+class Values(msgspec.Struct, frozen=True):
+    """The lines of one model's tables, and retention."""
+
+    lines: dict[str, Line]
+    """HEADS, then every type that has a row, in the taxonomy's order."""
+    codes: dict[str, tuple[str, ...]]
+    """Line → the types whose rows it rests on."""
+    retention: float | None
+    """1 − mean(Δ observation, Δ action, Δ reward) / clean."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The type codes among the lines."""
+        return tuple(name for name in self.lines if name not in HEADS)
+
+    def __getitem__(self, metric: str) -> float | None:
+        """The value of one of METRICS."""
+        if metric == "retention":
+            return self.retention
+        kind, _, name = metric.rpartition("_")
+        found: float | None = getattr(self.lines[name], kind or "accuracy")
+        return found
+
+
+def codes_of(name: str) -> tuple[str, ...]:
+    """The core types of a component, or of all for `perturbed`; of anything else itself."""
+    found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component))
+    return found or (name,)
+
+
+def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial: bool = False) -> Values:
+    """The values of a model. `counts` is by type code and `clean`; types outside `usable` have a row missing.
+
+    A component of which a type is missing has no values, unless `partial`.
+    """
+    lines: dict[str, Line] = {}
+    used: dict[str, tuple[str, ...]] = {}
+    for name in (*HEADS, *(code for code in counts if code != taxonomy.CLEAN)):
+        wanted = codes_of(name)
+        there = used[name] = tuple(code for code in wanted if code in usable)
+        rows = sum((counts[code] for code in wanted if code in counts), Counts())
+        clean = lines[taxonomy.CLEAN].accuracy if lines else None
+        lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)
+    return Values(lines, used, _retention(lines))
+
+
+def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
+    accuracy = counts.correct / counts.n if whole else None
+    delta = matched = None
+    if accuracy is not None and clean is not None:
+        delta = clean - accuracy
+        matched = (counts.lost - counts.gained) / counts.pairs if counts.pairs else None
+    return Line(**msgspec.structs.asdict(counts), accuracy=accuracy, delta=delta, delta_matched=matched)
+
+
+def _retention(lines: Mapping[str, Line]) -> float | None:
+    clean, *static = (lines[name].accuracy for name in (taxonomy.CLEAN, *STATIC))
+    there = [accuracy for accuracy in static if accuracy is not None]
+    if not clean or len(there) < len(STATIC):
+        return None
+    return sum(there) / len(STATIC) / clean
+
+
+def closure(base: float, new: float) -> float | None:
+    """The share of the baseline's Δ that the new model closes; None where the baseline has no gap."""
+    return (base - new) / base if base > 0 else None

@@ -1,0 +1,24 @@
+"""Options that take one of a few words: refused like every other unknown name, with near misses."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ..errors import unknown
+
+
+def one_of(kind: str, *words: str, flag: str | None = None, help: str | None = None) -> Any:
+    """A `typer.Option` for a `Literal` of these words. `kind` is what a refusal calls them: unknown KIND."""
+
+    def read(word: str) -> str:
+        if word not in words:
+            raise unknown(kind, word, words)
+        return word
+
+    return typer.Option(*([flag] if flag else []), parser=read, metavar="<str>", help=help)
+
+
+Subset = Annotated[
+    Literal["all", "paper"],
+    one_of("subset", "all", "paper", help="all, or paper: rows whose kind the paper's release has."),
+]

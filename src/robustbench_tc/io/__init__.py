@@ -1,0 +1,1 @@
+"""Files, Parquet and the JSON lines store: what lies on disk, and how it gets there whole."""

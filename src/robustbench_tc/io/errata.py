@@ -1,0 +1,82 @@
+"""`errata.jsonl`: golden answers of upstream that a later version of the dataset corrects, one a line.
+
+It lies in the build and is one of its sources: who builds again applies it to the same records and gets the
+same rows. Each line says what stood there before, so that an erratum never meets another answer than its own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import UserError
+from ..schema import GoldenAnswer, dumps
+from .manifest import bounded
+
+NAME = "errata.jsonl"
+
+Answers = tuple[GoldenAnswer, ...]
+
+
+class Erratum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One correction."""
+
+    clean_id: str
+    field: Literal["golden_answers"] = "golden_answers"
+    before: Answers
+    before_tool_index: int | None
+    """The row's `gold_tool_index` under the answers before."""
+    after: Answers
+    reason: str
+    date: str
+    """The day on which it was found, ISO 8601."""
+
+
+def read(path: Path) -> tuple[Erratum, ...]:
+    """The errata of a build; none where there is no file. UserError naming the line that does not fit."""
+    return read_file(path) if path.is_file() else ()
+
+
+def read_file(path: Path) -> tuple[Erratum, ...]:
+    """The errata of a file that has to be there. UserError."""
+    if not path.is_file():
+        raise UserError(f"no errata at {path}: name the errata.jsonl of an amended build or release")
+    found = []
+    for number, line in enumerate(bounded(path).splitlines(), 1):
+        try:
+            found.append(msgspec.json.decode(line, type=Erratum))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UserError(f"{path}, line {number}: {error}") from None
+    return tuple(found)
+
+
+def write(path: Path, errata: Iterable[Erratum]) -> None:
+    """Writes the file, a line each."""
+    path.write_text("".join(f"{dumps(erratum)}\n" for erratum in errata), "utf-8")
+
+
+def reverted(rows: Iterable[Mapping[str, Any]], errata: Sequence[Erratum]) -> Iterator[Mapping[str, Any]]:
+    """Clean rows as they lie in Parquet, as they were before the errata: what upstream's records gave.
+
+    A row that holds another answer than its last erratum gave is left as it is.
+    """
+    for row in rows:
+        for erratum in reversed(errata):
+            mine = erratum.clean_id == row.get("clean_id")
+            if mine and row.get(erratum.field) == dumps(erratum.after):
+                before = {erratum.field: dumps(erratum.before), "gold_tool_index": erratum.before_tool_index}
+                row = {**row, **before}
+        yield row
+
+
+def read_answers(path: Path) -> Answers:
+    """The golden answers in a JSON file: a list of answers, each a list of calls. UserError if not."""
+    try:
+        return msgspec.json.decode(bounded(path), type=Answers)
+    except FileNotFoundError:
+        raise UserError(f"no answers at {path}: give a JSON file with the right golden answers") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(
+            f'{path} holds no golden answers: {error}; give [[{{"name": …, "parameters": {{…: [values]}}}}]]'
+        ) from None

@@ -1,0 +1,113 @@
+"""Where a dataset lies: a folder here, or a version on the Hub; and whether that version was withdrawn."""
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ..errors import UserError
+from .manifest import NAME, YANKED, bounded, printable, read
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+_log = logging.getLogger(__name__)
+
+
+class Yank(msgspec.Struct, frozen=True):
+    """A version that was withdrawn. It stays where it is, so that what rests on it can be looked up."""
+
+    version: str
+    reason: str
+    date: str
+    use: str | None = None
+    """The version to take instead."""
+
+    @property
+    def line(self) -> str:
+        instead = f"; use {printable(self.use)}" if self.use else ""
+        return f"version {printable(self.version)} was yanked: {printable(self.reason)}{instead}"
+
+
+def read_yanked(path: Path) -> tuple[Yank, ...]:
+    """The withdrawn versions that `yanked.json` lists; none where there is no such file.
+
+    UserError if it is broken.
+    """
+    if not path.is_file():
+        return ()
+    try:
+        return msgspec.json.decode(bounded(path), type=tuple[Yank, ...])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def check_revision(folder: Path, revision: str | None) -> None:
+    """Refuses a local folder of another version, which `datasets` would load without a word.
+
+    UserError if `revision` (`v1.0.0`, `1.0.0`) is not the version that the folder's manifest states.
+    """
+    if revision is None:
+        return
+    if not (folder / NAME).is_file():
+        raise UserError(
+            f"--revision {revision}: {folder} is an unreleased build and has no version: "
+            "leave --revision out, or name a release"
+        )
+    version = read(folder).version
+    if revision.removeprefix("v") != version:
+        raise UserError(
+            f"--revision {revision}: {folder} is version {version}: name another folder or revision"
+        )
+
+
+def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterable[str] | None = None) -> Path:
+    """The folder of a dataset: a local one, checked against `revision`, or `org/name` from the Hub's cache.
+
+    `patterns` limits what is downloaded. Raises UserError with one line for whatever is missing.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        check_revision(folder, revision)
+        _warn(name, folder, read_yanked(folder / YANKED))
+        return folder
+    if not HUB_ID.fullmatch(name):
+        raise UserError(f"no dataset at {name}: give a release folder or a Hub id like org/name")
+    from huggingface_hub import errors, snapshot_download
+
+    wanted = None if patterns is None else list(patterns)
+    try:
+        found = snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=wanted)
+    except errors.RevisionNotFoundError:
+        raise UserError(f"{name} on the Hub has no revision {revision!r}") from None
+    except errors.GatedRepoError:
+        raise UserError(f"{name} on the Hub is gated: ask for access there, then `hf auth login`") from None
+    except errors.RepositoryNotFoundError:
+        raise UserError(
+            f"no dataset {name}: no such folder here, and none on the Hub that this machine may read"
+        ) from None
+    except Exception as error:  # the client's own errors, its HTTP library's, the system's
+        raise UserError(
+            f"{name}: the Hub did not answer ({type(error).__name__}) and no copy is cached"
+        ) from None
+    _warn(name, Path(found), _yanked_of(name))
+    return Path(found)
+
+
+def _yanked_of(repo: str) -> tuple[Yank, ...]:
+    """The withdrawn versions of a dataset on the Hub; none where the Hub does not answer."""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        return read_yanked(Path(hf_hub_download(repo, YANKED, repo_type="dataset")))
+    except Exception:  # there is none, or nobody to ask: a warning less, never a dataset less
+        return ()
+
+
+def _warn(name: str, folder: Path, yanked: Sequence[Yank]) -> None:
+    """Says so on standard error where the version that was resolved is a withdrawn one."""
+    version = read(folder).version if yanked and (folder / NAME).is_file() else None
+    for found in yanked:
+        if found.version == version:
+            _log.warning("%s: %s", name, found.line)

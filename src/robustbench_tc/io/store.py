@@ -1,0 +1,202 @@
+"""An append-only JSONL file of records by key: what was answered once is never asked again.
+
+A record is durable (fsync) before `put` returns; records that arrive while a sync runs share the next one.
+Nothing is ever rewritten, so a SIGKILL loses at most records whose `put` had not returned; the torn last
+line it may leave is cut off on opening.
+"""
+
+import asyncio
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from ..errors import UserError
+from ..schema import Json
+from .lock import locked
+
+_BEGINS = b'{"key":"'
+"""How every line begins: what tells a store from another file."""
+
+
+class _Head(msgspec.Struct):
+    key: str
+
+
+class Store:
+    """Records by key in the JSONL file `path`, one process at a time.
+
+    A record is a JSON object; the store adds the field `key` and looks at nothing else. Values stay on disk:
+    memory holds the keys and their places. Raises UserError for a file that another process writes, that is
+    damaged before its last line, or that cannot be written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._places: dict[str, tuple[int, int]] = {}
+        self._pending: list[tuple[str, bytes, asyncio.Future[None]]] = []
+        self._flusher: asyncio.Task[None] | None = None
+        self._writing = threading.Lock()
+        self._held = ExitStack()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._held.enter_context(locked(self.path.absolute()))
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._held.callback(os.close, self._file)
+            self._size = self._load(self.path)
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            self._held.close()
+            raise UserError(f"{self.path} cannot be used as a store: {error.strerror}") from None
+        except BaseException:
+            self._held.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives file and lock back. Records whose `put` has not returned may be lost."""
+        self._held.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._places
+
+    def keys(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def get(self, key: str) -> dict[str, Json] | None:
+        """The record under `key` (with its field `key`), or None."""
+        place = self._places.get(key)
+        if place is None:
+            return None
+        record: dict[str, Json] = msgspec.json.decode(os.pread(self._file, place[1], place[0]))
+        return record
+
+    async def put(self, key: str, record: dict[str, Json]) -> None:
+        """Appends a record; returns when it is on disk. A later record under the same key replaces it."""
+        line = msgspec.json.encode({"key": key, **record}) + b"\n"
+        done = asyncio.get_running_loop().create_future()
+        self._pending.append((key, line, done))
+        if self._flusher is None:
+            self._flusher = asyncio.create_task(self._flush())
+        await done
+
+    async def _flush(self) -> None:
+        """Writes what is pending, batch by batch, and lets those who wait know."""
+        batch: list[tuple[str, bytes, asyncio.Future[None]]] = []
+        try:
+            while self._pending:
+                batch, self._pending = self._pending, []
+                try:
+                    await asyncio.to_thread(self._append, [(key, line) for key, line, _ in batch])
+                except UserError as error:
+                    for *_, done in batch:
+                        if not done.done():
+                            done.set_exception(UserError(str(error)))
+                for *_, done in batch:
+                    if not done.done():
+                        done.set_result(None)
+        finally:  # when the loop is shut down, nobody is left waiting
+            for *_, done in batch + self._pending:
+                done.cancel()
+            self._pending.clear()
+            self._flusher = None
+
+    def _append(self, records: list[tuple[str, bytes]]) -> None:
+        with self._writing:
+            data = memoryview(b"".join(line for _, line in records))
+            written = 0
+            try:
+                while written < len(data):
+                    written += os.pwrite(self._file, data[written:], self._size + written)
+                os.fsync(self._file)
+            except OSError as error:
+                raise UserError(
+                    f"{self.path} cannot be written: {error.strerror}; what it holds is kept"
+                ) from None
+            for key, line in records:
+                self._places[key] = (self._size, len(line))
+                self._size += len(line)
+
+    def _load(self, path: Path) -> int:
+        """Reads the keys, cuts off a torn last line, and gives the size of what is good.
+
+        Nothing is ever cut off a file that is not a store.
+        """
+        decoder = msgspec.json.Decoder(_Head)
+        good = 0
+        if not stat.S_ISREG(os.fstat(self._file).st_mode) or not _begins(self._file, 0):
+            raise UserError(f"{path} is not a store of rbtc: name another file")
+        with os.fdopen(os.dup(self._file), "rb") as file:
+            end = os.fstat(self._file).st_size
+            for number, line in enumerate(file, 1):
+                last = good + len(line) == end
+                try:
+                    if not line.endswith(b"\n"):
+                        break
+                    key = decoder.decode(line).key
+                except ValueError as error:
+                    if last:
+                        break
+                    raise UserError(
+                        f"{self.path}, line {number} is damaged ({error}): fix or remove that line"
+                    ) from None
+                self._places[key] = (good, len(line))
+                good += len(line)
+        if good < end:
+            if not _begins(self._file, good):
+                raise UserError(
+                    f"{path} ends with what rbtc did not write (from byte {good}): remove that line"
+                )
+            os.ftruncate(self._file, good)
+        return good
+
+
+def refuse_foreign(path: Path) -> None:
+    """UserError for a file, a folder or a link that is there and is not a store: said before any work."""
+    if path.is_dir() or (path.is_symlink() and not path.exists()):
+        raise UserError(f"{path} is not a store of rbtc: name another file")
+    if path.is_file():
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not _begins(handle, 0):
+                raise UserError(f"{path} is not a store of rbtc: name another file")
+        finally:
+            os.close(handle)
+
+
+def is_continued(path: Path, size: int) -> bool:
+    """Whether a store consists of its own lines from byte `size` on; the last one may be torn."""
+    with path.open("rb") as file:
+        file.seek(size)
+        return all(_alike(line) for line in file)
+
+
+def _begins(handle: int, at: int) -> bool:
+    return _alike(os.pread(handle, len(_BEGINS), at))
+
+
+def _alike(text: bytes) -> bool:
+    """Whether a line is one of a store, or what a crash leaves of one: its beginning, or zeros."""
+    return text.startswith(_BEGINS) or _BEGINS.startswith(text) or not text.strip(b"\0")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes a new file's name durable, not only its bytes."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,22 @@
+"""One client for every model call: generation, judging, inference, over any OpenAI-compatible endpoint."""
+
+from ..io.store import Store
+from .client import Client, Stats
+from .errors import LLMError
+from .messages import ChatRequest, Completion, completion
+from .transport import Endpoint, Transport, over_http, parse_endpoint, parse_endpoints
+
+__all__ = [
+    "ChatRequest",
+    "Client",
+    "Completion",
+    "Endpoint",
+    "LLMError",
+    "Stats",
+    "Store",
+    "Transport",
+    "completion",
+    "over_http",
+    "parse_endpoint",
+    "parse_endpoints",
+]

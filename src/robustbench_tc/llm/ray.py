@@ -1,0 +1,104 @@
+"""Ways to a model from elsewhere: actors on a Ray cluster, each with a transport opened where it runs.
+
+Retries, budgets, stores and journals stay with the client; only the sending happens elsewhere. An actor whose
+process or node is lost is started again; what it was asked is asked again, and nothing else is.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ..errors import UserError
+from ..schema import Json
+from .errors import LLMError
+from .messages import Completion
+from .transport import LoadBalancer, Transport
+
+OpenTransport = Callable[[], Transport]
+"""Opens a transport in the process that calls it; travels to an actor."""
+
+RESTARTS = 3
+"""How often a lost actor is started again."""
+
+
+def over_ray(
+    ray: Any, openings: Sequence[OpenTransport], names: Sequence[str], *, concurrency: int, gpus: float = 0
+) -> Transport:
+    """One actor for each transport, with so many GPUs each. Raises UserError where the cluster has too few.
+
+    `concurrency`: requests under way at each. An address may be asked elsewhere while its actor starts again;
+    what holds a GPU has loaded a model, so its requests wait for it.
+    """
+    there, wanted = ray.cluster_resources().get("GPU", 0), gpus * len(openings)
+    if wanted > there:  # Ray would wait for more
+        raise UserError(f"the Ray cluster has {there:g} GPUs, {wanted:g} are asked for: see --gpus")
+    made = ray.remote(
+        num_cpus=0,  # asking is waiting
+        num_gpus=gpus,
+        max_restarts=RESTARTS,
+        max_task_retries=RESTARTS if gpus else 0,
+        max_concurrency=2 * concurrency,
+    )(Sender)
+    return LoadBalancer([RayTransport(ray, made.remote(opening)) for opening in openings], names)
+
+
+class Sender:
+    """The actor: a transport, opened at the first request, where an event loop runs."""
+
+    def __init__(self, open_transport: OpenTransport) -> None:
+        self._open = open_transport
+        self._opened: Transport | None = None
+
+    def _transport(self) -> Transport:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    async def send(self, body: dict[str, Json]) -> Completion | dict[str, Any]:
+        """The completion, or the fields of the LLMError there was instead: no exception would travel."""
+        try:
+            return await self._transport().send(body)
+        except LLMError as error:
+            return dict(vars(error))
+
+    async def served_models(self) -> list[str]:
+        return await self._transport().served_models()
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
+class RayTransport:
+    """A `Sender` as a `Transport`."""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self._actor = ray, actor
+
+    async def send(self, body: dict[str, Json]) -> Completion:
+        reply = await self._reply(self._actor.send.remote(body))
+        if isinstance(reply, dict):
+            raise LLMError(**reply)
+        done: Completion = reply
+        return done
+
+    async def served_models(self) -> list[str]:
+        try:
+            found: list[str] = await self._reply(self._actor.served_models.remote())
+        except LLMError:
+            return []
+        return found
+
+    async def close(self) -> None:
+        with suppress(LLMError):  # one that is gone leaves nothing open
+            await self._reply(self._actor.close.remote())
+
+    async def _reply(self, reference: Awaitable[Any]) -> Any:
+        """What the actor returned. Raises what it raised; LLMError where there is no actor any more."""
+        try:
+            return await reference
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            said = f"a Ray actor was lost: {type(error).__name__}"
+            raise LLMError("connection", said, retryable=True) from None

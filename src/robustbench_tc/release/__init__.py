@@ -1,0 +1,1 @@
+"""Releases: frozen, compared and published."""

@@ -1,0 +1,264 @@
+"""`rbtc diff`: what two versions of a dataset say differently, which of it can move a score, and by how much
+their version numbers must differ."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .. import taxonomy
+from ..errors import UserError
+from ..io import parquet
+from ..schema import dumps, loads
+from .versions import STEPS, Step
+
+MOVING = {
+    "messages",
+    "tools",
+    "golden_answers",
+    "gold_tool_index",
+    "injected_error",
+    "output_format",
+    "source",
+}
+"""Columns of the benchmark that a model is shown or judged by. The others describe."""
+
+MOVING_TRAINING = {"data_source", "prompt", "reward_model", "messages", "extra_info"}
+"""Columns of the training data that a model is trained on."""
+
+MEANING = ("component", "static", "ground_truth_changes")
+"""Columns of the table `taxonomy` that say what a type's config is."""
+
+DESCRIBING_EXTRA = ("generator", "flags", "changes")
+"""Keys of `extra_info` that describe a training row."""
+
+Row = dict[str, Any]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A row that both versions have, with different values."""
+
+    id: str
+    fields: tuple[str, ...]
+    moves_scores: bool
+
+
+class ConfigDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """One config. Rows are named by their id, rows of a table by their content."""
+
+    config: str
+    before: int
+    """Rows of A."""
+    after: int
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[Change, ...] = ()
+    reanchored: tuple[str, ...] = ()
+    """Equal rows whose clean row has other tools now: scorers judge against the clean tool's schema."""
+    table: bool = False
+    """Describes the benchmark; holds no samples."""
+    redefined: tuple[str, ...] = ()
+    """Columns that are gone or have another type, and types that the table `taxonomy` defines otherwise."""
+    dropped: bool = False
+    """Only A has this config."""
+
+    @property
+    def is_equal(self) -> bool:
+        differs = self.added or self.removed or self.changed or self.reanchored or self.redefined
+        return not (differs or self.dropped)
+
+    @property
+    def moves_scores(self) -> bool:
+        if self.table:
+            return False
+        moving = any(change.moves_scores for change in self.changed)
+        return bool(self.added or self.removed or self.reanchored or moving)
+
+    @property
+    def step(self) -> Step:
+        if self.redefined or self.dropped:
+            return "major"
+        return "none" if self.is_equal else "minor" if self.moves_scores else "patch"
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """A against B."""
+
+    configs: tuple[ConfigDiff, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        return all(config.is_equal for config in self.configs)
+
+    @property
+    def moves_scores(self) -> bool:
+        return any(config.moves_scores for config in self.configs)
+
+    @property
+    def step(self) -> Step:
+        """By which step B's version must follow A's."""
+        return max((config.step for config in self.configs), key=STEPS.index, default="none")
+
+    def plain(self) -> dict[str, Any]:
+        """For `--json`."""
+        configs = [
+            {**msgspec.to_builtins(config), "moves_scores": config.moves_scores, "step": config.step}
+            for config in self.configs
+            if not config.is_equal
+        ]
+        return {
+            "equal": self.is_equal,
+            "moves_scores": self.moves_scores,
+            "step": self.step,
+            "configs": configs,
+        }
+
+
+def diff(a: Path, b: Path) -> Diff:
+    """Compares two dataset folders, config by config. UserError where one holds no config at all."""
+    ours, theirs = configs_of(a), configs_of(b)
+    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    names = sorted({*ours, *theirs}, key=lambda name: (order.index(name) if name in order else 99, name))
+    clean_tools = _clean_tools(a), _clean_tools(b)
+    reanchored = {id_ for id_, tools in clean_tools[0].items() if clean_tools[1].get(id_, tools) != tools}
+    return Diff(tuple(_config(name, ours.get(name, []), theirs.get(name, []), reanchored) for name in names))
+
+
+def configs_of(folder: Path) -> dict[str, list[Path]]:
+    """Config → its Parquet files, all splits. UserError if there are none."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*/*.parquet")):
+        found.setdefault(path.parent.name, []).append(path)
+    if not found:
+        raise UserError(f"{folder} holds no <config>/<split>-*.parquet: name a build or a release folder")
+    return found
+
+
+def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str]) -> ConfigDiff:
+    before_columns, after_columns = _columns(ours), _columns(theirs)
+    columns = {**before_columns, **after_columns}
+    redefined = [
+        f"column {column}" for column, kind in before_columns.items() if after_columns.get(column) != kind
+    ]
+    if not ours or not theirs:
+        redefined = []
+    if "extra_info" in columns:
+        before, after, moves = _training_rows(ours), _training_rows(theirs), _moves_training
+    elif "clean_id" in columns and "type_code" in columns:
+        before, after, moves = _sample_rows(ours), _sample_rows(theirs), _moves_scores
+    else:
+        before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
+        added, removed = set(after) - set(before), set(before) - set(after)
+        if name == "taxonomy":
+            redefined += _redefined_types(before.values(), after.values())
+        return ConfigDiff(
+            config=name,
+            before=len(before),
+            after=len(after),
+            added=tuple(key for key in after if key in added),
+            removed=tuple(key for key in before if key in removed),
+            table=True,
+            redefined=tuple(redefined),
+            dropped=not theirs,
+        )
+    changed, moved_anchor = [], []
+    for key, row in after.items():
+        if key not in before:
+            continue
+        old = before[key]
+        fields = tuple(field for field in {**old, **row} if old.get(field) != row.get(field))
+        if fields:
+            changed.append(Change(key, fields, moves(fields, old, row)))
+        elif name != taxonomy.CLEAN and row.get("clean_id") in reanchored:
+            moved_anchor.append(key)
+    return ConfigDiff(
+        config=name,
+        before=len(before),
+        after=len(after),
+        added=tuple(key for key in after if key not in before),
+        removed=tuple(key for key in before if key not in after),
+        changed=tuple(changed),
+        reanchored=tuple(moved_anchor),
+        redefined=tuple(redefined),
+        dropped=not theirs,
+    )
+
+
+def _columns(files: Iterable[Path]) -> dict[str, str]:
+    """Column → its type. Writers disagree about what they call a list's element: that is left out."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: dict[str, str] = {}
+    for path in files:
+        try:
+            schema = pq.read_schema(path)
+        except pa.ArrowInvalid as error:
+            raise UserError(f"{path} is not a readable Parquet file: {error}") from None
+        found |= {field.name: re.sub(r"list<\w+: ", "list<", str(field.type)) for field in schema}
+    return found
+
+
+def _redefined_types(before: Iterable[Row], after: Iterable[Row]) -> list[str]:
+    """Types that both tables hold, with another meaning."""
+    now = {row.get("code"): row for row in after}
+    return [
+        f"type {row['code']}"
+        for row in before
+        if row.get("code") in now and any(row.get(key) != now[row["code"]].get(key) for key in MEANING)
+    ]
+
+
+def _keyed(rows: Iterable[Row], key: Callable[[Row], str]) -> dict[str, Row]:
+    """Rows by key; a repeated key gets a number, so that no row hides another."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        name = key(row)
+        number = 2
+        unique = name
+        while unique in found:
+            unique, number = f"{name} #{number}", number + 1
+        found[unique] = row
+    return found
+
+
+def _sample_rows(files: list[Path]) -> dict[str, Row]:
+    return _keyed(parquet.read_rows(files), lambda row: str(row["id"]))
+
+
+def _training_rows(files: list[Path]) -> dict[str, Row]:
+    def rows() -> Iterable[Row]:
+        for path in files:
+            split = path.name.split("-")[0]
+            for row in parquet.read_rows([path]):
+                yield {**row, "extra_info": loads(row["extra_info"]), "split": split}
+
+    def key(row: Row) -> str:
+        extra = row["extra_info"]
+        return f"{row['split']}/{extra.get('clean_id')}/{extra.get('copy', 0)}"
+
+    return _keyed(rows(), key)
+
+
+def _table_rows(files: list[Path]) -> dict[str, Row]:
+    return _keyed(parquet.read_rows(files), dumps)
+
+
+def _moves_scores(fields: tuple[str, ...], old: Row, new: Row) -> bool:
+    return not MOVING.isdisjoint(fields)
+
+
+def _moves_training(fields: tuple[str, ...], old: Row, new: Row) -> bool:
+    def told(row: Row) -> Row:
+        return {key: value for key, value in row["extra_info"].items() if key not in DESCRIBING_EXTRA}
+
+    moving = MOVING_TRAINING.intersection(fields)
+    return told(old) != told(new) if moving == {"extra_info"} else bool(moving)
+
+
+def _clean_tools(folder: Path) -> dict[str, str]:
+    """Clean id → its tools as text; empty where there is no config `clean`."""
+    files = sorted((folder / taxonomy.CLEAN).glob("*.parquet"))
+    return {row["clean_id"]: row["tools"] for row in parquet.read_rows(files, ["clean_id", "tools"])}

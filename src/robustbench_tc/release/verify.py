@@ -1,0 +1,151 @@
+"""`rbtc verify`: is this what was released? Damage is found by anybody, forgery needs a witness.
+
+A folder's own manifest finds what was damaged on the way. Who forges a file forges its line in the manifest
+too, so beyond that somebody else has to say what the files are: the holder of a key, by a signature over the
+manifest (`--key`), or the Hub, by its listing of the commit (`org/name@v1.0.0`, `--against`).
+"""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ..errors import UserError
+from ..io import manifest
+from ..io.manifest import Contents, Manifest, Problem, printable
+from ..io.resolve import HUB_ID, read_yanked
+from . import sign
+from .hub import Hub, differs
+
+Witness = Literal["none", "key", "hub", "key and hub"]
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. Without a problem, the release is as its witness knows it."""
+
+    name: str
+    kind: str
+    version: str
+    witness: Witness
+    """none: the folder's own manifest alone, which shows damage and no forgery."""
+    commit: str | None = None
+    """The Hub's, where it was asked."""
+    files: int
+    """Files that were compared."""
+    problems: tuple[Problem, ...]
+    tolerated: tuple[str, ...]
+    """Files of git's and of the Hub's client, which are not looked into."""
+    signed: bool
+    """Whether a signature lies beside the manifest; only `--key` says whose."""
+    yanked: str | None = None
+    """Why this version was withdrawn."""
+
+    @property
+    def intact(self) -> bool:
+        return not self.problems
+
+
+def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, revision: str = "") -> Verified:
+    """Compares every file of a release folder with its manifest, and that with whoever can vouch for it.
+
+    `key`: a file with the ed25519 public key that must have signed the manifest. `hub` and `revision`: the
+    repository whose commit must hold exactly these files. Raises UserError where there is no release.
+    """
+    release = manifest.read(folder)
+    found = manifest.contents(folder)
+    problems = manifest.problems(folder)
+    if key is not None:
+        problems += _signature(folder, found, key)
+    commit = None
+    if hub is not None:
+        hub.progress(f"asking for {revision}")
+        commit = hub.commit_of(revision)
+        problems += _against(folder, found, hub, commit)
+        problems += _tagged(release, revision)
+    return Verified(
+        name=str(folder) if hub is None else f"{hub.repo}@{revision}",
+        kind=release.kind,
+        version=release.version,
+        witness=_witness(key is not None, hub is not None),
+        commit=commit,
+        files=len(release.files) + 1,
+        problems=_unique(problems),
+        tolerated=found.tolerated,
+        signed=manifest.SIGNATURE in found.files,
+        yanked=_yanked(folder, release),
+    )
+
+
+def verify_on_hub(hub: Hub, revision: str, *, key: Path | None = None) -> Verified:
+    """The same for a version on the Hub: for the copy in the client's cache, or one that is fetched now."""
+    hub.progress(f"asking for {revision}")
+    commit = hub.commit_of(revision)
+    hub.progress(f"downloading what is not in the cache of {commit[:12]}")
+    found = verify(hub.snapshot(commit), key=key, hub=hub, revision=revision)
+    withdrawn = [yank.line for yank in hub.yanked() if yank.version == found.version]
+    return msgspec.structs.replace(found, yanked=withdrawn[0] if withdrawn else None)
+
+
+def parse_name(name: str) -> tuple[str, str]:
+    """The repository and the revision of `org/name@v1.0.0`. UserError where it is not of this form."""
+    repo, at, revision = name.partition("@")
+    if not HUB_ID.fullmatch(repo):
+        raise UserError(f"{printable(name)}: no such folder, and no version on the Hub like org/name@v1.0.0")
+    if not at or not revision:
+        raise UserError(f"{repo} is not a version: name one, like {repo}@v1.0.0")
+    return repo, revision
+
+
+def _witness(key: bool, hub: bool) -> Witness:
+    if key and hub:
+        return "key and hub"
+    return "key" if key else "hub" if hub else "none"
+
+
+def _signature(folder: Path, found: Contents, key: Path) -> list[Problem]:
+    public = sign.public_key(key)
+    if manifest.SIGNATURE not in found.files:
+        return [Problem("signature", manifest.SIGNATURE, "there is none: the release is unsigned")]
+    signature = manifest.bounded(folder / manifest.SIGNATURE)
+    if sign.is_signed_by(public, signature, (folder / manifest.NAME).read_bytes()):
+        return []
+    what = f"not made with the key of {key} over these bytes of {manifest.NAME}"
+    return [Problem("signature", manifest.SIGNATURE, what)]
+
+
+def _against(folder: Path, found: Contents, hub: Hub, commit: str) -> list[Problem]:
+    """What differs from the files that the Hub lists at a commit."""
+    hub.progress("comparing with the Hub's listing")
+    listed = {path: file for path, file in hub.tree(commit).items() if not manifest.is_tolerated(path)}
+    present = set(found.files)
+    problems = []
+    for path, file in sorted(listed.items()):
+        if path not in present:
+            problems += [] if path in found.links else [Problem("missing", path)]
+        elif (what := differs(folder / path, file)) is not None:
+            problems.append(Problem("bad", path, f"{what} on the Hub"))
+    later = {manifest.YANKED} - set(listed)  # it changes after the release, on main
+    return problems + [Problem("surplus", path) for path in sorted(present - set(listed) - later)]
+
+
+def _tagged(release: Manifest, revision: str) -> list[Problem]:
+    """A version tag that holds another version."""
+    plain = revision.removeprefix("v")
+    if plain != release.version and manifest.is_version(plain):
+        return [Problem("bad", manifest.NAME, f"it says version {release.version}, the tag {revision}")]
+    return []
+
+
+def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
+    """One problem per kind and path: the manifest's and the Hub's word about a file are one finding."""
+    first: dict[tuple[str, str], Problem] = {}
+    for found in problems:
+        first.setdefault((found.kind, found.path), found)
+    return tuple(first.values())
+
+
+def _yanked(folder: Path, release: Manifest) -> str | None:
+    for found in read_yanked(folder / manifest.YANKED):
+        if found.version == release.version:
+            return found.line
+    return None

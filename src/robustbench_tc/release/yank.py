@@ -1,0 +1,121 @@
+"""`rbtc yank`: a version that turned out wrong stays where it is, and everybody who loads it is warned.
+
+What rests on a version has to be looked up later, so nothing is deleted and no tag moves. `yanked.json` lists
+the withdrawn versions: in a release folder that one, on the Hub's main all of the repository. There the card
+says it too, in a block of its own at the top.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from ..errors import UserError
+from ..io import manifest, templates
+from ..io.files import atomic_file
+from ..io.manifest import printable
+from ..io.resolve import Yank, read_yanked
+from .hub import Hub
+
+_BEGIN, _END = "<!-- yanked versions -->", "<!-- end of yanked versions -->"
+_BLOCK = re.compile(rf"\n*{re.escape(_BEGIN)}.*?{re.escape(_END)}\n*", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+
+CARD = "README.md"
+LENGTH = 1_000
+"""Characters of a reason."""
+
+
+class Yanked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command did."""
+
+    version: str
+    yanked: tuple[Yank, ...]
+    """All withdrawn versions now, the newest last."""
+    commit: str | None = None
+    """The Hub's."""
+
+
+def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
+    """Withdraws the version in a release folder, or with reason None takes that back. Raises UserError."""
+    release = manifest.read(folder)
+    found = _changed(read_yanked(folder / manifest.YANKED), release.version, reason, date, use)
+    path = folder / manifest.YANKED
+    if found:
+        with atomic_file(path) as beside:
+            beside.write_bytes(_json(found))
+    else:
+        path.unlink(missing_ok=True)
+    return Yanked(version=release.version, yanked=found)
+
+
+def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
+    """The same for a version on the Hub: one commit on main with `yanked.json` and the card.
+
+    UserError where there is no tag of this version, or the token may not write.
+    """
+    hub.progress("asking the Hub who we are")
+    hub.check_rights()
+    head, tags = hub.refs()
+    version = manifest.check_version(revision)
+    tag = f"v{version}"
+    if head is None or tag not in tags:
+        hub.commit_of(tag)  # says what there is instead
+    assert head is not None
+    if use is not None and f"v{manifest.check_version(use)}" not in tags:
+        raise UserError(f"--use {use}: {hub.repo} has no such version")
+    found = _changed(hub.yanked(), version, reason, date, use)
+    listed = hub.tree(head)
+    card = hub.read(CARD, head).decode("utf-8", "replace") if CARD in listed else ""
+    files: dict[str, Path | bytes] = {CARD: with_warning(card, found).encode()}
+    removed = []
+    if found:
+        files[manifest.YANKED] = _json(found)
+    elif manifest.YANKED in listed:
+        removed.append(manifest.YANKED)
+    what = f"Yank {tag}" if reason is not None else f"Take back: yank {tag}"
+    hub.progress("committing")
+    commit = hub.commit(files, removed, head, what, fix="nothing was changed; run the same command again")
+    return Yanked(version=version, yanked=found, commit=commit)
+
+
+def with_warning(card: str, yanked: tuple[Yank, ...]) -> str:
+    """The card with a block at its top that names every withdrawn version; without any, without the block."""
+    text = _BLOCK.sub("\n", card, count=1)
+    if not yanked:
+        return text
+    environment = templates.environment("robustbench_tc.release")
+    environment.filters["inert"] = _markdown
+    block = environment.get_template("yanked.md.j2").render(yanked=yanked, begin=_BEGIN, end=_END)
+    matter = _FRONT_MATTER.match(text)
+    at = matter.end() if matter else 0
+    return f"{text[:at]}\n{block}\n{text[at:].lstrip()}"
+
+
+def _changed(
+    known: tuple[Yank, ...], version: str, reason: str | None, date: str, use: str | None
+) -> tuple[Yank, ...]:
+    """The list with this version withdrawn, or no longer."""
+    here = [one for one in known if one.version == version]
+    if reason is None:
+        if not here:
+            raise UserError(f"version {version} is not yanked: there is nothing to take back")
+        return tuple(one for one in known if one.version != version)
+    reason = " ".join(reason.split())
+    if not reason or len(reason) > LENGTH:
+        raise UserError(f"--reason has {len(reason)} characters: say why in one sentence")
+    if use is not None and manifest.check_version(use) == version:
+        raise UserError(f"--use {use}: this is the version that is yanked")
+    if here:
+        raise UserError(f"{here[0].line}: it is yanked already; `rbtc yank --undo` takes that back")
+    instead = None if use is None else manifest.check_version(use)
+    return (*known, Yank(version, printable(reason, LENGTH), date, instead))
+
+
+def _markdown(text: str) -> str:
+    """A sentence that cannot end its block, nor become HTML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _json(yanked: tuple[Yank, ...]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(yanked), indent=1) + b"\n"

@@ -1,0 +1,75 @@
+"""The sources as every room knows them: the facts of each upstream benchmark that samples come from.
+
+A source states its facts beside its reader in `builders/sources/`; `make facts` writes them to
+`data/sources.json`, which is what the other rooms read.
+"""
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+import msgspec
+
+from .errors import UserError, unknown
+from .taxonomy import Rows
+
+OutputFormat = Literal["python_calls", "tool_call_tags", "react"]
+"""How samples ask for a call: `[f(a=1)]`, `<tool_call>{…}</tool_call>`, or ReAct."""
+
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of one source."""
+
+    order: int
+    name: str
+    """The prefix of its clean ids, before `__`."""
+    output_format: OutputFormat
+    scorer: str
+    """A scorer of `eval/score` by name, or `module:function` for the source's own: (calls, category, golden
+    answers, tools) to None where right, else the reason."""
+    one_call: bool
+    """Prompts ask for exactly one call; else for as many as the request needs."""
+    single_gold_tool: bool
+    """False where a label is a set of accepted tool names: there is no one gold tool to imitate."""
+    shown_last: bool
+    """The card takes an example from it only where there is no other."""
+    rows: Rows
+    """Clean rows."""
+    paper: bool
+    """One of the five that the paper draws its 199 samples from."""
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """Every source, in the order of every table."""
+    text = files("robustbench_tc").joinpath("data/sources.json").read_bytes()
+    try:
+        return tuple(msgspec.json.decode(text, type=dict[str, tuple[Source, ...]])["sources"])
+    except ValueError as error:
+        raise UserError(f"data/sources.json: {error}: write it again with `make facts`") from None
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The sources' names, in the order of every table."""
+    return tuple(source.name for source in sources())
+
+
+def get(name: str) -> Source:
+    """The source of that name. Raises UserError with near misses."""
+    found = _by_name()
+    if name not in found:
+        raise unknown("source", name, found)
+    return found[name]
+
+
+def find(name: str) -> Source | None:
+    """The source of that name, if there is one (training rows come from none of them)."""
+    return _by_name().get(name)
+
+
+@cache
+def _by_name() -> dict[str, Source]:
+    return {source.name: source for source in sources()}

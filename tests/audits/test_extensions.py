@@ -1,0 +1,94 @@
+"""Types beyond the core: audited like any other, and a type that the audit does not know fails by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.builders.build import BuildSpec, build
+from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.eval.validate import self_check
+
+from . import builds
+from .builds import Row
+
+EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
+PASSWORD = "My api_key is sk-" + "Zx8Qw3Er" * 5
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled samples with every type that this package can build by rule or has texts for."""
+    folder = tmp_path_factory.mktemp("extended") / "robustbench-tc"
+    spec = BuildSpec(profile="bundled", codes=tuple(kind.code for kind in taxonomy.types("all")))
+    build(spec, folder, card=benchmark_card, accept=self_check)
+    return folder
+
+
+def test_a_build_with_every_extension_passes(extended: Path) -> None:
+    report = builds.audit(extended)
+    assert [(one.id, one.reason, one.failures[:2]) for one in report.blocking] == []
+    stated = {one.type_code: one for one in report.identifiability}
+    assert stated["CD_AB_pref"].preference_stated == stated["CD_AB_pref"].rows > 0
+
+
+def planted(rows: list[Row]) -> dict[str, str]:
+    """A wrong gold, an empty gold and a password, each in a row of its own: what → the row's id."""
+    wrong, empty, leaking = rows[0], rows[1], rows[2]
+    for call in wrong["golden_answers"][0]:
+        call["parameters"] = {name: ["something else"] for name in call["parameters"]} | {"x": ["y"]}
+    empty["golden_answers"] = [[]]
+    leaking["messages"][-1]["content"] += f" {PASSWORD}"
+    return {"wrong": wrong["id"], "empty": empty["id"], "leaking": leaking["id"]}
+
+
+def failing(report: AuditReport) -> Callable[[str, str], bool]:
+    """Whether a check failed and names that row."""
+    found = {one.id: [failure.where for failure in one.failures] for one in report.blocking}
+    return lambda check, row: row in found.get(check, [])
+
+
+@pytest.mark.parametrize("code", EXTENSIONS)
+def test_defects_in_rows_of_an_extension_are_caught(extended: Path, tmp_path: Path, code: str) -> None:
+    folder = builds.copy(extended, tmp_path / "robustbench-tc")
+    rows = builds.edit(folder, code, planted)
+    caught = failing(builds.audit(folder))
+    assert caught("rows.gold_is_the_clean_gold", rows["wrong"])
+    assert caught("rows.gold_passes_its_scorer", rows["wrong"])
+    assert caught("rows.unit_finds_nothing", rows["wrong"])
+    assert caught("rows.gold_is_there", rows["empty"])
+    assert caught("rows.no_new_credential", rows["leaking"])
+
+
+def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(
+    extended: Path, tmp_path: Path
+) -> None:
+    folder = builds.copy(extended, tmp_path / "robustbench-tc")
+    builds.copy(folder / "CD_AB_pref", folder / "my_type")
+
+    def strange(rows: list[Row]) -> dict[str, str]:
+        for row in rows:
+            row["type_code"], row["id"] = "my_type", f"{row['clean_id']}::my_type"
+        return planted(rows)
+
+    rows = builds.edit(folder, "my_type", strange)
+    report = builds.audit(folder)
+    caught = failing(report)
+    assert caught("configs.known", "my_type")
+    assert builds.find(report, "rows.type_is_audited").failed == len(builds.rows(folder, "my_type"))
+    assert caught("rows.gold_passes_its_scorer", rows["wrong"])
+    assert caught("rows.gold_is_there", rows["empty"])
+    assert caught("rows.no_new_credential", rows["leaking"])
+    for name in ("unit_finds_nothing", "changes_only_what_its_type_may", "gold_is_the_clean_gold"):
+        check = builds.find(report, f"rows.{name}")
+        assert check.status == "failed" and "could not be checked" in check.failures[0].what
+
+
+def test_a_config_that_is_none_of_ours_is_still_read(extended: Path, tmp_path: Path) -> None:
+    folder = builds.copy(extended, tmp_path / "robustbench-tc")
+    builds.copy(folder / "known_issues", folder / "notes")
+    report = builds.audit(folder)
+    assert failing(report)("configs.known", "notes")
+    assert builds.find(report, "rows.decodes").status == "failed"

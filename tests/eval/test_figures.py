@@ -1,0 +1,137 @@
+"""The figures: well-formed, to scale, inert, and coloured by the style sheet alone, in light and dark."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.figures import Axis, Dot, Path, Row, Stack
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.schema import ERROR_MODES
+
+HOSTILE = """<script>alert("1")</script> & 'x'"""
+HALF = Interval(0.5, 0.4, 0.6, 10)
+
+
+def heatmap(name: str) -> Markup:
+    rows = [Row(name, {"clean": HALF, "CD": None}), Row("other", {"clean": Interval(0.9, 0.8, 1.0, 10)})]
+    return figures.heatmap(rows, {"": {"clean": "clean"}, name: {"CD": name}}, name)
+
+
+def bars(name: str) -> Markup:
+    return figures.bars([(name, HALF), ("gap", None)], name)
+
+
+def stacks(name: str) -> Markup:
+    return figures.stacks(
+        [Stack(name, dict.fromkeys(ERROR_MODES, 1), 12, name), Stack("none", {}, 0, "")], name
+    )
+
+
+def chart(name: str) -> Markup:
+    x = Axis(1, 100, {1: "1", 10: name}, log=True, name=name)
+    dots = [Dot(1, 0.0, "paper", name), Dot(100, 1.0, "ours"), Dot(10, 0.5, "past")]
+    paths = [Path([(1, 0.0), (100, 1.0)], kind, name) for kind in ("first", "second", "third")]
+    return figures.chart(
+        x, Axis(0, 1, {0: "0", 1: "1"}, name=name), dots, paths, name, size=(300, 200), right=60
+    )
+
+
+def strip(name: str) -> Markup:
+    return figures.strip(0.5, 0.4, 0.6, mark=0.7)
+
+
+def shares(name: str) -> Markup:
+    return figures.shares({"wrong_name": 3, "other": 1})
+
+
+FIGURES: dict[str, Callable[[str], Markup]] = {
+    make.__name__: make for make in (heatmap, bars, stacks, chart, strip, shares)
+}
+
+
+def parsed(figure: str) -> ElementTree.Element:
+    return ElementTree.fromstring(figure)
+
+
+@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
+def test_a_name_is_text_and_nothing_else(make: Callable[[str], Markup]) -> None:
+    hostile, harmless = parsed(make(HOSTILE)), parsed(make("x"))
+    assert [one.tag for one in hostile.iter()] == [one.tag for one in harmless.iter()]
+    assert {key for one in hostile.iter() for key in one.attrib} == {
+        key for one in harmless.iter() for key in one.attrib
+    }
+
+
+@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
+def test_every_shape_is_inside_and_coloured_by_the_sheet(make: Callable[[str], Markup]) -> None:
+    root = parsed(make("name"))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    sheet = figures.style()
+    for one in root.iter():
+        for key in ("x", "x1", "x2", "cx"):
+            assert -1 <= float(one.get(key, 0)) <= width, one.attrib
+        for key in ("y", "y1", "y2", "cy"):
+            assert -1 <= float(one.get(key, 0)) <= height, one.attrib
+        assert not {"fill", "stroke"} & one.attrib.keys()
+        if one.tag in ("rect", "line", "circle", "polyline"):
+            kinds = one.attrib["class"].split()
+            assert any(re.search(rf"svg (\.\w+)*\.{kind}\b", sheet) for kind in kinds), kinds
+
+
+def test_every_colour_that_differs_in_the_dark_is_there_twice_and_every_one_used_is_defined() -> None:
+    sheet = str(figures.style())
+    light, dark = (block for block in re.findall(r":root \{\n(.*?)\n *\}", sheet, re.DOTALL))
+    names = [set(re.findall(r"(--[\w-]+):", block)) for block in (light, dark)]
+    assert names[1] <= names[0]
+    assert set(re.findall(r"var\((--[\w-]+)\)", sheet)) - {"--v"} <= names[0]
+    assert {f"--{mode}" for mode in ERROR_MODES} <= names[0]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=6))
+def test_parts_are_to_scale(counts: list[int]) -> None:
+    total = sum(counts) + 7
+    root = parsed(figures.stacks([Stack("a", {f"p{i}": n for i, n in enumerate(counts)}, total, "")], "x"))
+    widths = [float(one.attrib["width"]) for one in root.iter("rect")]
+    assert widths == pytest.approx([300 * n / total for n in counts if n], abs=0.06)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_logarithmic_axis_and_a_straight_one_keep_the_order(a: float, b: float) -> None:
+    straight, log = Axis(0, 1, {}), Axis(1, 1000, {}, log=True)
+    assert (straight.share(a) <= straight.share(b)) == (a <= b)
+    assert log.share(10) == pytest.approx(1 / 3) and log.share(1000) == pytest.approx(1)
+    assert Axis(3, 3, {}).share(3) == 0.5
+
+
+@given(st.floats(-2, 2), st.floats(0.001, 3))
+def test_ticks_are_few_round_and_inside(low: float, width: float) -> None:
+    high = low + width
+    found = figures.ticks(low, high)
+    assert 1 <= len(found) <= 6
+    assert all(low - 1e-6 <= value <= high + 1e-6 for value in found)
+
+
+def test_names_at_the_ends_of_lines_do_not_lie_on_each_other() -> None:
+    root = parsed(chart("name"))
+    ends = [float(one.attrib["y"]) for one in root.iter("text") if "name" in one.get("class", "")]
+    assert len(ends) == 3
+    assert all(after - before >= figures.LINE for before, after in pairwise(ends))
+
+
+def test_a_figure_of_its_own_brings_its_style() -> None:
+    alone = parsed(figures.alone(chart("x")))
+    assert alone.tag == "{http://www.w3.org/2000/svg}svg"
+    style = alone.find("{http://www.w3.org/2000/svg}style")
+    assert style is not None and "prefers-color-scheme: dark" in (style.text or "")
+
+
+def test_nothing_to_show_is_no_figure() -> None:
+    assert figures.strip(None, None, None) == ""
+    assert parsed(figures.shares({"wrong_name": 0})).findall("rect") != []

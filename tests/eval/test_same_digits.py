@@ -1,0 +1,170 @@
+"""One run, every door: summary, report, comparison, marts and board show the same numbers."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.eval.leaderboard import pages
+from robustbench_tc.eval.leaderboard.board import boards
+from robustbench_tc.eval.leaderboard.records import Entry, board_version
+from robustbench_tc.eval.leaderboard.scoring import entry_of_run
+from robustbench_tc.eval.stats.values import HEADS, METRICS
+from robustbench_tc.io.numbers import number, signed, typeset
+
+from ..conftest import Done
+from .leaderboard.few import submission
+from .synthetic_runs import clean_ids, coin, pairs, write_run
+
+Rbtc = Callable[..., Done]
+
+SETTINGS = {
+    "fingerprint": "f" * 32,
+    "mode": "prompt",
+    "backend": "openai",
+    "decoding": {},
+    "prompt_version": "1",
+    "selection": {},
+    "repeat": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two runs over the same rows."""
+    root, rows = tmp_path_factory.mktemp("runs"), pairs(clean_ids())
+
+    def run(name: str, seed: int, right: float) -> Path:
+        record = {"dataset_revision": None, "settings": SETTINGS | {"model": name}}
+        return write_run(root / name, coin(seed, right, 0.8), rows, model=name, record=record)
+
+    return run("weak-3b", 1, 0.6), run("strong-7b", 2, 0.8)
+
+
+def said(done: Done) -> Any:
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+@pytest.fixture
+def summary(rbtc: Rbtc, folders: tuple[Path, Path]) -> dict[str, Any]:
+    """`rbtc summary --json` as metric → value, and type → its line."""
+    found: dict[str, Any] = said(rbtc("summary", folders[0], "--json"))
+    return found
+
+
+def metrics(found: dict[str, Any]) -> dict[str, float]:
+    """METRICS out of the summary's JSON."""
+    made = {"clean": found["clean"]["accuracy"], "perturbed": found["perturbed"]["accuracy"]}
+    for name, line in found["components"].items():
+        made |= {f"{kind}_{name}": line[kind] for kind in ("accuracy", "delta", "delta_matched")}
+    return made | {"retention": found["retention"]}
+
+
+def test_values_are_the_same_to_the_last_bit(
+    rbtc: Rbtc, folders: tuple[Path, Path], summary: dict[str, Any]
+) -> None:
+    run, other = folders
+    wanted = metrics(summary)
+    types = {line["type_code"]: line for line in summary["types"] if line["type_code"] != "clean"}
+    assert wanted.keys() == set(METRICS) and types.keys() == set(taxonomy.codes())
+
+    report = said(rbtc("report", run, other, "--json"))
+    [model] = [one for one in report["models"] if one["model"] == "weak-3b"]
+    assert {name: one["value"] for name, one in model["summary"]["values"].items()} == wanted
+    for code, line in types.items():
+        row = model["summary"]["types"][code]
+        for kind in ("accuracy", "delta", "delta_matched"):
+            assert row[kind]["value"] == line[kind], (code, kind)
+        assert (row["flips"]["lost"], row["flips"]["gained"]) == (line["lost"], line["gained"])
+        assert model["error_modes"][code] == line["error_modes"]
+
+    [table2] = said(rbtc("sql", "table2", "--run", run, "--format", "json"))
+    assert {name: table2[name] for name in METRICS if name in table2}.items() <= wanted.items()
+    for row in said(rbtc("sql", "deltas", "--run", run, "--format", "json")):
+        line = (
+            types.get(row["type_code"])
+            or (summary["components"] | {"perturbed": summary["perturbed"]})[row["component"]]
+        )
+        assert {kind: row[kind] for kind in ("accuracy", "delta", "delta_matched")}.items() <= line.items()
+
+    compared = said(rbtc("compare", run, other, "--json"))["paired"]
+    for name in HEADS:
+        of = wanted[name if name in wanted else f"accuracy_{name}"]
+        assert compared["overall"][name]["a"] == of
+    assert {name: delta["a"] for name, delta in compared["deltas"].items()} == {
+        name: wanted[f"delta_{name}"] for name in taxonomy.COMPONENTS
+    }
+    assert {one["type_code"]: one["pair"]["a"] for one in compared["types"]} == {
+        code: line["accuracy"] for code, line in types.items()
+    }
+
+    entry = entry_of_run(run)
+    assert {name: metric.value for name, metric in entry.metrics.items()} == wanted
+    for code, line in types.items():
+        shown = entry.types[code]
+        assert (shown.accuracy.value, shown.delta.value) == (line["accuracy"], line["delta"])
+        assert (shown.delta_matched, shown.lost, shown.gained) == (
+            (line["delta_matched"], line["lost"], line["gained"])
+        )
+
+
+def cells(text: str, name: str) -> list[str]:
+    """The numbers in the line of a printed table that begins with `name`."""
+    [line] = [line for line in text.splitlines() if re.match(rf"[\s│|]*{re.escape(name)}\s", line)]
+    return re.findall(r"[-−+]?\d+\.\d+", line)
+
+
+def board_page(entry: Entry) -> str:
+    one = submission(1, "weak-3b")
+    version = board_version(one.dataset_version, one.fingerprint)
+    board = boards([one], {}, {one.id: entry}, {})[version]
+    [row] = board.rows
+    return pages.model_page(
+        row, board, version, history=[], verification=None, submission=one, against=None, differences=[]
+    )
+
+
+def test_printed_digits_are_the_same(
+    rbtc: Rbtc, folders: tuple[Path, Path], summary: dict[str, Any], tmp_path: Path
+) -> None:
+    run, other = folders
+    wanted = metrics(summary)
+    printed = rbtc("summary", run).out
+    for component in taxonomy.COMPONENTS:
+        values = [wanted[f"{kind}_{component}"] for kind in ("accuracy", "delta", "delta_matched")]
+        assert cells(printed, component) == [number(value) for value in values]
+    assert f"retention {number(wanted['retention'])}" in printed
+
+    assert rbtc("report", run, other, "--out", tmp_path).code == 0
+    markdown = (tmp_path / "report.md").read_text()
+    html = (tmp_path / "report.html").read_text()
+    [row] = [line for line in markdown.splitlines() if line.startswith("| weak-3b | ") and "[" in line]
+    table2 = ("clean", "perturbed", *(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
+    assert re.findall(r"\| (\S+) \[", row) == [typeset(number(wanted[name])) for name in table2]
+    assert all(f"<td>{typeset(number(wanted[name]))}" in html for name in table2)
+    lines = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
+    found = {
+        line["metric"]: float(line["value"])
+        for line in lines
+        if line["model"] == "weak-3b" and not line["type_code"]
+    }
+    assert found == wanted
+
+    page = board_page(entry_of_run(run))
+    for name, value in wanted.items():
+        assert typeset(signed(value) if name.startswith("delta") else number(value)) in page, name
+
+    shown = rbtc("sql", "table2", "--run", run).out
+    for name in table2:
+        assert cells(shown, name) == [number(wanted[name])]
+    compared = rbtc("compare", run, other).out
+    for name in HEADS:
+        value = wanted[name if name in wanted else f"accuracy_{name}"]
+        assert number(value) in compared

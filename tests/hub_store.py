@@ -1,0 +1,142 @@
+"""What the test hub keeps: repositories with their commits, and the folder that Xet uploads into."""
+
+import hashlib
+import json
+import struct
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .hub import Json
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file of a commit."""
+
+    content: bytes
+    lfs: bool
+    xet: str | None = None
+    """Its hash in the Xet store, for a file that was uploaded through it."""
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def git(self) -> str:
+        """The git blob id: of the bytes, or for a large file of the pointer that git holds."""
+        held = self.content
+        if self.lfs:
+            spec, size = "https://git-lfs.github.com/spec/v1", len(self.content)
+            held = f"version {spec}\noid sha256:{self.sha256}\nsize {size}\n".encode()
+        return hashlib.sha1(b"blob %d\0" % len(held) + held).hexdigest()
+
+    @property
+    def oid(self) -> str:
+        """What the client compares before it uploads."""
+        return self.sha256 if self.lfs else self.git
+
+    def entry(self, path: str) -> Json:
+        """A line of the tree listing."""
+        entry = {"type": "file", "oid": self.git, "size": len(self.content), "path": path}
+        if self.lfs:
+            entry["lfs"] = {"oid": self.sha256, "size": len(self.content), "pointerSize": 134}
+        if self.xet:
+            entry["xetHash"] = self.xet
+        return entry
+
+
+Tree = dict[str, Blob]
+
+
+@dataclass
+class Repo:
+    """A repository with one branch, `main`."""
+
+    commits: dict[str, Tree] = field(default_factory=dict)
+    head: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def commit(self, tree: Tree) -> str:
+        text = json.dumps([self.head, {path: blob.oid for path, blob in sorted(tree.items())}])
+        self.head = hashlib.sha1(text.encode()).hexdigest()
+        self.commits[self.head] = tree
+        return self.head
+
+    def resolve(self, revision: str) -> str | None:
+        revision = self.head if revision == "main" else self.tags.get(revision, revision)
+        return revision if revision in self.commits else None
+
+    def refs(self) -> Json:
+        def ref(kind: str, name: str, commit: str) -> Json:
+            return {"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": commit}
+
+        return {
+            "branches": [ref("heads", "main", self.head)],
+            "tags": [ref("tags", name, commit) for name, commit in self.tags.items()],
+            "converts": [],
+        }
+
+
+def listing(tree: Tree, folder: str, recursive: bool) -> list[Json]:
+    """The entries under a folder, folders first met before their files."""
+    prefix = f"{folder.rstrip('/')}/" if folder else ""
+    entries: dict[str, Json] = {}
+    for path, blob in sorted(tree.items()):
+        if not path.startswith(prefix):
+            continue
+        parts = path.removeprefix(prefix).split("/")
+        for depth in range(1, len(parts) if recursive else min(len(parts), 2)):
+            above = prefix + "/".join(parts[:depth])
+            oid = hashlib.sha1(above.encode()).hexdigest()
+            entries.setdefault(above, {"type": "directory", "oid": oid, "size": 0, "path": above})
+        if recursive or len(parts) == 1:
+            entries[path] = blob.entry(path)
+    return list(entries.values())
+
+
+class Xet:
+    """A folder that the real `hf_xet` uploads into and downloads from, by its address `local://…`."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="hub-xet-")
+        self.address = f"local://{self._folder.name}"
+
+    def token(self) -> Json:
+        return {"accessToken": "a-xet-token", "exp": int(time.time()) + 3600, "casUrl": self.address}
+
+    def blob(self, sha256: str) -> Blob | None:
+        """The uploaded file of this hash, put together again from its chunks."""
+        import hf_xet
+
+        for known, hash_, size in self._files():
+            if known == sha256:
+                with tempfile.TemporaryDirectory() as temporary:
+                    path = Path(temporary) / "file"
+                    with hf_xet.XetSession().new_file_download_group(
+                        endpoint=self.address, token="t", token_expiry_unix_secs=int(time.time()) + 3600
+                    ) as group:
+                        group.start_download_file(hf_xet.XetFileInfo(hash_, size), str(path))
+                    return Blob(path.read_bytes(), lfs=True, xet=hash_)
+        return None
+
+    def _files(self) -> Iterator[tuple[str, str, int]]:
+        """sha256, Xet hash and size of every file that was uploaded, read from the store's shards."""
+        for shard in Path(self._folder.name).glob("xet/xorbs/shards/*.mdb"):
+            data, at = shard.read_bytes(), 48  # after the shard's header
+            while (name := data[at : at + 32]) != b"\xff" * 32:
+                flags, segments = struct.unpack_from("<II", data, at + 32)
+                at += 48
+                size = sum(struct.unpack_from("<I", data, at + 48 * n + 36)[0] for n in range(segments))
+                at += 48 * segments * (2 if flags & 0x80000000 else 1)  # with a verification of each
+                assert flags & 0x40000000, "the client sends the sha256 along"
+                yield _hex(data[at : at + 32]), _hex(name), size
+                at += 48
+
+
+def _hex(hash_: bytes) -> str:
+    """A hash as Xet writes it: four little-endian numbers."""
+    return "".join(f"{part:016x}" for part in struct.unpack("<4Q", hash_))

@@ -1,0 +1,696 @@
+"""The guard itself: what is ours is replaced; whatever else lies there survives, also what comes later."""
+
+import hashlib
+import json
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import files, folders, lock, marker, owned, scratch, unfinished
+from robustbench_tc.io.files import atomic_dir, atomic_file, remove_dir
+
+from ..trees import tree, write
+
+KIND: marker.OwnKind = "report"
+
+
+def make(path: Path, contents: dict[str, str | bytes] | None = None, **options: Any) -> Path:
+    """A folder of ours through the way that every command takes."""
+    contents = {"a.txt": "one", "sub/b.txt": "two"} if contents is None else contents
+    with atomic_dir(path, kind=KIND, **options) as made:
+        files.claim(made, *contents, marker.OWN)
+        write(made, contents)
+        marker.describe(made, KIND)
+    return path
+
+
+def sealed(**fields: Any) -> bytes:
+    given = {"kind": KIND, "marker_version": 1, "files": {}, "own_sha256": ""} | fields
+    return marker.sealed(msgspec.convert(given, marker.Marker))
+
+
+def refused(path: Path, *parts: str, **options: Any) -> None:
+    """Replacing and removing are refused, and nothing around has changed."""
+    before = tree(path.parent)
+    for attempt in (
+        lambda: make(path, force=True, **options),
+        lambda: remove_dir(path, kind=KIND, **options),
+    ):
+        with pytest.raises(UserError) as error:
+            attempt()
+        for part in parts:
+            assert part in str(error.value)
+        assert "\n" not in str(error.value)
+        assert tree(path.parent) == before
+
+
+# --- what is replaced ---------------------------------------------------------------------------------
+
+
+def test_a_folder_of_ours_is_replaced_and_leaves_nothing_beside(tmp_path: Path) -> None:
+    make(tmp_path / "out")
+    make(tmp_path / "out", {"c.txt": "three"}, force=True)
+    assert set(tree(tmp_path)) == {"out", "out/c.txt", "out/rbtc.json"}
+    remove_dir(tmp_path / "out", kind=KIND)
+    assert tree(tmp_path) == {}
+
+
+def test_without_force_nothing_is_replaced(tmp_path: Path) -> None:
+    make(tmp_path / "out")
+    before = tree(tmp_path)
+    with pytest.raises(UserError, match="exists"):
+        make(tmp_path / "out")
+    assert tree(tmp_path) == before
+
+
+def test_an_empty_folder_is_anybodys(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    make(tmp_path / "out", force=True)
+    assert "out/a.txt" in tree(tmp_path)
+
+
+def test_changes_are_discarded_on_request_only(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    (out / "a.txt").write_text("mine now")
+    refused(out, "changed since", "a.txt", "--discard-changes")
+    make(out, force=True, discard_changes=True)
+    assert (out / "a.txt").read_text() == "one"
+
+
+def test_a_file_of_ours_that_is_gone_is_no_loss(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    (out / "a.txt").unlink()
+    make(out, force=True)
+    assert (out / "a.txt").read_text() == "one"
+
+
+def test_names_that_mean_something_to_a_shell_are_names(tmp_path: Path) -> None:
+    """`*` in --out is a character: folders of other names beside it are never looked at."""
+    for name in ("out*", "[ab]", "o?t", "-rf", "a b", "é\n"):
+        strangers = write(tmp_path / "in", {".outX.1.partial/thesis.txt": "t", ".a.old/thesis.txt": "t"})
+        before = tree(strangers)
+        make(strangers / name)
+        make(strangers / name, {"c.txt": "three"}, force=True)
+        remove_dir(strangers / name, kind=KIND)
+        assert tree(strangers) == before
+
+
+# --- what is never replaced ---------------------------------------------------------------------------
+
+STRANGERS: dict[str, Callable[[Path], object]] = {
+    "a file": lambda out: write(out, {"thesis.txt": "years"}),
+    "a hidden file": lambda out: write(out, {".env": "KEY=1"}),
+    "a file deep inside": lambda out: write(out, {"sub/deep/er/x": ""}),
+    "an empty folder": lambda out: (out / "notes").mkdir(),
+    "a link": lambda out: (out / "link").symlink_to("/etc/hostname"),
+    "a link to a folder": lambda out: (out / "link").symlink_to("/etc", target_is_directory=True),
+    "a link that leads nowhere": lambda out: (out / "link").symlink_to("nowhere"),
+    "a pipe": lambda out: os.mkfifo(out / "pipe"),
+    "a repository": lambda out: write(out, {".git/HEAD": "ref: refs/heads/main\n"}),
+    "a worktree": lambda out: write(out, {".git": "gitdir: elsewhere\n"}),
+    "a lock that is not ours": lambda out: write(out, {".x.lock": "by hand"}),
+    "something that looks unfinished": lambda out: write(out, {".a.txt.123-4-0123456789ab.partial": "x"}),
+    "another marker": lambda out: write(out, {"build_report.json": "{}"}),
+    "a name with control characters": lambda out: write(out, {"\x1b[2J\n": "x"}),
+}
+
+
+@pytest.mark.parametrize("what", STRANGERS)
+def test_a_strangers_file_in_our_folder_keeps_it(tmp_path: Path, what: str) -> None:
+    out = make(tmp_path / "out")
+    STRANGERS[what](out)
+    refused(out)
+    refused(out, discard_changes=True)
+
+
+def test_a_named_file_that_became_a_link_or_a_folder_is_not_ours(tmp_path: Path) -> None:
+    victim = write(tmp_path / "victim", {"a.txt": "one", "b.txt": "two"})
+    out = make(tmp_path / "out")
+    (out / "a.txt").unlink()
+    (out / "a.txt").symlink_to(victim / "a.txt")  # the same bytes
+    refused(out, "a.txt", discard_changes=True)
+    out = make(tmp_path / "other")
+    (out / "sub" / "b.txt").unlink()
+    (out / "sub").rmdir()
+    (out / "sub").symlink_to(victim)
+    refused(out, "sub", discard_changes=True)
+
+
+MARKERS: dict[str, bytes] = {
+    "nothing": b"",
+    "no JSON": b"thesis",
+    "a list": b"[]",
+    "deep": b"[" * 100_000,
+    "another program's": b'{"kind": "report", "version": 1}',
+    "ours without a seal": b'{"kind": "report", "marker_version": 1, "files": {}, "own_sha256": ""}',
+    "ours with another's seal": json.dumps(
+        {"kind": "report", "marker_version": 1, "files": {"thesis.txt": "0" * 64}, "own_sha256": "0" * 64}
+    ).encode(),
+    "unknown kind": sealed(kind="thesis"),
+    "another kind": sealed(kind="space"),
+    "unknown version": sealed(marker_version=99),
+    "no version": sealed(marker_version=0),
+    "a path above": sealed(files={"../victim/a.txt": hashlib.sha256(b"one").hexdigest()}),
+    "an absolute path": sealed(files={"/etc/hostname": "0" * 64}),
+    "a path in disguise": sealed(files={"sub/../../victim/a.txt": "0" * 64}),
+    "a path with a dot": sealed(files={"./a.txt": "0" * 64}),
+    "an empty name": sealed(files={"": "0" * 64}),
+    "a zero byte": sealed(files={"a\0b": "0" * 64}),
+    "names nothing that is there": sealed(),
+}
+
+
+@pytest.mark.parametrize("name", [marker.OWN, marker.BUILD])
+@pytest.mark.parametrize("what", MARKERS)
+def test_a_foreign_marker_makes_nothing_ours(tmp_path: Path, what: str, name: str) -> None:
+    write(tmp_path / "victim", {"a.txt": "one"})
+    out = write(tmp_path / "out", {name: MARKERS[what], "thesis.txt": "years"})
+    refused(out)
+    refused(out, discard_changes=True)
+
+
+def test_a_marker_that_is_a_pipe_a_link_or_a_folder_is_none(tmp_path: Path) -> None:
+    good = make(tmp_path / "good", {})
+    puts: tuple[Callable[[Path], object], ...] = (
+        os.mkfifo,
+        lambda path: path.symlink_to(good / marker.OWN),
+        Path.mkdir,
+    )
+    for number, put in enumerate(puts):
+        out = write(tmp_path / str(number), {"thesis.txt": "years"})
+        put(out / marker.OWN)
+        refused(out)
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_any_change_of_the_marker_is_seen(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    out = make(tmp_path_factory.mktemp("changed") / "out")
+    text = bytearray((out / marker.OWN).read_bytes())
+    at = data.draw(st.integers(0, len(text) - 1))
+    text[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != text[at]))
+    (out / marker.OWN).write_bytes(text)
+    refused(out, discard_changes=True)
+
+
+_NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
+
+
+@given(
+    st.dictionaries(_NAMES.filter(lambda n: n not in (".", "..")), st.binary(max_size=20), max_size=4),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_whatever_lies_in_a_folder_is_named_unchanged_or_survives(
+    tmp_path_factory: pytest.TempPathFactory, foreign: dict[str, bytes], data: st.DataObject
+) -> None:
+    """Ours goes if nothing else is there; else all of it is as it was before."""
+    root = tmp_path_factory.mktemp("any")
+    out = make(root / "out")
+    for name, content in foreign.items():
+        with suppress(OSError):
+            (out / name).write_bytes(content)
+    touched = data.draw(st.sampled_from([None, "a.txt", "sub/b.txt"]))
+    if touched is not None:
+        (out / touched).write_bytes(data.draw(st.binary(max_size=5)))
+    untouched = tree(out) == {
+        **tree(make(root / "like")),
+    }
+    before = tree(root)
+    try:
+        remove_dir(out, kind=KIND)
+    except UserError:
+        assert tree(root) == before
+        assert not untouched
+    else:
+        assert untouched and not out.exists()
+
+
+# --- places -------------------------------------------------------------------------------------------
+
+
+def test_the_working_folder_and_its_parents_are_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = make(tmp_path / "out")
+    monkeypatch.chdir(out / "sub")
+    refused(out, "the working folder or a parent of it")
+    before = tree(tmp_path)
+    for name in (Path("..") / "..", Path(".."), Path(), out / ".." / "out"):
+        with pytest.raises(UserError):
+            make(name, force=True, discard_changes=True)
+    assert tree(tmp_path) == before
+
+
+def test_homes_are_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = make(tmp_path / "someone")
+    monkeypatch.setenv("HOME", str(home))
+    refused(home, "a home folder")
+    monkeypatch.setenv("HOME", str(home / "sub"))
+    refused(home, "a home folder or a parent of one")
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    account = pwd.struct_passwd(("other", "x", 1234, 1234, "", str(home / "sub"), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwall", lambda: [account])
+    refused(home, "a home folder or a parent of one")
+
+
+def test_roots_links_and_repositories_are_never_replaced(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    (tmp_path / "link").symlink_to(out)
+    refused(tmp_path / "link", "a link")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    refused(tmp_path / "dangling", "a link")
+    with pytest.raises(UserError, match="root"):
+        folders.check(Path("/"), KIND)
+    for name in (".git", ".hg", ".svn", ".jj"):
+        repository = make(tmp_path / f"with{name}", {f"{name}/HEAD": "x"})
+        refused(repository, "a repository", discard_changes=True)
+    bare = make(tmp_path / "bare.git", {"HEAD": "x", "objects/a": "x", "refs/b": "x"})
+    refused(bare, "a repository", discard_changes=True)
+    inside = make(tmp_path / ".git" / "robustbench-tc")
+    refused(inside, "a repository", discard_changes=True)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"out": "a thesis"})
+    refused(tmp_path / "out", "not a folder")
+
+
+def test_mount_points_are_never_replaced(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    elsewhere = write(tmp_path / "elsewhere", {"b.txt": "two"})
+    for options in (["--bind", str(elsewhere)], ["-t", "tmpfs", "tmpfs"]):
+        with mounted(out / "sub", *options), pytest.raises(UserError, match="mount point"):
+            make(out, force=True, discard_changes=True)
+        assert (elsewhere / "b.txt").read_text() == "two"
+    make(out, force=True)
+
+
+@contextmanager
+def mounted(target: Path, *options: str) -> Iterator[None]:
+    """A mount for the block; what is mounted there afterwards, whatever its name is then, is unmounted."""
+    if os.geteuid() or subprocess.run(["mount", *options, str(target)], capture_output=True).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        yield
+    finally:
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            if line.split(" ")[1].startswith(str(target.parents[1])):
+                subprocess.run(["umount", line.split(" ")[1]], check=True)
+
+
+# --- what comes in between ----------------------------------------------------------------------------
+
+
+def test_a_file_that_appears_while_the_new_folder_is_written_keeps_the_old_one(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    with pytest.raises(UserError, match="thesis"), atomic_dir(out, kind=KIND, force=True) as made:
+        files.claim(made, "c.txt")
+        write(made, {"c.txt": "three"})
+        write(out, {"thesis.txt": "years"})
+        before = tree(out)
+    assert tree(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("late", ["thesis.txt", "a.txt", "sub/new.txt", "notes/new.txt"])
+def test_a_file_that_appears_or_changes_after_the_check_survives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    out = make(tmp_path / "out")
+    remove = folders.remove
+
+    def later(path: Path, found: folders.Contents) -> list[str]:
+        write(path, {late: "years of work"})
+        return remove(path, found)
+
+    monkeypatch.setattr(folders, "remove", later)
+    with pytest.raises(
+        UserError, match=r"is written, but files came into .*: .*They are kept in (.*)"
+    ) as error:
+        make(out, {"c.txt": "three"}, force=True)
+    kept = Path(str(error.value).rpartition("kept in ")[2])
+    assert (kept / late).read_text() == "years of work"
+    assert (out / "c.txt").read_text() == "three"
+    monkeypatch.undo()
+    make(out, {"d.txt": "four"}, force=True)  # and no later run deletes it
+    assert (kept / late).read_text() == "years of work"
+
+
+def test_a_removed_folder_leaves_what_came_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = make(tmp_path / "out")
+    remove = folders.remove
+
+    def later(path: Path, found: folders.Contents) -> list[str]:
+        write(path, {"thesis.txt": "years"})
+        return remove(path, found)
+
+    monkeypatch.setattr(folders, "remove", later)
+    with pytest.raises(UserError, match="They are kept in") as error:
+        remove_dir(out, kind=KIND)
+    assert (Path(str(error.value).rpartition("kept in ")[2]) / "thesis.txt").read_text() == "years"
+
+
+def test_a_folder_that_took_the_name_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = make(tmp_path / "out")
+    rename = Path.rename
+
+    def contested(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial" and self.is_dir():
+            write(out, {"thesis.txt": "years"})
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", contested)
+    with pytest.raises(UserError, match="appeared while it was being replaced"):
+        make(out, {"c.txt": "three"}, force=True)
+    monkeypatch.undo()
+    assert (out / "thesis.txt").read_text() == "years"
+    [old] = tmp_path.glob(".out.*.old")
+    assert (old / "a.txt").read_text() == "one"
+
+
+def test_a_failed_write_leaves_nothing_and_a_strangers_file_in_the_unfinished_folder_stays(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ValueError, match="stop"), atomic_dir(tmp_path / "out") as made:
+        files.claim(made, "a.txt")
+        write(made, {"a.txt": "one"})
+        raise ValueError("stop")
+    assert tree(tmp_path) == {}
+    with pytest.raises(ValueError, match="stop"), atomic_dir(tmp_path / "out") as made:
+        files.claim(made, "a.txt")
+        write(made, {"a.txt": "one", "thesis.txt": "years"})
+        raise ValueError("stop")
+    assert [content for _, content in tree(tmp_path).values()] == [b"", b"years"]
+
+
+def test_strangers_folders_with_our_kind_of_name_are_left_alone(tmp_path: Path) -> None:
+    names = (".out.old", ".out.0123456789abcdef.partial", ".out.x.partial", ".out.0123456789abcdef.old")
+    for name in (*names, ".out.0123456789abcdef.gone", ".out.0123456789abcdef.parts"):
+        write(tmp_path / name, {"thesis.txt": "years"})
+    write(tmp_path, {".out.0123456789abcdef.claims": "thesis.txt\n", ".out.partial": "years"})
+    before = tree(tmp_path)
+    make(tmp_path / "out")
+    make(tmp_path / "out", force=True)
+    remove_dir(tmp_path / "out", kind=KIND)
+    assert tree(tmp_path) == before
+
+
+def killed(after: int, work: Callable[[], object]) -> bool:
+    """Does the work in a process that is killed before its `after`-th file operation; whether it was."""
+    child = os.fork()
+    if child == 0:
+        left = after
+
+        def dies(call: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapped(*arguments: Any, **options: Any) -> Any:
+                nonlocal left
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                left -= 1
+                return call(*arguments, **options)
+
+            return wrapped
+
+        code = 1
+        try:
+            for name in ("rename", "unlink", "rmdir", "mkdir", "open", "link", "replace"):
+                setattr(os, name, dies(getattr(os, name)))
+            for name in ("open", "write_bytes"):
+                setattr(Path, name, dies(getattr(Path, name)))
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.parametrize("what", ["replace", "remove"])
+def test_killed_at_any_file_operation_a_folder_is_whole_or_gone_and_the_next_run_tidies(
+    tmp_path: Path, what: str
+) -> None:
+    old, new = {"a.txt", "sub/b.txt", "sub", "rbtc.json"}, {"c.txt", "rbtc.json"}
+    outcomes = set()
+    for after in range(200):
+        root = tmp_path / str(after)
+        out = make(root / "out")
+        again: Callable[[], object] = partial(make, out, {"c.txt": "three"}, force=True)
+        if what == "remove":
+            again = partial(remove_dir, out, kind=KIND)
+        stopped = killed(after, again)
+        seen = set(tree(out)) if out.exists() else None
+        # Between the two renames of a replacement nothing has the name: the next run puts the old one back.
+        assert seen in (None, old, new), seen
+        outcomes.add(None if seen is None else frozenset(seen))
+        if what == "replace" or out.exists():
+            again()
+        else:  # any later command with this folder tidies up
+            make(out)
+            again()
+        assert [path.name for path in root.iterdir()] == ([] if what == "remove" else ["out"]), after
+        if not stopped:
+            break
+    else:
+        pytest.fail("the command never came to its end")
+    assert len(outcomes) >= 2
+
+
+def test_a_swap_that_was_killed_in_the_middle_is_undone_before_anything_else(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    before = tree(out)
+    left = unfinished.Unfinished.make(out)
+    out.rename(left.aside)
+    with pytest.raises(UserError, match="exists"):
+        make(out)
+    assert tree(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+# --- single files -------------------------------------------------------------------------------------
+
+
+def put(path: Path, text: str, **options: Any) -> None:
+    with atomic_file(path, **options) as beside:
+        beside.write_text(text)
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    write(tmp_path, {"mine.csv": "mine", "target": "mine"})
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "folder").mkdir()
+    before = tree(tmp_path)
+    for name in ("mine.csv", "link", "dangling", "folder"):
+        with pytest.raises(UserError, match="exists and is not replaced"):
+            put(tmp_path / name, "ours")
+    assert tree(tmp_path) == before
+
+
+def test_a_file_that_takes_the_name_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="appeared"), atomic_file(tmp_path / "a.csv") as beside:
+        beside.write_text("ours")
+        (tmp_path / "a.csv").write_text("mine")
+    assert tree(tmp_path) == {"a.csv": ("file", b"mine")}
+
+    def no_links(*arguments: object, **options: object) -> None:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr(os, "link", no_links)
+    put(tmp_path / "b.csv", "ours")
+    assert (tmp_path / "b.csv").read_text() == "ours"
+    with pytest.raises(FileExistsError), atomic_file(tmp_path / "c.csv") as beside:
+        beside.write_text("ours")
+        (tmp_path / "c.csv").write_text("mine")
+    assert (tmp_path / "c.csv").read_text() == "mine"
+
+
+def test_what_a_killed_write_left_goes_with_the_next_and_nothing_else(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, signal; from pathlib import Path; from robustbench_tc.io.files import atomic_file\n"
+    )
+    code += "with atomic_file(Path(sys.argv[1])) as beside: os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.csv")], check=False)
+    [left] = tmp_path.iterdir()
+    assert scratch.is_ours(left.name)
+    write(tmp_path, {".a.csv.1-1-0123456789ab.partial": "mine", ".a.csv.partial": "mine"})
+    put(tmp_path / "a.csv", "ours")
+    assert set(tree(tmp_path)) == {"a.csv", ".a.csv.1-1-0123456789ab.partial", ".a.csv.partial"}
+
+
+def test_a_file_of_a_marked_folder_is_replaced_as_long_as_it_is_as_written(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    owned.create(run, "run")
+    put(run / "table.csv", "asked for by its name")  # a user's own, wherever it lies
+    with pytest.raises(UserError, match=r"table\.csv"):
+        folders.check(run, "run")
+    (run / "table.csv").unlink()
+    put(run / "scores", "one", own=True)
+    put(run / "scores", "two", own=True)
+    assert (run / "scores").read_text() == "two"
+    (run / "scores").write_text("mine")
+    with pytest.raises(UserError, match="changed since"):
+        put(run / "scores", "three", own=True)
+    write(run, {"other": "mine"})
+    with pytest.raises(UserError, match="was not written by rbtc"):
+        put(run / "other", "ours", own=True)
+    assert (run / "scores").read_text() == "mine" and (run / "other").read_text() == "mine"
+    with pytest.raises(UserError, match="other"):
+        remove_dir(run, kind="run", discard_changes=True)
+    (run / "other").unlink()
+    with pytest.raises(UserError, match="scores"):
+        remove_dir(run, kind="run")
+    remove_dir(run, kind="run", discard_changes=True)
+    assert tree(tmp_path) == {}
+
+
+def test_between_naming_and_replacing_either_version_is_ours(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    folder = owned.create(run, "run")
+    put(run / "scores", "one", own=True)
+    folder.announce("scores", hashlib.sha256(b"two").hexdigest())  # and killed before the rename
+    folders.check(run, "run")
+    put(run / "scores", "three", own=True)
+    folder.announce("scores", hashlib.sha256(b"four").hexdigest())
+    (run / "scores").write_text("four")  # the rename went through
+    folders.check(run, "run")
+    (run / "scores").write_text("one")
+    with pytest.raises(UserError, match="scores"):
+        folders.check(run, "run")
+
+
+def test_a_file_that_grows_is_ours_as_far_as_it_is_a_store(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    folder = owned.create(run, "run")
+    journal = run / "journal.jsonl"
+    journal.write_text('{"key":"a","x":1}\n')
+    folder.grew(journal.name)
+    for more in ('{"key":"b"}\n', '{"key":"c","te', "\0\0\0"):
+        with journal.open("a") as file:
+            file.write(more)
+        folders.check(run, "run")
+    journal.write_text('{"key":"a","x":1}\nmy notes\n')
+    with pytest.raises(UserError, match="changed since"):
+        folders.check(run, "run")
+    journal.write_text('{"key":"a","x":2}\n')
+    with pytest.raises(UserError, match="changed since"):
+        folders.check(run, "run")
+
+
+# --- locks --------------------------------------------------------------------------------------------
+
+
+def test_a_lock_leaves_nothing_and_takes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
+    with lock.locked(tmp_path / "out"):
+        assert (tmp_path / ".out.lock").read_bytes() == lock.TEXT
+        with pytest.raises(UserError, match="another process"), lock.locked(tmp_path / "out"):
+            pass
+    assert tree(tmp_path) == {}
+    write(tmp_path, {".out.lock": "my notes", "target": "mine"})
+    (tmp_path / ".link.lock").symlink_to("target")
+    os.mkfifo(tmp_path / ".pipe.lock")
+    (tmp_path / ".folder.lock").mkdir()
+    before = tree(tmp_path)
+    for name in ("out", "link", "pipe", "folder"):
+        with pytest.raises(UserError, match="is not a lock of rbtc"), lock.locked(tmp_path / name):
+            pass
+    assert tree(tmp_path) == before
+    write(tmp_path, {".empty.lock": ""})
+    with lock.locked(tmp_path / "empty"):
+        pass
+    assert (tmp_path / ".empty.lock").exists()
+    (tmp_path / ".killed.lock").write_bytes(lock.TEXT)  # of a process that was killed
+    with lock.locked(tmp_path / "killed"):
+        pass
+    assert not (tmp_path / ".killed.lock").exists()
+
+
+def test_many_processes_that_wait_for_a_lock_each_get_it_and_leave_nothing(tmp_path: Path) -> None:
+    """Each adds 1 under the lock, 50 times: a lock that two hold, or that is refused, loses some."""
+    count = tmp_path / "count"
+    count.write_text("0")
+    code = (
+        "from pathlib import Path; from robustbench_tc.io.lock import locked\n"
+        f"count = Path({str(count)!r})\n"
+        "for _ in range(50):\n"
+        "    with locked(count, wait=True): count.write_text(str(int(count.read_text()) + 1))\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+    assert [one.wait() for one in running] == [0] * 4
+    assert tree(tmp_path).keys() == {"count"} and count.read_text() == "200"
+
+
+def test_a_lock_is_never_counted_unless_it_is_held(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    (out / ".journal.jsonl.lock").write_bytes(lock.TEXT)
+    with lock.locked(out / "journal.jsonl"):
+        refused(out, "being written by another process")
+    (out / ".journal.jsonl.lock").write_bytes(lock.TEXT)
+    make(out, force=True)
+
+
+# --- the rest -----------------------------------------------------------------------------------------
+
+
+def test_many_foreign_files_are_listed_with_a_bound(tmp_path: Path) -> None:
+    out = make(tmp_path / "out")
+    write(out, {f"{number}.txt": "" for number in range(3_000)})
+    with pytest.raises(UserError) as error:
+        make(out, force=True)
+    assert " and " in str(error.value) and len(str(error.value)) < 500
+
+
+def test_a_socket_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = make(tmp_path / "out")
+    monkeypatch.chdir(tmp_path)  # the name of a socket is short
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("out/s")
+    refused(out, "holds what rbtc did not write there: s.")
+
+
+def test_claims_are_made_where_they_are_kept_only(tmp_path: Path) -> None:
+    unfinished.claim(tmp_path / "anywhere", "a.txt")
+    assert tree(tmp_path) == {}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "small" / "disk"
+    disk.mkdir(parents=True)
+    with mounted(disk, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        yield disk
+
+
+def test_a_full_disk_names_the_file(small_disk: Path) -> None:
+    with pytest.raises(OSError, match="No space left") as error, atomic_file(small_disk / "a.csv") as beside:
+        beside.write_bytes(b"x" * 100_000)
+    assert error.value.filename == str(small_disk / "a.csv")
+    assert tree(small_disk) == {}
+    with pytest.raises(OSError, match="No space left") as error:
+        make(small_disk / "out", {"a.txt": b"x" * 100_000})
+    assert error.value.filename == str(small_disk / "out")
+    assert tree(small_disk) == {}

@@ -1,0 +1,243 @@
+"""Every number of a mart is the one of `eval.stats`, to the last bit, whatever a run looks like."""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.stats import runs, values
+from robustbench_tc.eval.stats.breakdown import breakdown, gains
+from robustbench_tc.eval.stats.values import HEADS, METRICS, Values
+from robustbench_tc.sql.query import Inputs, connect, marts
+
+from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
+from .test_sql_marts import SQL, release_of
+
+Pairs = list[tuple[str, str]]
+
+IDS = clean_ids({"bfcl_v3": 6, "apibank": 20, "rotbench": 4, "toolalpaca": 4, "tooleyes": 6})
+EVERY = pairs(IDS)
+EXTENSIONS = [(c, t) for c in IDS[:30:3] for t in ("CD_AB_pref", "TD_AB_pref")]
+
+
+def noisy(seed: int, silent: float = 0.0) -> Callable[[str, str], bool | None]:
+    """A model whose answers differ from repeat to repeat, and fail now and then."""
+    generator = np.random.default_rng(seed)
+    return lambda clean_id, code: None if generator.random() < silent else bool(generator.random() < 0.6)
+
+
+def scattered(rows: Iterable[tuple[str, str]], share: float) -> Pairs:
+    generator = np.random.default_rng(9)
+    return [row for row in rows if generator.random() < share]
+
+
+def partly_repeated(folder: Path) -> Path:
+    """Asked twice, but many rows only in one of the repeats, as an import may be."""
+    import pyarrow.parquet as pq
+
+    made = write_run(folder, noisy(7, 0.02), EVERY, repeats=2, record={"expected": 0})
+    table = pq.read_table(made / "scores.parquet")
+    pq.write_table(
+        table.filter(np.random.default_rng(5).random(table.num_rows) < 0.8), made / "scores.parquet"
+    )
+    return made
+
+
+SHAPES: dict[str, Callable[[Path], Path]] = {
+    "whole": lambda f: write_run(f, coin(1), EVERY),
+    "holes": lambda f: write_run(f, noisy(2, 0.01), EVERY),
+    "extensions": lambda f: write_run(f, noisy(3), EVERY + EXTENSIONS),
+    "repeats": lambda f: write_run(f, noisy(4), EVERY, repeats=3),
+    "repeats with holes": lambda f: write_run(f, noisy(5, 0.05), EVERY, repeats=2),
+    "partly repeated": partly_repeated,
+    "unfinished": lambda f: write_run(f, coin(1), EVERY, record={"expected": len(EVERY) + 7}),
+    "some types": lambda f: write_run(f, coin(1), [p for p in EVERY if p[1] in ("clean", "CD", "TD")]),
+    "no clean rows": lambda f: write_run(f, coin(1), [p for p in EVERY if p[1] != "clean"]),
+    "few rows": lambda f: write_run(f, noisy(6, 0.1), scattered(EVERY, 0.2)),
+    "a type without a verdict": lambda f: write_run(f, lambda c, t: None if t == "CD" else True, EVERY),
+    "nothing right": lambda f: write_run(f, lambda c, t: False, EVERY),
+    "clean never right": lambda f: write_run(f, lambda c, t: t != "clean", EVERY),
+    "everything right": lambda f: write_run(f, lambda c, t: True, EVERY),
+}
+
+
+class Marts:
+    """The marts over one set of inputs, on one connection: all runs together, as a user may ask."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        with connect(inputs) as connection:
+            self._found = {
+                name: connection.sql((SQL / f"{name}.sql").read_text()).to_arrow_table().to_pylist()
+                for name, mart in marts().items()
+                if mart.needs == "cells" or inputs.runs
+            }
+            named = connection.sql("select clean_id, type_code from stg_release").fetchall()
+            self.release = [(str(clean_id), str(code)) for clean_id, code in named]
+
+    def of(self, run: str) -> dict[str, list[dict[str, Any]]]:
+        """The rows of one run, by mart."""
+        return {name: [row for row in found if row.get("run") == run] for name, found in self._found.items()}
+
+    def __getitem__(self, name: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._found[name]
+        return found
+
+
+class Asked(NamedTuple):
+    """How the marts are asked."""
+
+    subset: runs.Subset = "all"
+    allow_missing: bool = False
+    release: bool = False
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("runs")
+    return {name: make(root / name.replace(" ", "-")) for name, make in SHAPES.items()}
+
+
+@pytest.fixture(scope="module", params=itertools.product(("all", "paper"), (False, True), (False, True)))
+def asked(
+    request: pytest.FixtureRequest, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Asked, Marts]:
+    how = Asked(*request.param)
+    release = tmp_path_factory.mktemp("release") / "release"
+    more = [
+        ("bfcl_v3__level1_99", "clean"),
+        ("bfcl_v3__level1_99", "CD"),
+        ("rotbench__level1_77", "redundant"),
+    ]
+    return how, Marts(
+        Inputs(
+            runs=[str(folder) for folder in folders.values()],
+            subset=how.subset,
+            allow_missing=how.allow_missing,
+            release=str(release_of(release, EVERY + more)) if how.release else None,
+        )
+    )
+
+
+def every_value_agrees(found: Values, made: Mapping[str, list[dict[str, Any]]]) -> None:
+    """table2, deltas, by_type, accuracy, heatmap and gap_closure beside the lines of `values`."""
+    [table2] = made["table2"]
+    for metric in METRICS:
+        if metric in table2:
+            assert table2[metric] == found[metric], metric
+    assert (table2["n_clean"], table2["n_perturbed"]) == tuple(
+        found.lines[h].n for h in ("clean", "perturbed")
+    )
+    seen = set()
+    for row in made["deltas"]:
+        line = found.lines[row["type_code"] or row["component"]]
+        seen.add(row["type_code"] or row["component"])
+        assert (row["n"], row["accuracy"], row["delta"], row["delta_matched"], row["pairs"] or 0) == (
+            (line.n, line.accuracy, line.delta, line.delta_matched, line.pairs)
+        ), row
+    there = {code for code in found.types if found.lines[code].n}
+    assert seen >= {*HEADS[1:], *(there & set(taxonomy.codes()))}
+    for mart in ("accuracy", "by_type"):
+        listed = {row["type_code"]: row for row in made[mart]}
+        assert listed.keys() - {"clean"} >= there
+        for code, row in listed.items():
+            line = found.lines[code]
+            assert (row["correct"], row["n"], row["missing"]) == (line.correct, line.n, line.missing), row
+            assert row["accuracy"] == line.accuracy
+            assert row.get("delta") == (line.delta if mart == "by_type" else None)
+    [heat] = made["heatmap"]
+    for code in (taxonomy.CLEAN, *taxonomy.codes()):
+        assert heat[code] == (found.lines[code].accuracy if code in found.lines else None)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_value_of_every_run_agrees(
+    shape: str, folders: dict[str, Path], asked: tuple[Asked, Marts]
+) -> None:
+    (subset, allow_missing, _), every = asked
+    run = str(folders[shape])
+    made, expected = every.of(run), every.release or None
+    read = runs.read(run)
+    [outcomes] = runs.align([read], subset=subset, expected=expected)
+    found = values.from_counts(outcomes.counts(), outcomes.usable(allow_missing), partial=allow_missing)
+    every_value_agrees(found, made)
+
+    rest = breakdown(read, subset, allow_missing=allow_missing)
+    flips = {row["type_code"]: row for row in made["flip_matrix"]}
+    assert flips.keys() == {code for code in found.types if found.lines[code].pairs}
+    for code, row in flips.items():
+        line = found.lines[code]
+        wrong = line.pairs - line.kept - line.lost - line.gained
+        assert (row["pairs"], row["both_right"], row["lost"], row["gained"], row["both_wrong"]) == (
+            (line.pairs, line.kept, line.lost, line.gained, wrong)
+        )
+    listed = made["flips"]
+    for code in found.types:
+        of_type = [row["flip"] for row in listed if row["type_code"] == code]
+        assert (of_type.count("lost"), of_type.count("gained")) == (
+            found.lines[code].lost,
+            found.lines[code].gained,
+        )
+    assert [
+        (
+            r["type_code"],
+            r["pairs"],
+            r["lost"],
+            r["gained"],
+            r["perturbed_accuracy_gain"],
+            r["most_frequent_error"],
+        )
+        for r in made["what_to_gain"]
+    ] == [(g.type_code, g.pairs, g.lost, g.gained, g.gain, g.error) for g in gains(found.lines, rest)]
+    modes: dict[str, dict[str, int]] = {}
+    for row in made["error_modes"]:
+        modes.setdefault(row["type_code"], {})[row["error_mode"]] = row["n"]
+    assert modes == {code: rest.error_modes[code] for code in modes}
+    assert modes.keys() == rest.error_modes.keys() - set(HEADS[1:])
+    cells = {(row["source"], row["component"]): row for row in made["by_source"]}
+    ours = {(source, name): cell for source, of in rest.sources.items() for name, cell in of.items()}
+    assert cells.keys() == ours.keys()
+    for key, row in cells.items():
+        cell = ours[key]
+        assert (row["correct"], row["n"], row["missing"]) == (cell.correct, cell.n, cell.missing)
+        assert row["accuracy"] == cell.accuracy
+        assert row["mean_score"] == pytest.approx(cell.mean_score)
+
+
+def test_the_papers_models_agree() -> None:
+    made = Marts(Inputs(paper=paper.CELLS))
+    found = {}
+    for model in paper.models():
+        counts = {code: values.Counts(*count) for code, count in paper.counts(model).items()}
+        found[model] = values.from_counts(counts, counts)
+        every_value_agrees(found[model], made.of(f"paper:{model}"))
+    base = found[paper.BASELINE]
+    closures = made["gap_closure"]
+    assert len(closures) == 20 * 4
+    for row in closures:
+        of_base, of_model = (one.lines[row["component"]].delta for one in (base, found[row["model"]]))
+        assert of_base is not None and of_model is not None
+        assert (row["baseline_delta"], row["delta"]) == (of_base, of_model)
+        assert row["closed"] == values.closure(of_base, of_model)
+
+
+def test_gap_closures_of_runs_agree(tmp_path: Path) -> None:
+    folders = [
+        str(write_run(tmp_path / str(i), coin(i, 0.5 + i / 10), EVERY, model=f"m{i}")) for i in range(3)
+    ]
+    made = Marts(Inputs(runs=folders, parameters={"baseline": "m0"}))
+    lines = {}
+    for folder in folders:
+        [outcomes] = runs.align([runs.read(folder)])
+        lines[folder] = values.from_counts(outcomes.counts(), outcomes.usable()).lines
+    found = made["gap_closure"]
+    assert len(found) == 2 * 4
+    for row in found:
+        of_base, of_run = (lines[one][row["component"]].delta for one in (folders[0], row["run"]))
+        assert of_base is not None and of_run is not None
+        assert row["closed"] == values.closure(of_base, of_run)

@@ -1,0 +1,210 @@
+"""The verbs from Python: docs/api/verbs.md is run as it is printed, and no verb needs the command line."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.eval.leaderboard.serve import serve
+from robustbench_tc.eval.run import Progress
+
+from .conftest import ROOT
+from .hub import WRITER, Hub
+from .loopback import LoopbackServer, reply
+from .released import released, small_build
+
+BLOCKS = re.findall(
+    r"```python\n(.*?)```", (ROOT / "docs" / "api" / "verbs.md").read_text("utf-8"), re.DOTALL
+)
+
+VERBS = ("build", "audit", "release", "publish", "evaluate", "score", "report", "compare", "serve")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("api")
+
+
+@pytest.fixture(scope="module")
+def answers(place: Path) -> Iterator[dict[str, Any]]:
+    """The names that the page's first block makes."""
+    made: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        exec(BLOCKS[0], made)
+        yield made
+
+
+def test_every_verb_is_there_with_types_and_a_docstring() -> None:
+    assert set(VERBS) <= set(api.__all__)
+    for name in VERBS:
+        verb = getattr(api, name)
+        assert "Raises UserError" in " ".join((verb.__doc__ or "").split()), name
+        hinted = set(verb.__annotations__) - {"return"}
+        code = verb.__code__
+        assert hinted == set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]), name
+
+
+def test_importing_the_api_brings_neither_the_command_line_nor_an_extra() -> None:
+    code = (
+        "import sys; import robustbench_tc.api; print([m for m in ('typer', 'rich', 'robustbench_tc.cli', "
+        "'datasets', 'openai', 'pandas', 'great_expectations', 'cryptography', 'gradio', 'fastapi', 'ray', "
+        "'torch', 'transformers', 'vllm', 'duckdb') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_page_builds_evaluates_scores_compares_and_reports(place: Path, answers: dict[str, Any]) -> None:
+    built, good, biased = answers["built"], answers["good"], answers["biased"]
+    assert built.total == good.answered == good.asked.total > biased.answered > 0
+    assert good.unexpected == biased.unexpected == []
+    assert answers["found"].overall["clean"].n == 73
+    assert answers["found"].deltas["reward"].difference.value < 0
+    for name in ("html", "md", "csv", "json"):
+        assert (place / "report" / f"report.{name}").stat().st_size > 0
+    assert {model.label for model in answers["page"].models} == {"agent-oracle", "agent-name-biased"}
+
+
+def test_the_page_audits_and_releases(place: Path, answers: dict[str, Any]) -> None:
+    pytest.importorskip("great_expectations", reason="needs the extra audit (make env)")
+    exec(BLOCKS[1], answers)
+    assert answers["verdict"].checks and answers["verdict"].kind == "benchmark"
+    assert (place / "releases/1.0.0/robustbench-tc/manifest.json").is_file()
+    with pytest.raises(api.UserError, match="starter samples, which are never published"):
+        api.publish("releases/1.0.0/robustbench-tc", "acme/robustbench-tc", dry_run=True)
+
+
+def test_an_endpoint_is_evaluated_with_progress_and_gone_on_with(
+    place: Path, answers: dict[str, Any]
+) -> None:
+    begun: list[api.Evaluated] = []
+    states: list[int] = []
+
+    def progress(state: Progress) -> None:
+        states.append(state.done)
+
+    with LoopbackServer(lambda body: reply("[ping(a=1)]")) as server:
+
+        def ask() -> api.Evaluated:
+            return api.evaluate(
+                place / "robustbench-tc",
+                model="tiny",
+                base_url=server.url,
+                types="CD,transition",
+                ids=(),
+                limit=9,
+                out=place / "tiny",
+                started=begun.append,
+                progress=progress,
+            )
+
+        first = ask()
+        count = server.count
+        assert ask().answered == first.answered == 9
+        assert server.count == count
+    assert [run.folder.path for run in begun] == [place / "tiny"] * 2
+    assert states[0] == 0 and states[9] == 9 and sorted(states[:10]) == states[:10]
+    beside = api.compare_with_paper(place / "tiny", "o4-mini")
+    assert {line.name for line in beside} > {"CD"}
+    (place / "tiny" / "predictions.parquet").write_bytes(b"torn")
+    notes: list[str] = []
+    assert api.score(place / "tiny", progress=notes.append).scores_path.is_file()
+    assert any("made again from the journal" in note for note in notes)
+
+
+def test_in_a_notebook_it_is_asked_in_a_thread(place: Path, answers: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"agent": "oracle", "types": "clean", "limit": 3, "out": place / "notebook"}
+
+    async def cell() -> api.Evaluated:
+        with pytest.raises(api.UserError, match="as in a notebook"):
+            api.evaluate(place / "robustbench-tc", **asked)
+        assert not (place / "notebook").exists()
+        return await asyncio.to_thread(api.evaluate, place / "robustbench-tc", **asked)
+
+    assert asyncio.run(cell()).answered == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repeat": 0}, "repeat 0: give 1 or more"),
+        ({"temperature": float("nan")}, "temperature nan: give 0 or more"),
+        ({"concurrency": 0}, "concurrency 0: give 1 or more"),
+        ({"backend": "vlm"}, "did you mean vllm"),
+        ({"mode": "chat"}, "mode 'chat': prompt or fc"),
+        ({"types": "CDD"}, "did you mean CD"),
+        ({"agent": "oracle", "base_url": "http://127.0.0.1:9/v1"}, "brings its own server"),
+        ({"agent": None}, "no model"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_a_folder_is_made(
+    options: dict[str, Any], message: str, place: Path, answers: dict[str, Any]
+) -> None:
+    asked: dict[str, Any] = {"agent": "oracle", "out": place / "never"} | options
+    with pytest.raises(api.UserError, match=message):
+        api.evaluate(place / "robustbench-tc", **asked)
+    assert not (place / "never").exists()
+
+
+def test_a_wrong_profile_is_refused_and_nothing_is_built(tmp_path: Path) -> None:
+    wrong: Any = "papre"
+    with pytest.raises(api.UserError, match="did you mean paper"):
+        api.build(tmp_path / "out", profile=wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_release_is_published(tmp_path: Path) -> None:
+    small_build(tmp_path / "build", codes=("CD_AB",), tables=False)
+    released(tmp_path / "build", tmp_path / "robustbench-tc", "1.0.0")
+    code = (
+        "import sys; from pathlib import Path; from robustbench_tc import api; "
+        "done = api.publish(Path(sys.argv[1]), 'acme/robustbench-tc', progress=lambda line: print(line)); "
+        "print(done.tag, done.read_back == len(done.files))"
+    )
+    with Hub() as hub:
+        done = subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "robustbench-tc"],
+            env=hub.environment(WRITER, tmp_path / "hf"),
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["tagging v1.0.0", "v1.0.0 True"]
+
+
+def test_the_leaderboard_is_served_and_stopped(place: Path, answers: dict[str, Any]) -> None:
+    pytest.importorskip("gradio", reason="needs the extra leaderboard (make env-leaderboard)")
+    stop, listening, found = threading.Event(), threading.Event(), list[str]()
+
+    def started(url: str) -> None:
+        found.append(url)
+        listening.set()
+
+    options = {"store": place / "results", "port": 0, "workers": 1, "stop": stop, "started": started}
+    server = threading.Thread(target=api.serve, args=(place / "robustbench-tc",), kwargs=options)
+    server.start()
+    try:
+        assert listening.wait(120)
+        with urllib.request.urlopen(found[0], timeout=30) as page:
+            assert b"RobustBench-TC" in page.read()
+    finally:
+        stop.set()
+        server.join(60)
+    assert not server.is_alive()
+    with pytest.raises(OSError):
+        urllib.request.urlopen(found[0], timeout=5)
+
+
+def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
+    wrong: Any = "hff"
+    with pytest.raises(api.UserError, match="did you mean hf"):
+        serve(login=wrong, store=tmp_path / "results", port=0)

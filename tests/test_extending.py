@@ -1,0 +1,166 @@
+"""A type and a source, added as docs/extending.md says and by nothing else: every command takes them."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import ROOT
+
+ROOMS = "src builders audits eval sql dataset_cards train_recipes scripts docs".split()
+
+ERRANDS = (
+    {
+        "id": "stamps",
+        "question": "Buy 12 stamps at the quay office.",
+        "tools": [
+            {
+                "name": "buy_stamps",
+                "description": "Buys stamps.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"office": {"type": "string"}, "count": {"type": "integer"}},
+                    "required": ["office", "count"],
+                },
+            },
+            {
+                "name": "post_letter",
+                "description": "Posts a letter.",
+                "parameters": {"type": "object", "properties": {"office": {"type": "string"}}},
+            },
+        ],
+        "call": {"name": "buy_stamps", "parameters": {"office": "quay", "count": 12}},
+    },
+    {
+        "id": "shoes",
+        "question": "Have the red shoes mended in Mill Lane.",
+        "tools": [
+            {
+                "name": "repair",
+                "description": "Has a thing repaired.",
+                "parameters": {"type": "object", "properties": {"what": {"type": "string"}}},
+            }
+        ],
+        "call": {"name": "repair", "parameters": {"what": "red shoes"}},
+    },
+)
+
+
+def modules() -> tuple[str, str]:
+    """The type's and the source's module, as the page prints them."""
+    page = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    kind, source = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    return kind, source
+
+
+def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(copy / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COLUMNS": "200",
+    }
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, timeout=600
+    )
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with a module for a type, one for a source, and the source's pins; then `make facts`."""
+    folder = tmp_path_factory.mktemp("extending")
+    for room in ROOMS:
+        shutil.copytree(
+            ROOT / room, folder / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".*")
+        )
+    kind, source = modules()
+    (folder / "builders" / "perturb" / "reversed_tools.py").write_text(kind)
+    (folder / "builders" / "sources" / "errands.py").write_text(source)
+    unpinned = python(folder, "scripts/write_facts.py")
+    assert unpinned.returncode == 1
+    assert "errands/errands.jsonl is not pinned in builders/data/pins.json" in unpinned.stderr
+
+    records = b"".join(json.dumps(record).encode() + b"\n" for record in ERRANDS)
+    place = folder / "builders" / "sources" / "bundled" / "errands" / "errands.jsonl"
+    place.parent.mkdir()
+    place.write_bytes(records)
+    path = folder / "builders" / "data" / "pins.json"
+    pins: dict[str, Any] = json.loads(path.read_bytes())
+    pins["sources"]["errands"] = {
+        "repository": "acme/errands",
+        "commit": "0" * 40,
+        "commit_date": "2026-01-01",
+        "licence": "Apache-2.0",
+        "licence_file": "errands/LICENSE",
+        "citation": "Acme, Errands, 2026",
+    }
+    pins["files"].append(
+        {
+            "path": "errands/errands.jsonl",
+            "source": "errands",
+            "upstream_path": "errands.jsonl",
+            "bytes": len(records),
+            "sha256": hashlib.sha256(records).hexdigest(),
+        }
+    )
+    path.write_text(json.dumps(pins))
+    written = python(folder, "scripts/write_facts.py")
+    assert written.returncode == 0, written.stderr
+    assert "out of date" not in python(folder, "scripts/write_facts.py", "--check").stdout
+    return folder
+
+
+def test_the_page_keeps_its_promise_of_one_short_file() -> None:
+    assert all(len(module.splitlines()) <= 60 for module in modules())
+
+
+def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
+    (copy / "trial.py").write_text((ROOT / "tests" / "extending_trial.py").read_text())
+    types = "observation,action,reward,transition,reversed_tools"
+    commands = (
+        f"build --profile bundled --allow-missing --types {types} --out robustbench-tc",
+        "show errands__stamps --type reversed_tools",
+        "list types --json",
+        "validate robustbench-tc",
+        "audit robustbench-tc",
+        "release robustbench-tc --version 1.0.0 --out released --trial",
+        "verify released",
+        "eval released --agent first-of-duplicates --out run",
+        "report run --out report",
+        "sql heatmap --run run --format json",
+        "sql by_source --run run --format json",
+        "failures run --type reversed_tools",
+        "audit predictions run/scores.parquet --dataset released",
+        "leaderboard submit-check run --dataset released --json",
+    )
+    done = python(copy, "trial.py", *commands)
+    assert done.returncode == 0, done.stderr
+    found = {command.split()[0] + command.split()[1]: said for command, _, said in json.loads(done.stdout)}
+    assert [(command, said[-800:]) for command, code, said in json.loads(done.stdout) if code] == []
+
+    (listed,) = (one for one in json.loads(found["listtypes"]) if one["code"] == "reversed_tools")
+    assert listed["pack"] == "registry" and listed["status"] == "extension"
+    assert listed["sources"][-1] == "errands"
+    assert "buy_stamps, post_letter" in found["showerrands__stamps"]
+    assert "may be released" in found["auditrobustbench-tc"] and "failed 0" in found["auditrobustbench-tc"]
+    assert "verdicts on the agent first-of-duplicates are the known ones" in found["evalreleased"]
+    card = (copy / "released" / "README.md").read_text("utf-8")
+    assert (
+        "| reversed_tools | RevTools | action | 63 |" in card and "### reversed_tools\n\nThe registry" in card
+    )
+    assert "| errands | acme/errands |" not in card  # the bundled samples are nobody's upstream
+    page = (copy / "report" / "report.html").read_text("utf-8")
+    assert "RevTools" in page and "errands" in page
+    assert json.loads(found["sqlheatmap"])[0]["reversed_tools"] == 1.0
+    assert {row["source"] for row in json.loads(found["sqlby_source"])} >= {"errands", "tooleyes"}
+    checked = json.loads(found["leaderboardsubmit-check"])
+    assert "reversed_tools" not in json.dumps(checked.get("types", {})), (
+        "an extension is in no headline number"
+    )

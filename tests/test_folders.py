@@ -1,0 +1,727 @@
+"""No command deletes or replaces what it did not make: every command, every output option, hostile places.
+
+The table below says of every parameter that could name a file or a folder whether it is read or written; a
+parameter that is missing from it fails a test by its name.
+"""
+
+import inspect
+import json
+import pwd
+import shutil
+import socket
+import typing
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from robustbench_tc.cli import _app
+from robustbench_tc.io import marker
+
+from . import released
+from .builders import rlla_rows
+from .conftest import Done
+from .eval import small
+from .trees import Tree, tree, write
+
+Rbtc = Callable[..., Done]
+
+NOWHERE = "http://127.0.0.1:9"
+ENDPOINT = f"openai:m@{NOWHERE}/v1"
+
+
+class Output(NamedTuple):
+    """A parameter that names something to write."""
+
+    command: str
+    """The command line; {out} is the place, {new} a fresh one, {build} and the like were made before."""
+    ours: str | None = None
+    """Which of the things made before this command would replace, or go on with."""
+    goes_on: bool = False
+    """In a folder of ours it adds to what is there instead of replacing it."""
+
+
+CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
+BUILD = "build --profile bundled --types CD --out {out}"
+TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
+EVAL = "eval {release} --agent oracle --out {out}"
+SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
+REPORT = "report {run} --out {out}"
+FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
+MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
+
+OUTPUTS: dict[str, list[Output]] = {
+    "build --out": [
+        Output(BUILD, "build"),
+        Output(f"{BUILD} --force", "build"),
+        Output(f"{BUILD} --force --discard-changes", "build"),
+    ],
+    "build --store": [Output(f"build --profile bundled --types query_paraphrase {MODEL}")],
+    "build toolrl-dr --out": [
+        Output(TRAINING, "training"),
+        Output(f"{TRAINING} --force", "training"),
+        Output(f"{TRAINING} --force --discard-changes", "training"),
+    ],
+    "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --config full {MODEL}")],
+    "eval --out": [
+        Output(EVAL, "run", goes_on=True),
+        Output(f"{EVAL} --fresh", "run"),
+        Output(f"{EVAL} --fresh --discard-changes", "run"),
+    ],
+    "score run": [Output("score {out}", "run", goes_on=True)],
+    "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
+    "export --out": [
+        Output("export {run} --out {out}"),
+        Output("export {run} --layout paper --out {out}"),
+    ],
+    "report --out": [
+        Output(REPORT, "report"),
+        Output(f"{REPORT} --discard-changes", "report"),
+    ],
+    "sql --out": [
+        Output("sql table2 --paper --format csv --out {out}"),
+        Output("sql table2 --paper --format parquet --out {out}"),
+    ],
+    "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
+    "audit build folder": [Output("audit build {out}")],
+    "audit build --out": [Output("audit build {build} --out {out}", "build")],
+    "audit build --store": [
+        Output(f"audit build {{build}} --judge m@{NOWHERE}/v1 --store {{out}} --out {{new}}")
+    ],
+    "audit predictions --out": [
+        Output("audit predictions {run}/predictions.parquet --dataset {release} --out {out}", "build")
+    ],
+    "audit review --out": [Output("audit review {build} --out {out}")],
+    "amend --out": [
+        Output("amend {trial} --clean-id {chess} --answers {answers} --reason because --out {out}", "build")
+    ],
+    "yank name": [Output("yank {out} --reason because")],
+    "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
+    "leaderboard serve --store": [Output("leaderboard serve --port {port} --store {out}")],
+    "leaderboard verify --store": [
+        Output("leaderboard verify 20261120-0 --run {run} --dataset {release} --store {out}")
+    ],
+    "leaderboard rebuild --store": [Output("leaderboard rebuild --dataset {release} --store {out}")],
+    "leaderboard export folder": [
+        Output(SPACE, "space"),
+        Output(f"{SPACE} --force", "space"),
+        Output(f"{SPACE} --force --discard-changes", "space"),
+    ],
+}
+
+INPUTS = """
+show --release, show --run, validate release, summary run, export run, import predictions_path,
+vectors folder, report --release, compare a, compare b, failures run, release build,
+publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
+build toolrl-dr --tokenizer, audit build --training, audit build --benchmark, audit build --sources,
+audit predictions file, audit predictions --dataset, audit review folder, train check --model,
+audit build --rlla, amend folder, amend --answers, amend --sources, build --errata, release --benchmark,
+release --sign, release --sources, release --training, verify --key, verify name,
+leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
+sql --format
+"""
+"""Parameters that name something to read (the last one: a format)."""
+
+TEXTS = (
+    "store",
+    "out",
+    "output",
+    "dir",
+    "folder",
+    "target",
+    "dest",
+    "path",
+    "save",
+    "export",
+    "cache",
+    "log",
+)
+"""Names under which a parameter of any type is taken for a place."""
+
+
+def commands(made: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, inner in getattr(made, "commands", {}).items():
+        yield from commands(inner, (*words, name))
+    if not hasattr(made, "commands") or made.invoke_without_command:
+        yield " ".join(words), made
+
+
+def places() -> Iterator[str]:
+    """Every parameter of every command that could name a file or a folder."""
+    import typer
+
+    for words, command in commands(typer.main.get_command(_app())):
+        if not words:
+            continue
+        kinds = typing.get_type_hints(inspect.unwrap(command.callback))
+        for parameter in command.params:
+            if parameter.name not in kinds:
+                continue
+            is_path = "Path" in str(kinds[parameter.name]) or "DIR" in (parameter.metavar or "")
+            if is_path or any(part in TEXTS for part in parameter.name.split("_")):
+                option = next(
+                    (name for name in getattr(parameter, "opts", ()) if name.startswith("--")), None
+                )
+                yield f"{words} {option or parameter.name}"
+
+
+def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
+    found = set(places())
+    read = {name.strip() for name in INPUTS.replace("\n", " ").split(",") if name.strip()}
+    assert found - read - set(OUTPUTS) == set(), "say whether it is read or written"
+    assert (read | set(OUTPUTS)) - found == set(), "no longer there"
+
+
+# --- what the commands would replace ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One of everything that commands make, through the commands."""
+    root = tmp_path_factory.mktemp("made")
+    names = "build training run report space rlla release gated lines trial answers"
+    found = {name: root / name for name in names.split()}
+    rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
+    rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
+    small.write(found["release"], small.rows())
+    released.small_build(found["gated"])
+    run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
+    run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
+    run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
+    run("report", found["run"], "--out", found["report"])
+    run("export", found["run"], "--out", found["lines"])
+    released.released(found["build"], found["trial"], trial=True)
+    found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))
+    with pytest.MonkeyPatch.context() as patch:
+        without_gradio(patch)
+        run(*SPACE.format(out=found["space"]).split(" "))
+    return found
+
+
+def run(*words: object) -> int:
+    """A command in this process, without its output."""
+    import contextlib
+    import io
+    import sys
+
+    from robustbench_tc.cli import main
+
+    before, sys.argv = sys.argv, ["rbtc", *map(str, words)]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    finally:
+        sys.argv = before
+    return 0
+
+
+def without_gradio(patch: pytest.MonkeyPatch) -> None:
+    """Lets a Space be exported where gradio is not installed."""
+    from robustbench_tc.eval.leaderboard import space
+
+    version = metadata.version
+    patch.setattr(space, "requirements", lambda: ["gradio==6.0.0"])
+    patch.setattr(metadata, "version", lambda name: "6.0.0" if name == "gradio" else version(name))
+
+
+# --- the places ---------------------------------------------------------------------------------------
+
+Prepare = Callable[[Path, pytest.MonkeyPatch], Path | str]
+"""Makes a place under a root; gives what the command is told."""
+
+MINE: dict[str, str | bytes] = {"thesis.txt": "years of work", "photos/1.jpg": b"\xff\xd8\xff", ".env": "A=1"}
+
+
+def folder(**more: str | bytes) -> Prepare:
+    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path:
+        return write(root / "out", {**MINE, **{name.replace("__", "."): text for name, text in more.items()}})
+
+    return prepare
+
+
+def foreign(name: str, seal: bool) -> Prepare:
+    """A folder whose marker names strangers' files; whoever wrote it knows our format, or even our seal."""
+
+    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path:
+        out = write(root / "out", MINE)
+        files = (
+            {"../victim.txt": "0" * 64, "/etc/hostname": "0" * 64} if seal else marker.hashes(out, but=name)
+        )
+        text = marker.sealed(
+            marker.Marker(
+                kind="robustbench-tc", report_version=2, marker_version=1, files=files, own_sha256=""
+            )
+        )
+        if not seal:
+            text = text.replace(b'"own_sha256": "', b'"own_sha256": "0')
+        return write(root, {f"out/{name}": text, "victim.txt": "mine"}) / "out"
+
+    return prepare
+
+
+def linked(target: str) -> Prepare:
+    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path:
+        write(root / "elsewhere", MINE)
+        (root / "out").symlink_to(target)
+        return root / "out"
+
+    return prepare
+
+
+def at(inner: Prepare, where: str) -> Prepare:
+    """The same place as the working folder, a parent of it, a home, or a repository."""
+
+    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path | str:
+        out = Path(inner(root, patch))
+        below = next((path for path in sorted(out.iterdir()) if path.is_dir()), out)
+        if where == "cwd":
+            patch.chdir(out)
+            return "."
+        if where == "cwd by name":
+            patch.chdir(out)
+            return out
+        if where == "parent":
+            patch.chdir(below)
+            return ".."
+        if where == "HOME":
+            patch.setenv("HOME", str(out))
+        if where == "a parent of HOME":
+            patch.setenv("HOME", str(below))
+        if where == "an account's home":
+            account = pwd.struct_passwd(("other", "x", 1234, 1234, "", str(out), "/bin/sh"))
+            patch.setattr(pwd, "getpwall", lambda: [account])
+        if where == "repository":
+            write(out, {".git/HEAD": "ref: refs/heads/main\n"})
+        return out
+
+    return prepare
+
+
+def a_file(text: str) -> Prepare:
+    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path:
+        return write(root, {"out": text}) / "out"
+
+    return prepare
+
+
+WHERE = ("cwd", "cwd by name", "parent", "HOME", "a parent of HOME", "an account's home", "repository")
+
+STRANGERS: dict[str, Prepare] = {
+    "a folder of strangers' files": folder(),
+    "one with a foreign manifest.json": folder(manifest__json='{"manifest_version": 3}'),
+    "one with a foreign build_report.json": folder(build_report__json='{"kind": "robustbench-tc"}'),
+    "one with a foreign audit_report.json": folder(audit_report__json="{}", audit_report__html="<html>"),
+    "one with a foreign run.json": folder(
+        run__json='{"format": 1}', journal__jsonl="notes", scores__parquet="x"
+    ),
+    "one with a foreign report": folder(report__html="<html>", report__json="{}"),
+    "one with a marker in our form": foreign("build_report.json", seal=False),
+    "one with an rbtc.json in our form": foreign("rbtc.json", seal=False),
+    "one with a marker that names other places": foreign("build_report.json", seal=True),
+    "one with an rbtc.json that names other places": foreign("rbtc.json", seal=True),
+    "a link to it": linked("elsewhere"),
+    "a link that leads nowhere": linked("nowhere"),
+    "a link to a file": linked("elsewhere/thesis.txt"),
+    "a file of one line": a_file("my only copy"),
+    "a file of many lines": a_file("my\nonly\ncopy\n"),
+    "a JSON file": a_file('{"key": "mine"}\n'),
+    **{f"strangers' files as {where}": at(folder(), where) for where in WHERE},
+}
+
+
+def ours_with(source: Path, change: Callable[[Path], object], name: str = "out") -> Prepare:
+    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path:
+        shutil.copytree(source, root / name, symlinks=True)
+        change(root / name)
+        return root / name
+
+    return prepare
+
+
+def nothing(out: Path) -> None:
+    pass
+
+
+def changed(out: Path) -> None:
+    """Another byte at the end of every file of ours but the markers."""
+    for path in sorted(out.rglob("*")):
+        if path.is_file() and path.name not in (marker.BUILD, marker.OWN, "run.json", "journal.jsonl"):
+            mangle(path)
+
+
+def mangle(path: Path) -> None:
+    """Changes a file without spoiling its form."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(pq.read_table(path), path, compression="none")
+    else:
+        path.write_bytes(path.read_bytes() + b"\n")
+
+
+def strangers_in(source: Path) -> dict[str, Prepare]:
+    """Our own folder with what is not ours in it, or where it must not be touched."""
+    return {
+        "with a stranger's file": ours_with(source, lambda out: write(out, {"thesis.txt": "years"})),
+        "with a stranger's file deep inside": ours_with(
+            source, lambda out: write(out, {"a/b/c.txt": "years"})
+        ),
+        "with a link": ours_with(source, lambda out: (out / "link").symlink_to("/etc/hostname")),
+        "with an empty folder": ours_with(source, lambda out: (out / "notes").mkdir()),
+        "in a link": lambda root, patch: through_a_link(source, root),
+        **{
+            f"as {where}": at(ours_with(source, with_a_folder), where)
+            for where in WHERE
+            if where != "repository"
+        },
+        "as repository": at(ours_with(source, nothing), "repository"),
+    }
+
+
+def with_a_folder(out: Path) -> None:
+    (out / "a").mkdir()  # to be the working folder, or a home; deleting it would be wrong as well
+
+
+def through_a_link(source: Path, root: Path) -> Path:
+    shutil.copytree(source, root / "real", symlinks=True)
+    (root / "out").symlink_to("real")
+    return root / "out"
+
+
+# --- the tests ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A working folder of its own; no sources of this machine; fetching gives up at once."""
+    from robustbench_tc.builders.sources import fetch
+
+    home = tmp_path / "here"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "no sources"))
+    monkeypatch.setattr(f"{fetch.__name__}.time.sleep", lambda seconds: None)
+    without_gradio(monkeypatch)
+    return monkeypatch
+
+
+def words(output: Output, place: Path | str, made: dict[str, Path], new: Path) -> list[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    known = {**made, "chess": CHESS, "out": place, "new": new, "port": port}
+    return [part.format(**known) for part in output.command.split(" ")]
+
+
+def refused(done: Done) -> None:
+    assert done.code != 0, done
+    assert "Traceback" not in done.err, done.err
+    assert done.code == 1, done.err  # 2 is a wrong command line: the table is wrong
+
+
+def kept(before: Tree, root: Path, what: str) -> None:
+    after = tree(root)
+    lost = {
+        name: "changed" if name in after else "gone"
+        for name, held in before.items()
+        if after.get(name) != held
+    }
+    assert lost == {}, what
+
+
+ALL = [(name, output) for name, outputs in OUTPUTS.items() for output in outputs]
+
+
+@pytest.mark.parametrize(("name", "output"), ALL, ids=[output.command for _, output in ALL])
+def test_a_command_refuses_every_strangers_place(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path, name: str, output: Output
+) -> None:
+    for number, (what, prepare) in enumerate(STRANGERS.items()):
+        with pytest.MonkeyPatch.context() as patch:
+            root = tmp_path / str(number)
+            root.mkdir()
+            place = prepare(root, patch)
+            before = tree(root)
+            done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+            kept(before, root, f"{what}: {done}")
+            refused(done)
+            if name != "audit build folder":
+                assert set(tree(root)) == set(before), f"{what}: something was left behind"
+
+
+OURS = [(name, output) for name, output in ALL if output.ours is not None]
+
+
+@pytest.mark.parametrize(("name", "output"), OURS, ids=[output.command for _, output in OURS])
+def test_a_command_never_loses_what_came_into_a_folder_of_ours(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path, name: str, output: Output
+) -> None:
+    source = made[output.ours or ""]
+    ours = set(tree(source))
+    for number, (what, prepare) in enumerate(strangers_in(source).items()):
+        with pytest.MonkeyPatch.context() as patch:
+            root = tmp_path / str(number)
+            root.mkdir()
+            place = prepare(root, patch)
+            before = tree(root)
+            done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+            if output.goes_on and (what != "in a link" or name == "score run"):
+                # It goes on in its own folder and writes its own files; the others are as they were.
+                before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}
+                kept(before, root, f"{what}: {done}")
+            else:
+                kept(before, root, f"{what}: {done}")
+                refused(done)
+
+
+@pytest.mark.parametrize(("name", "output"), OURS, ids=[output.command for _, output in OURS])
+def test_changed_files_of_ours_are_replaced_on_request_only(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path, name: str, output: Output
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    place = ours_with(made[output.ours or ""], changed)(root, quiet)
+    before = tree(root)
+    done = rbtc(*words(output, place, made, tmp_path / "new"))
+    if "--discard-changes" in output.command:
+        assert done.code == 0, done
+        assert tree(root) != before
+        assert [path.name for path in root.iterdir()] == ["out"]
+    else:
+        kept(before, root, str(done))
+        refused(done)
+
+
+def identities(folder: Path) -> set[tuple[int, int]]:
+    found = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return {(one.st_ino, one.st_mtime_ns) for one in found}
+
+
+REPLACING = ("--force", "--fresh", "report ")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [output for _, output in OURS if any(word in output.command for word in REPLACING)],
+    ids=lambda output: output.command,
+)
+def test_a_whole_folder_of_ours_is_replaced_and_nothing_is_left_beside_it(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path, output: Output
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    place = ours_with(made[output.ours or ""], nothing)(root, quiet)
+    before = identities(Path(place))
+    done = rbtc(*words(output, place, made, tmp_path / "new"))
+    assert done.code == 0, done
+    assert before.isdisjoint(identities(Path(place)))
+    assert [path.name for path in root.iterdir()] == ["out"]
+    assert set(tree(root / "out")) == set(tree(made[output.ours or ""]))
+
+
+def test_a_failed_command_leaves_nothing_behind(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
+) -> None:
+    """The marker is written last: where it cannot be, everything before it is undone."""
+
+    def full(*arguments: object, **options: object) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    quiet.setattr(marker, "hashes", full)
+    root = tmp_path / "root"
+    for command in (BUILD, TRAINING, SPACE, REPORT):
+        done = rbtc(*words(Output(command), root / "out", made, tmp_path / "new"))
+        refused(done)
+        assert f"{root / 'out'}: No space left on device" in done.err
+        assert list(root.iterdir()) == []
+
+
+def test_an_audited_build_is_replaced_with_its_audit_and_nothing_else(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "root" / "out"
+    shutil.copytree(made["build"], out)
+    command = words(Output(BUILD + " --force"), out, made, tmp_path / "new")
+    rbtc("audit", out)  # red: the samples are the starter samples
+    rbtc("audit", out)  # looks at the first one's files too
+    audited = tree(out)
+    assert {"audit_report.json", "audit_report.html"} <= set(audited)
+    assert rbtc("audit", out).code == 1 and tree(out) == audited
+    for name in ("audit_report.json", "audit_report.html"):
+        before = (out / name).read_bytes()
+        (out / name).write_bytes(before.replace(b"rows", b"Rows", 1))
+        changed = tree(out)
+        refused(rbtc(*command))
+        refused(rbtc("audit", out))
+        assert tree(out) == changed
+        (out / name).write_bytes(before)
+    assert rbtc(*command).code == 0
+    assert set(tree(out)) == set(tree(made["build"]))
+
+
+@pytest.mark.parametrize("name", ["audit_report.json", "audit_report.html"])
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_an_audit_replaces_no_strangers_report(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path, name: str, kind: str
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(made["build"], out)
+    write(tmp_path, {"mine": "my own audit"})
+    if kind == "file":
+        write(out, {name: "my own audit"})
+    elif kind == "link":
+        (out / name).symlink_to(tmp_path / "mine")
+    else:
+        write(out / name, {"notes.txt": "mine"})
+    before = tree(tmp_path)
+    refused(rbtc("audit", out))
+    assert tree(tmp_path) == before
+
+
+def test_a_release_is_never_replaced(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
+) -> None:
+    released.released(made["gated"], tmp_path / "root" / "1.0.0")
+    before = tree(tmp_path / "root")
+    out = tmp_path / "root" / "1.0.0"
+    for command in (BUILD, TRAINING, EVAL, REPORT, SPACE):
+        for flags in ("", " --force --discard-changes", " --fresh --discard-changes", " --discard-changes"):
+            done = rbtc(*words(Output(command + flags), out, made, tmp_path / "new"))
+            assert done.code != 0
+            assert tree(tmp_path / "root") == before
+    refused(rbtc("audit", out))
+    assert tree(tmp_path / "root") == before
+
+
+def test_a_build_of_another_kind_or_an_older_version_is_not_replaced(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
+) -> None:
+    for source, command in (("training", BUILD), ("build", TRAINING), ("space", BUILD), ("build", SPACE)):
+        out = tmp_path / f"{source}-{len(command)}"
+        shutil.copytree(made[source], out)
+        before = tree(out)
+        done = rbtc(*words(Output(command + " --force --discard-changes"), out, made, tmp_path / "new"))
+        refused(done)
+        assert tree(out) == before
+    old = tmp_path / "old"
+    shutil.copytree(made["build"], old)
+    report = json.loads((old / marker.BUILD).read_text())
+    del report["files"], report["own_sha256"], report["kind"]
+    (old / marker.BUILD).write_text(json.dumps(report | {"report_version": 1}))
+    before = tree(old)
+    refused(rbtc(*words(Output(BUILD + " --force --discard-changes"), old, made, tmp_path / "new")))
+    assert tree(old) == before
+
+
+def test_an_uploads_sweep_takes_uploads_only(tmp_path: Path) -> None:
+    from robustbench_tc.eval.leaderboard.store import Store
+
+    store = Store(tmp_path / "results")
+    (store.incoming() / "upload").write_text("x")
+    mixed = store.incoming()
+    write(mixed, {"upload": "x", "thesis.txt": "years"})
+    write(store.folder / "incoming", {"notes/upload": "mine", "a.txt": "mine"})
+    (store.folder / "incoming" / ("l" * 24)).symlink_to(tmp_path)
+    store.sweep(-1)
+    left = set(tree(store.folder / "incoming"))
+    assert left == {mixed.name, f"{mixed.name}/thesis.txt", "notes", "notes/upload", "a.txt", "l" * 24}
+
+
+def test_a_results_folder_from_before_markers_is_taken_over(tmp_path: Path) -> None:
+    from robustbench_tc.eval.leaderboard.store import PARTS, Store
+
+    for part in PARTS:
+        (tmp_path / "results" / part).mkdir(parents=True)
+    Store(tmp_path / "results")
+    Store(tmp_path / "results")
+    assert (tmp_path / "results" / "rbtc.json").is_file()
+
+
+def test_a_run_from_before_markers_goes_on_and_is_thrown_away_by_hand_only(
+    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(made["run"], run)
+    (run / "rbtc.json").unlink()
+    before = tree(run)
+    refused(rbtc(*words(Output(EVAL + " --fresh"), run, made, tmp_path / "new")))
+    assert tree(run) == before
+    assert rbtc("score", run).code == 0
+    (run / "rbtc.json").unlink()
+    (run / "scores.parquet").write_text("my own scores")
+    done = rbtc("score", run)  # damaged, or mine: nobody can tell, so it is kept
+    assert done.code == 0 and "scores.parquet.damaged" in done.err
+    assert (run / "scores.parquet.damaged").read_text() == "my own scores"
+
+
+def test_every_deletion_stands_where_it_can_be_seen() -> None:
+    """Files are deleted, renamed and overwritten in few places; a new one has to be looked at."""
+    import ast
+
+    from .conftest import ROOT
+
+    seen: dict[str, set[str]] = {}
+    watched = {
+        "rmtree",
+        "unlink",
+        "rmdir",
+        "removedirs",
+        "rename",
+        "renames",
+        "move",
+        "remove_files",
+        "truncate",
+    }
+    rooms = (
+        "src",
+        "builders",
+        "eval",
+        "audits",
+        "train_recipes",
+        "sql",
+        "dataset_cards",
+        "scripts",
+        "benchmarks",
+    )
+    for path in [p for room in rooms for p in (ROOT / room).rglob("*.py")]:
+        if any(part.is_symlink() for part in path.parents):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name == "replace" and len(node.args) == 1 and not node.keywords:
+                name = "rename"  # of a path; text takes two
+            if name == "remove" and isinstance(node.func, ast.Attribute):
+                owner = getattr(node.func.value, "id", "")
+                name = "unlink" if owner == "os" else "remove_files" if owner == "folders" else name
+            if name in watched | {"ftruncate"}:
+                seen.setdefault(path.relative_to(ROOT).as_posix(), set()).add(name)
+    io = "src/robustbench_tc/io/"
+    assert seen == {
+        f"{io}removal.py": {"unlink", "rmdir"},  # named files of a folder, one by one
+        f"{io}folders.py": {"remove_files"},
+        f"{io}unfinished.py": {"remove_files", "rename", "unlink"},  # what was claimed, and the claims
+        f"{io}files.py": {"remove_files", "rename"},  # into place
+        f"{io}owned.py": {"rename"},
+        f"{io}scratch.py": {"unlink"},  # unfinished files of ours
+        f"{io}lock.py": {"unlink"},  # locks of ours
+        f"{io}store.py": {"ftruncate"},  # a torn line of ours
+        "src/robustbench_tc/release/yank.py": {"unlink"},  # the list of what was yanked, once it is empty
+        f"{io}audit_files.py": {"unlink", "rmdir"},  # of an earlier audit, unchanged
+        "src/robustbench_tc/api.py": {"unlink"},  # in the copy that is released
+        f"{io}parquet.py": {"rename"},  # shards, in a new folder
+        "src/robustbench_tc/compute/parallel.py": {"remove_files", "unlink"},  # finished parts
+        "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
+        "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
+        "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
+        "eval/record.py": {"rename"},  # a damaged file is kept under another name
+        "eval/leaderboard/store.py": {"remove_files", "rename"},  # uploads; a submission into place
+        "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
+        "benchmarks/training_rows.py": {"rmtree"},  # a temporary folder of its own
+        "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
+    }

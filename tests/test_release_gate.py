@@ -1,0 +1,335 @@
+"""`rbtc release` behind the real gate: it audits what it releases, and nobody's report but its own counts."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.api import build_release
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
+from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import audit_files, manifest, marker
+from robustbench_tc.release import sign
+from robustbench_tc.release.verify import verify
+from robustbench_tc.schema import dumps, loads
+
+from .conftest import Done
+from .loopback import LoopbackServer
+from .released import MOMENT
+from .test_verify import make_key, no_warning
+
+pytest.importorskip("great_expectations", reason="needs the extra audit (make env)")
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("build") / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def release(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
+    api.release(build, folder / "v1", version="1.0.0", created_at=MOMENT, trial=True)
+    return folder / "v1"
+
+
+@pytest.fixture
+def copy(build: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(build, tmp_path / "robustbench-tc"))
+
+
+def plant_a_wrong_answer(folder: Path) -> str:
+    """A gold off by one in a clean row, in the report's checksums too: nothing but the checks can see it."""
+    path = next((folder / "CD_AB").glob("*.parquet"))
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    row = next(row for row in rows if loads(row["golden_answers"])[0][0]["parameters"])
+    answers = loads(row["golden_answers"])
+    answers[0][0]["name"] = "another_tool"
+    row["golden_answers"] = dumps(answers)
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+    report = msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=BuildReport)
+    named = marker.hashes(folder, but=marker.BUILD)
+    (folder / marker.BUILD).write_bytes(msgspec.structs.replace(report, files=named).json())
+    return str(row["id"])
+
+
+def test_the_audit_of_a_release_is_the_one_that_it_made(build: Path, release: Path) -> None:
+    assert not (build / "audit_report.json").exists()  # nobody audited the build before
+    frozen = manifest.read(release)
+    report = json.loads((release / "audit_report.json").read_bytes())
+    assert report["passed"] is True and report["name"] == "robustbench-tc"
+    assert report["build"] == frozen.data_sha256
+    assert frozen.gate is not None and frozen.gate.checks == len(report["checks"]) > 50
+    assert (release / "audit_report.html").is_file()
+    assert verify(release).intact
+
+
+def test_a_green_report_of_somebodys_own_lets_nothing_through(
+    copy: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    plant_a_wrong_answer(copy)
+    for name in ("audit_report.json", "audit_report.html"):
+        shutil.copyfile(release / name, copy / name)
+    files = {path: manifest.entry(copy / path) for path in manifest.files_of(copy)}
+    forged = json.loads((copy / "audit_report.json").read_text())
+    forged["build"] = manifest.digest(manifest.data_files(files, "robustbench-tc"))
+    (copy / "audit_report.json").write_text(json.dumps(forged))
+    out = tmp_path / "out"
+    code, said, err = rbtc("release", copy, "--version", "1.0.0", "--out", out, "--trial")
+    assert code == 1 and said == "" and err.count("\n") == 1
+    assert err.startswith(f"rbtc: the gate of {copy} is red (") and "partial" not in err
+    assert not out.exists()
+
+
+def test_a_red_report_of_somebodys_own_stops_nothing(copy: Path, release: Path, tmp_path: Path) -> None:
+    forged = json.loads((release / "audit_report.json").read_text())
+    (copy / "audit_report.json").write_text(json.dumps({**forged, "passed": False, "checks": []}))
+    frozen = api.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
+    ours, theirs = manifest.read(release), frozen
+    assert ours.files == theirs.files
+
+
+def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from robustbench_tc.builders.generators import recorded
+
+    known = recorded.load_judgments()
+    left_out = next(address for address, judged in known.items() if judged.judge == "hand-written")
+    monkeypatch.setattr(
+        recorded, "load_judgments", lambda path=None: {a: j for a, j in known.items() if a != left_out}
+    )
+    with pytest.raises(UserError) as refused:
+        api.release(build, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
+    said = str(refused.value)
+    assert f"nobody judged {known[left_out].kind} " in said and f"`rbtc audit {build} --judge" in said
+    assert len(said.splitlines()) == 1 and not (tmp_path / "out").exists()
+
+
+BOTH = "query_paraphrase (1), redundant (1)"
+
+
+class Reworded:
+    """A build with a text and a new tool that the package has no judgment of, and a model that does."""
+
+    def __init__(self, folder: Path, answers: Path) -> None:
+        lines = [json.loads(line) for line in (HAND_WRITTEN / "generations.jsonl").read_bytes().splitlines()]
+        text = next(line for line in lines if line["kind"] == "query_paraphrase")
+        text["output"] = f"Hello! {text['output']}"
+        tools = next(line for line in lines if line["kind"] == "redundant")
+        tools["output"][0]["description"] += " It needs no account."
+        self.pair = (text["input"], text["output"])
+        self.tool = tools["output"][0]["description"]
+        answers.mkdir()
+        (answers / "generations.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        build_release(BuildSpec(profile="bundled", generators=(f"recorded:{answers}",)), folder)
+        self.folder = folder
+
+    def judge(self, body: dict[str, Any]) -> str:
+        asked = json.loads(body["messages"][-1]["content"])
+        if "request" in asked:
+            return json.dumps({"reason": "", "could_answer": asked["tool"]["description"] != self.tool})
+        equal = (asked["first"], asked["second"]) == self.pair
+        return json.dumps({"reason": "", "score": 5 if equal else 1})
+
+    def judged(self, rbtc: Callable[..., Done], store: Path) -> Path:
+        """Has the build audited by the model; returns the file of judgments."""
+        with LoopbackServer(self.judge) as server:
+            done = rbtc("audit", self.folder, "--judge", f"tiny@{server.url}", "--store", store)
+        assert done.code == 0, done.out
+        assert "(1 judgments are not pinned)" in " ".join(done.out.split())
+        return self.folder / audit_files.JUDGMENTS
+
+
+@pytest.fixture
+def reworded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reworded:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test-0123456789")
+    return Reworded(tmp_path / "robustbench-tc", tmp_path / "answers")
+
+
+def test_a_release_replays_what_a_model_judged(
+    reworded: Reworded, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    release = ("release", reworded.folder, "--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
+    done = rbtc(*release)
+    assert done.code == 1 and done.err.count("\n") == 1 and not (tmp_path / "v1").exists()
+    assert f"{reworded.folder}: nobody judged {BOTH}: run `rbtc audit" in done.err
+    judgments = reworded.judged(rbtc, tmp_path / "store.jsonl")
+    shutil.rmtree(judgments.parent / "gx")  # a release makes what lies beside them by itself
+    assert rbtc(*release).code == 0
+    assert (tmp_path / "v1" / audit_files.JUDGMENTS).read_bytes() == judgments.read_bytes()
+    report = json.loads((tmp_path / "v1" / "audit_report.json").read_bytes())
+    assert {name: manifest.entry(tmp_path / "v1" / name).sha256 for name in report["files"]} == report[
+        "files"
+    ]
+    assert report["redundant"]["pinned"] == report["redundant"]["asked"] - 1
+    card = (tmp_path / "v1" / "README.md").read_text()
+    for code in ("query_paraphrase", "redundant"):
+        assert f"- Not pinned: 1 of the judgments of {code} (by hand-written+tiny)." in card
+
+
+def without(judgments: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    lines = [line for line in judgments.read_text().splitlines() if not wanted(json.loads(line))]
+    assert len(lines) < len(judgments.read_text().splitlines())
+    judgments.write_text("".join(f"{line}\n" for line in lines))
+
+
+def edit(judgments: Path, wanted: Callable[[dict[str, Any]], object], **change: object) -> None:
+    lines = [json.loads(line) for line in judgments.read_text().splitlines()]
+    chosen = [line for line in lines if wanted(line)]
+    assert chosen
+    for line in chosen:
+        line |= change
+    judgments.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def of_the_model(line: dict[str, Any]) -> bool:
+    return line["judge"] == "tiny" and not line.get("canary")
+
+
+@pytest.mark.parametrize(
+    ("tamper", "said"),
+    [
+        (lambda path: without(path, of_the_model), f"nobody judged {BOTH}"),
+        (
+            lambda path: edit(path, of_the_model, pinned=True),
+            f"nobody judged {BOTH}",
+        ),
+        (lambda path: edit(path, of_the_model, judge="recorded"), "nobody judged query_paraphrase (1)"),
+        (lambda path: without(path, lambda line: line.get("canary", False)), "red (paraphrase.canaries"),
+        (
+            lambda path: edit(path, lambda line: line.get("pinned") and line["kind"] != "redundant", score=3),
+            "paraphrase.stored_judgments",
+        ),
+        (lambda path: edit(path, of_the_model, judge="<b>tiny</b>"), "it is not one judgment"),
+        (lambda path: path.write_text("[]"), "line 1: "),
+        (lambda path: path.unlink(), f"nobody judged {BOTH}"),
+    ],
+    ids=[
+        "left out",
+        "called pinned",
+        "called recorded",
+        "no canaries",
+        "contradicting",
+        "a name with HTML",
+        "damaged",
+        "gone",
+    ],
+)
+def test_judgments_that_somebody_edited_let_nothing_through(
+    tamper: Callable[[Path], object], said: str, reworded: Reworded, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    tamper(reworded.judged(rbtc, tmp_path / "store.jsonl"))
+    done = rbtc("release", reworded.folder, "--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
+    assert done.code == 1 and done.err.count("\n") == 1 and said in done.err, done.err
+    assert not (tmp_path / "v1").exists()
+
+
+def test_the_starter_samples_are_never_published(
+    build: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    code, _, err = rbtc("release", build, "--version", "1.0.0", "--out", tmp_path / "out")
+    assert code == 1 and "starter samples, which are never published as the benchmark" in err
+    code, _, err = rbtc("publish", release, "acme/robustbench-tc", "--dry-run")
+    assert code == 1 and "starter samples, which are never published as the benchmark" in err
+
+
+def test_a_release_says_where_it_goes_and_is_signed(
+    build: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    key = make_key(tmp_path, "ours")
+    out = tmp_path / "v2"
+    done = rbtc(
+        *("release", build, "--version", "v1.0.1", "--out", out, "--trial", "--json"),
+        *("--previous", release, "--sign", key, "--repo", "acme/rtc", "--doi", "10.57967/hf/1234"),
+    )
+    assert done.code == 0 and done.err == ""
+    frozen = manifest.read(out)
+    assert json.loads(done.out)["version"] == "1.0.1" and frozen.repo == "acme/rtc"
+    assert frozen.previous == manifest.Previous("1.0.0", manifest.read(release).data_sha256, "none")
+    found = verify(out, key=key.with_suffix(".pub"))
+    assert found.intact and found.witness == "key"
+    card, metadata = (out / "README.md").read_text(), json.loads((out / "croissant.json").read_text())
+    for fact in (
+        "  version = {1.0.1},",
+        "  doi     = {10.57967/hf/1234},",
+        "  url     = {https://huggingface.co/datasets/acme/rtc}",
+        'load_dataset("acme/rtc", "CD_AB", split="test", revision="v1.0.1")',
+        "This version follows 1.0.0; its data differ from that by nothing.",
+    ):
+        assert fact in card
+    assert metadata["url"] == "https://huggingface.co/datasets/acme/rtc"
+    assert metadata["sameAs"] == "https://doi.org/10.57967/hf/1234"
+    assert metadata["citeAs"].startswith("@misc{robustbench_tc_1_0_1,")
+    code, _, err = rbtc("publish", out, "acme/elsewhere", "--dry-run")
+    assert code == 1 and "starter samples" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--repo", "rtc"), "--repo 'rtc' is not a name on the Hub"),
+        (("--doi", "https://doi.org/10.1/x"), "is not a DOI"),
+        (("--version", "1.0.0-.."), "is not a semantic version"),
+        (("--sign", "nowhere"), "no key at nowhere"),
+        (("--previous", "nowhere"), "no dataset at nowhere"),
+        (("--kind", "benchmark"), "unknown kind"),
+    ],
+)
+def test_an_option_that_says_nothing_is_one_line_before_any_work(
+    arguments: tuple[str, str], said: str, build: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    out = tmp_path / "out"
+    more = () if arguments[0] == "--version" else ("--version", "1.0.0")
+    code, text, err = rbtc("release", build, "--out", out, "--trial", *more, *arguments)
+    assert code == 1 and text == "" and said in err and err.count("\n") == 1 and not out.exists()
+
+
+def test_a_version_that_says_too_little_is_refused(
+    build: Path, release: Path, copy: Path, tmp_path: Path
+) -> None:
+    def refused(folder: Path, version: str) -> str:
+        with pytest.raises(UserError) as found:
+            api.release(
+                folder,
+                tmp_path / "out",
+                version=version,
+                created_at=MOMENT,
+                trial=True,
+                previous=str(release),
+            )
+        return str(found.value)
+
+    assert refused(build, "1.0.0") == "--version 1.0.0 does not follow 1.0.0: give 1.0.1"
+    assert "does not follow 1.0.0" in refused(build, "0.9.0")
+    plant_a_wrong_answer(copy)
+    assert "the data changed by a minor step since 1.0.0, so give 1.1.0 or more" in refused(copy, "1.0.1")
+    shutil.rmtree(copy / "CD_AB")
+    assert "by a major step since 1.0.0, so give 2.0.0 or more" in refused(copy, "1.1.0")
+    with pytest.raises(UserError, match="it is not a release"):
+        api.release(
+            build, tmp_path / "x", version="1.0.1", created_at=MOMENT, trial=True, previous=str(build)
+        )
+
+
+def test_a_key_that_others_can_read_warns(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
+) -> None:
+    key = make_key(tmp_path, "open")
+    key.chmod(0o644)
+    monkeypatch.setattr(api, "release", lambda *a, **k: (_ for _ in ()).throw(UserError("stop here")))
+    code, _, err = rbtc("release", build, "--version", "1.0.0", "--out", tmp_path / "out", "--sign", key)
+    assert code == 1 and f"warning: others can read {key}: chmod 600 {key}" in " ".join(err.split())
+    assert sign.private_key(make_key(tmp_path, "closed"), warn=no_warning)

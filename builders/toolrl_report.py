@@ -107,7 +107,7 @@ def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, flo
     if total == 0 or dof < 1:
         return {"statistic": 0.0, "dof": float(max(dof, 0)), "p": 1.0}
     expected = total / len(codes)
-    statistic = sum((counts.get(code, 0) - expected) ** 2 for code in codes) / expected
+    statistic = math.fsum((counts.get(code, 0) - expected) ** 2 for code in codes) / expected
     return {
         "statistic": round(statistic, 6),
         "dof": float(dof),

@@ -1,5 +1,6 @@
 """How the answers of a run went beside right and wrong: error modes, sources, and what was cut or refused."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import compress
@@ -172,7 +173,7 @@ def _cell(rows: list[_Scored], allow_missing: bool) -> SourceCell:
 
 def _mean(rows: list[_Scored]) -> float | None:
     scored = [(score, k) for verdict, score, k in rows if verdict >= 0 and score is not None]
-    return sum(score * k for score, k in scored) / sum(k for _, k in scored) if scored else None
+    return math.fsum(score * k for score, k in scored) / sum(k for _, k in scored) if scored else None
 
 
 def gains(lines: Mapping[str, Line], found: Breakdown) -> tuple[Gain, ...]:

@@ -2,6 +2,8 @@
 gap are worked out. `summary` puts intervals around them; the terminal, the report and the board show them.
 """
 
+import functools
+import operator
 from collections.abc import Container, Mapping
 
 import msgspec
@@ -122,7 +124,8 @@ def _retention(lines: Mapping[str, Line]) -> float | None:
     there = [accuracy for accuracy in static if accuracy is not None]
     if not clean or len(there) < len(STATIC):
         return None
-    return sum(there) / len(STATIC) / clean
+    # Added from left to right, as SQL does: `sum` rounds otherwise from Python 3.12 on.
+    return functools.reduce(operator.add, there) / len(STATIC) / clean
 
 
 def closure(base: float, new: float) -> float | None:

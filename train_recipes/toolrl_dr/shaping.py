@@ -12,6 +12,7 @@ Rows without offers, and answers without a call to an offered tool, have R uncha
 the data, not from the prompt: it is charged whether or not the model could read it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,4 +46,4 @@ def thrift(calls: Sequence[Any], offers: Sequence[Mapping[str, float]]) -> float
         if offer is not None:
             best, value = min(offer.values()), offer[name]
             worth.append(1.0 if value <= best else -(1 - best / value))
-    return sum(worth) / len(worth) if worth else 0.0
+    return math.fsum(worth) / len(worth) if worth else 0.0

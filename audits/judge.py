@@ -65,9 +65,13 @@ class Judge(Protocol):
     live: bool
     """Its judgments are a model's of this build: it must have seen through the canaries among them."""
 
-    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]: ...
+    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
+        """One result per pair, in order; a pair without a judgment gets the reason."""
+        ...
 
-    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]: ...
+    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
+        """One result per new tool, in order; a tool without an answer gets the reason."""
+        ...
 
 
 class Recorded:
@@ -190,6 +194,7 @@ class EndpointJudge:
         }
 
     def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
+        """One request per pair with the prompt `equivalence.v1`. Raises UserError when a limit is reached."""
         system = prompt("equivalence.v1")
 
         async def one(client: Client, pair: Pair) -> Judgment | Unjudged:
@@ -202,6 +207,7 @@ class EndpointJudge:
         return self._all(pairs, one)
 
     def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
+        """One request per tool with the prompt `redundant.v1`. Raises UserError when a limit is reached."""
         system = prompt("redundant.v1")
 
         async def one(client: Client, new: NewTool) -> Answer | Unjudged:

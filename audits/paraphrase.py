@@ -76,6 +76,7 @@ class Result(msgspec.Struct, frozen=True):
 
 @cache
 def thresholds() -> Thresholds:
+    """The limits of `thresholds.json`, which the release gate applies."""
     return msgspec.json.decode((_HERE / "thresholds.json").read_bytes(), type=Thresholds)
 
 

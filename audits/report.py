@@ -195,6 +195,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     near_duplicates: tuple[Overlap, ...] = ()
 
     def json(self) -> bytes:
+        """The bytes of `audit_report.json`, sealed with their own sha256."""
         return marker.sealed_report(self)
 
     def unjudged(self) -> dict[str, int]:
@@ -206,6 +207,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blocking(self) -> tuple[Check, ...]:
+        """The checks that keep the data from being released."""
         return tuple(check for check in self.checks if check.blocks)
 
     def counts(self) -> dict[str, int]:

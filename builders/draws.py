@@ -60,6 +60,7 @@ class Draws(msgspec.Struct, kw_only=True):
 
     @property
     def drawn_codes(self) -> tuple[str, ...]:
+        """The types that can be drawn: model-written ones only where a generator writes for them."""
         return tuple(c for c in self.codes if REGISTRY[c].method != "llm" or c in self.generators)
 
     def __call__(self, rows: Sequence[RllaRow]) -> list[Outcome]:

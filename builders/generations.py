@@ -67,6 +67,7 @@ class Recording:
         self._asked: dict[str, tuple[TextRequest, Text | str]] = {}
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """As `Generator.generate`; asks the generator only for texts that the build has not asked for yet."""
         new = [request for request in requests if request.key not in self._asked]
         if new or not requests:
             found = await self._generator.generate(new, refuse)
@@ -122,12 +123,14 @@ class Replay:
                 setattr(self._statistics, name, number)  # what the answers do not tell
 
     def add(self, line: _Line) -> None:
+        """Takes a line in; lines of one text are tried in the order in which they came."""
         request = TextRequest(
             kind=line.kind, input=line.input or "", tool=line.tool, parameter=line.parameter
         )
         self._lines.setdefault(request.key, []).append(line)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """As `Generator.generate`. UserError where `strict` and a recorded text fails its check now."""
         answers = {request.key: self._answer(request, refuse) for request in requests}
         self._statistics.settle(answers)
         return answers
@@ -154,6 +157,7 @@ class Replay:
         return (self._head.missing or NO_ANSWER) if reason is None else f"refused: {reason}"
 
     def statistics(self) -> dict[str, Any]:
+        """Counted again from the answers; requests, tokens and retries as the recorded build had them."""
         counted, said = self._statistics.report(), self._head.statistics or {}
         # A generator of the caller's own may count in its own way: then its word stands.
         return counted if said.keys() >= {"generator", "asked", "answered"} else dict(said)

@@ -43,6 +43,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return digest.hexdigest()
 
     def context(self) -> Context:
+        """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
         return Context(self.texts, donor_pools(self.samples), self.silent)
 
     def rows(

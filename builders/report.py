@@ -50,10 +50,12 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Filled in by `json`."""
 
     def json(self) -> bytes:
+        """The bytes of `build_report.json`, sealed with their own sha256."""
         return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     @property
     def total(self) -> int:
+        """Rows of all types and sources, clean ones included."""
         return sum(sum(by_source.values()) for by_source in self.rows.values())
 
     def markdown(self) -> str:
@@ -113,10 +115,12 @@ class Tally(msgspec.Struct, kw_only=True):
 
     @property
     def typing_errors(self) -> dict[str, int]:
+        """Number of changed words (as text, for JSON) → rows of `realistic_typos`."""
         return {str(n): rows for n, rows in sorted(self.words.items())}
 
     @property
     def lengths(self) -> dict[str, dict[str, int | float]]:
+        """Type → number of rewritten texts, and min, median and max of length after / before."""
         return {
             code: {
                 "texts": len(ratios),

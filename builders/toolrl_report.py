@@ -77,6 +77,7 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Filled in by `json`."""
 
     def json(self) -> bytes:
+        """The bytes of the build's report, sealed with their own sha256."""
         return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     def steps(self, config: str) -> int:
@@ -85,6 +86,7 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def components(self) -> dict[str, int]:
+        """Component → versions of train rows that its types made."""
         counts: Counter[str] = Counter()
         for code, versions in self.used.items():
             counts[taxonomy.get(code).component] += versions

@@ -73,6 +73,7 @@ class Tally(msgspec.Struct, kw_only=True):
     """Length of a train prompt → versions."""
 
     def drop(self, split: str, clean_id: str, reason: str) -> None:
+        """Counts a row that is left out, and keeps its id."""
         _add(self.dropped.setdefault(split, {}), reason)
         self.dropped_rows.append((clean_id, reason))
 

@@ -67,6 +67,8 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How far two judges agree on `n` pairs: share of equal scores, quadratic-weighted kappa."""
+
     type_code: str
     judges: tuple[str, str]
     n: int
@@ -84,6 +86,8 @@ class Redundant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identifiable(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows of an offer type have one best offer, and how many queries state the preference."""
+
     type_code: str
     rows: int
     unique_best: int

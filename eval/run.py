@@ -27,7 +27,9 @@ REFUSALS = 20
 class Backend(Protocol):
     """Something that answers one request. Raises LLMError when there is no answer."""
 
-    async def ask(self, ask: wire.Ask, repeat: int) -> Completion: ...
+    async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
+        """The completion of one request; `repeat` counts from 0."""
+        ...
 
 
 class Progress(msgspec.Struct):

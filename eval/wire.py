@@ -48,9 +48,11 @@ class WireNames:
         self._back = {wire: name for name, wire in self._wire.items()}
 
     def wire(self, name: str) -> str:
+        """The name that the endpoint sees for a tool's name."""
         return self._wire.get(name) or _safe(name)
 
     def back(self, wire: str) -> str:
+        """The tool's name for one that the endpoint sent; a name that was never sent stays."""
         return self._back.get(wire, wire)
 
 

@@ -48,6 +48,7 @@ def quoted(path: Path) -> str:
 
 
 def main() -> None:
+    """The command line: two lines, train and validation shards as Hydra lists."""
     if len(sys.argv) != 3:
         sys.exit("usage: python -m robustbench_tc.train_recipes.dataset DATASET CONFIG")
     try:

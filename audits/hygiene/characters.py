@@ -37,11 +37,13 @@ def _named(chars: str) -> str:
 
 @rule("control_characters", "A control character moves a terminal's cursor, ends a line or a string unseen.")
 def control_characters(text: str) -> Iterator[str]:
+    """Yields each run of C0 and C1 controls, as code points."""
     yield from (_named(found.group()) for found in _CONTROL.finditer(text))
 
 
 @rule("bidi_characters", "A bidirectional control shows a text in another order than a model reads it.")
 def bidi_characters(text: str) -> Iterator[str]:
+    """Yields each run of embeddings, overrides and isolates, as code points."""
     yield from (_named(found.group()) for found in _BIDI.finditer(text))
 
 
@@ -50,6 +52,7 @@ def bidi_characters(text: str) -> Iterator[str]:
     "What a reviewer cannot see a model still reads, and a value with it matches nothing.",
 )
 def invisible_characters(text: str) -> Iterator[str]:
+    """Yields zero-width and other unseen characters, but not those that spelling needs."""
     for found in _INVISIBLE.finditer(text):
         at = found.start()
         if not _is_spelling(found.group(), text[at - 1 : at], text[at + 1 : at + 2]):
@@ -75,6 +78,7 @@ def _pictures(char: str) -> bool:
 
 @rule("encoding_damage", "A text that was decoded wrongly once holds other values than the golden call.")
 def encoding_damage(text: str) -> Iterator[str]:
+    """Yields escape sequences, replacement and private characters, mojibake, unassigned code points."""
     yield from (f"an escape sequence {found.group()}" for found in _ESCAPED.finditer(text))
     if text.isascii():
         return
@@ -87,6 +91,7 @@ def encoding_damage(text: str) -> Iterator[str]:
 
 @rule("imitated_letters", "A word of two alphabets looks like another word: no value of it can be copied.")
 def imitated_letters(text: str) -> Iterator[str]:
+    """Yields styled letters, stacked marks, and words with Greek or Cyrillic for Latin letters."""
     if text.isascii():
         return
     yield from (f"letters in disguise {_named(found.group())}" for found in _DISGUISED.finditer(text))

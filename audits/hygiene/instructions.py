@@ -155,4 +155,5 @@ _INSTRUCTIONS = tuple((needles, re.compile(pattern)) for needles, pattern in _PA
     "instructions", "An order to the reader makes a row measure obedience to it instead of the perturbation."
 )
 def instructions(text: str) -> Iterator[str]:
+    """Yields orders to the reader, also those that stand encoded in the text (see `readings`)."""
     yield from found(_INSTRUCTIONS, readings(text))

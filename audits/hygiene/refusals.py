@@ -47,4 +47,5 @@ _REFUSALS = tuple((needles, re.compile(pattern)) for needles, pattern in _PATTER
 
 @rule("refusals", "A generator that refuses, or talks about its text, did not write the text.")
 def refusals(text: str) -> Iterator[str]:
+    """Yields a generator's refusals and its remarks about the text, also encoded ones (see `readings`)."""
     yield from found(_REFUSALS, readings(text))

@@ -33,6 +33,7 @@ def fingerprint(rule: str, text: str) -> str:
 
 @cache
 def groups(path: Path = SHIPPED) -> tuple[Group, ...]:
+    """The reviewed finds as they are kept on disk, by rule, source and reason."""
     return msgspec.json.decode(path.read_bytes(), type=tuple[Group, ...])
 
 

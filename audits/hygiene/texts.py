@@ -60,6 +60,7 @@ class Texts:
         self._seen: dict[bytes, tuple[Find, ...]] = {}
 
     def finds(self, leaf: Leaf) -> tuple[Find, ...]:
+        """What the rules and the search for credentials find, reviewed or not; computed once per text."""
         key = digest(f"{leaf.secret}\0{leaf.text}")
         known = self._seen.get(key)
         if known is None:
@@ -99,6 +100,7 @@ class Texts:
 
 
 def known(found: Iterable[Flagged], whole: str) -> Known:
+    """What a clean row's perturbed rows are compared with; `whole` is all of the clean row's text."""
     texts = list(found)
     most: Counter[tuple[str, str]] = Counter()
     for flagged in texts:
@@ -127,4 +129,5 @@ def in_short(found: Iterable[str]) -> str:
 
 
 def digest(text: str) -> bytes:
+    """16 bytes of BLAKE2b: the key under which a text's finds are remembered."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -63,6 +63,7 @@ class Comparison:
         self._generations()
 
     def checks(self) -> list[Check]:
+        """One check per entry of CHECKS; `provenance.bytes` only where the same pyarrow wrote the build."""
         made = [
             check(id, CHECKS[id], self._held[id], found)
             for id, found in self._found.items()
@@ -324,6 +325,7 @@ def _short(value: Json) -> str:
 
 
 def first_difference(mine: bytes, theirs: bytes) -> str:
+    """The first line in which two texts differ, in words; for texts that are not equal."""
     ours, other = mine.split(b"\n"), theirs.split(b"\n")
     for number, (a, b) in enumerate(zip(ours, other, strict=False), 1):
         if a != b:

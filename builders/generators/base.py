@@ -137,6 +137,7 @@ class Silent:
         self._statistics = Statistics(generator=self.label)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """`not_generated` for every text."""
         answers: dict[str, Text | str] = {request.key: NOT_GENERATED for request in requests}
         self._statistics.settle(answers)
         return answers

@@ -104,6 +104,10 @@ class Model:
         return self._statistics.refusals
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """As `Generator.generate`: concurrently; a refused answer is sent back with its reason.
+
+        Raises UserError where a limit is reached, and where not one text could be written.
+        """
         settings, spent = self._settings, self._spent
         addresses = [one.resolved() for one in self._addresses]
         with Store(settings.store) as store, parallel.on_ray(settings.workers) as ray:

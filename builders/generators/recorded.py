@@ -183,6 +183,7 @@ class Recorded:
         self._statistics = Statistics(generator=self.label)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """As `Generator.generate`: the first answer, in the order of the files, that passes its check."""
         answers = {request.key: self._answer(request, refuse) for request in requests}
         self._statistics.settle(answers)
         return answers

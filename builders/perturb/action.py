@@ -57,6 +57,10 @@ class SameName(Registry):
     wrong_parameters: ClassVar[bool]
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """One distractor per distinct gold tool enters at a seeded place.
+
+        Raises NotApplicable where there is no gold description to copy, no donor, or no difference from gold.
+        """
         pool = context.donors(sample.source)
         gold = [sample.tools[index] for index in gold_tools(sample).values()]
         new = [self._distractor(tool, sample.tools, pool, rng) for tool in gold]
@@ -82,6 +86,7 @@ class SameName(Registry):
         return Tool(gold.name, description, parameters)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """One distractor per gold tool, of its name and as the class says; the index is on the gold tool."""
         wrong = self.beyond(clean, row)
         gold = [clean.tools[i] for i in gold_tools(clean).values()]
         extra = surplus(clean.tools, row.tools)
@@ -289,6 +294,7 @@ class Redundant(Registry):
     PER_TOOL: ClassVar[int] = 2
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+        """One text per tool, control tools excepted; its context: schema, names taken, messages."""
         taken = [tool.name for tool in sample.tools]
         return tuple(
             TextRequest(
@@ -306,6 +312,10 @@ class Redundant(Registry):
         )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Inserts up to PER_TOOL new tools per tool; one whose name is taken is dropped, and the row flagged.
+
+        Raises NotApplicable(`no_new_tool`) where none is left.
+        """
         taken = {tool.name for tool in sample.tools}
         new: list[Tool] = []
         generators = set()
@@ -335,6 +345,7 @@ class Redundant(Registry):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """New tools only, with free names, at most PER_TOOL per tool, and the index on the gold tool."""
         wrong = self.beyond(clean, row)
         extra = surplus(clean.tools, row.tools)
         if not extra:

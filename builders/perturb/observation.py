@@ -67,16 +67,19 @@ class QueryRewrite(Rewrite):
     caught_by = "digits_kept"
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+        """The query's span; the gold values that stand in it have to stay."""
         text = query_text(sample)
         return (TextRequest(kind=self.code, input=text, keep=kept_values(sample, text)),)
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Replaces the query's span by the accepted text; what surrounds it in the message stays."""
         (request,) = self.requests(sample)
         text, generator = _accepted(request, context)
         messages, change = replace_span(sample, query_span(sample), text)
         return self.row(sample, [change], generator=generator, messages=messages)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """Only the query's span differs, and its rewriting keeps gold values (case included) and digits."""
         span = query_span(clean)
         before = clean.messages[span.message].content
         head, tail = before[: span.start], before[span.end :]
@@ -208,6 +211,7 @@ class ParaphraseToolDescription(Rewrite):
     caught_by = "diff_explains_the_row"
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+        """One text per tool that has a description."""
         return tuple(self._request(sample, tool) for tool in sample.tools if tool.description.strip())
 
     def _request(self, sample: Sample, tool: Tool) -> TextRequest:
@@ -215,6 +219,10 @@ class ParaphraseToolDescription(Rewrite):
         return TextRequest(kind=self.code, tool=tool.name, input=tool.description, keep=keep)
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Replaces every description; all of them have to be accepted, else the row is left out.
+
+        Raises NotApplicable(`no_tool_description`) where no tool has one.
+        """
         tools, changes, generators = [], [], []
         for index, tool in enumerate(sample.tools):
             if not tool.description.strip():
@@ -229,6 +237,7 @@ class ParaphraseToolDescription(Rewrite):
         return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """Names and schemas stay; every description differs and keeps gold values and digits."""
         if [(t.name, t.parameters) for t in row.tools] != [(t.name, t.parameters) for t in clean.tools]:
             return ["a tool's name or schema changed"]
         wrong = self.beyond(clean, row)
@@ -287,6 +296,7 @@ class ParaphraseParameterDescription(Rewrite):
         return TextRequest(kind=self.code, tool=tool, parameter=parameter, input=text, keep=keep)
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+        """One text per described parameter, nested ones included."""
         return tuple(
             self._request(sample, tool.name, name, text)
             for tool in sample.tools
@@ -294,6 +304,10 @@ class ParaphraseParameterDescription(Rewrite):
         )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Replaces every parameter's description; all have to be accepted, else the row is left out.
+
+        Raises NotApplicable(`no_parameter_description`) where no parameter has one.
+        """
         generators: list[str] = []
         tools, changes = [], []
         for index, tool in enumerate(sample.tools):
@@ -314,6 +328,7 @@ class ParaphraseParameterDescription(Rewrite):
         return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """Schemas are equal apart from descriptions; each differs and keeps gold values and digits."""
         wrong = self.beyond(clean, row)
         if len(row.tools) != len(clean.tools):
             return [*wrong, "tools were added or removed"]

@@ -185,6 +185,7 @@ class Preference(Perturbation):
         return f"Typical response time: {value} ms."
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """One distractor per gold tool, as `suffix` says, worse by a factor of 4 at least."""
         gold = gold_tools(clean)
         wrong = self._check_messages(clean, row)
         by_name = {tool.name: tool for tool in row.tools}

@@ -34,9 +34,11 @@ class Transition(Perturbation):
     caught_by = "injected_text_is_the_protocols"
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """The clean row with the type's injected text; nothing can keep it from applying."""
         return self.row(sample, (), injected_error=self.injected_error)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
+        """The row equals its clean row, and the injected text is the type's."""
         wrong = self.beyond(clean, row)
         if row.injected_error != self.injected_error:
             wrong.append("the injected text is not the protocol's")

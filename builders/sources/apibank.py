@@ -33,6 +33,8 @@ _MAX_LITERAL = 50_000
 
 
 class Record(msgspec.Struct):
+    """A record of ToolRL's copy of API-Bank; the system prompt holds the tools as text."""
+
     system: str
     user: str
     answer: list[Call] | Call

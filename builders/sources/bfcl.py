@@ -40,18 +40,24 @@ WRONG_GOLD = {
 
 
 class Function(msgspec.Struct):
+    """A tool as BFCL writes it: types in Python's words, which `normalise` turns into JSON Schema."""
+
     name: str
     parameters: dict[str, Json]
     description: str = ""
 
 
 class Question(msgspec.Struct):
+    """A line of a category's file; `question` is turns of messages, of which these categories have one."""
+
     id: str
     question: list[list[Message]]
     function: list[Function]
 
 
 class PossibleAnswer(msgspec.Struct):
+    """The matching line of `possible_answer`: per call its name, and per parameter the accepted values."""
+
     id: str
     ground_truth: list[dict[str, dict[str, list[Json]]]]
 

@@ -54,6 +54,8 @@ class Pin(msgspec.Struct, frozen=True):
 
 
 class Pins(msgspec.Struct, frozen=True):
+    """`pins.json`: the upstream repositories, and every file that is read with its size and sha256."""
+
     sources: dict[str, Repository]
     files: tuple[Pin, ...]
 

@@ -20,6 +20,8 @@ TAIL = "\nBegin!\n"
 
 
 class Record(msgspec.Struct):
+    """A dialogue of RoTBench: the system turn holds the tools, the assistant turn the golden texts."""
+
     id: str
     scenario: str
     conversations: list[ReactTurn]

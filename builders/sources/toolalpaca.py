@@ -32,11 +32,15 @@ _ONE_OF = re.compile(r"One of: \[([^\]]*)\]\.")
 
 
 class Step(msgspec.Struct):
+    """A golden call; the input is the text of a JSON object."""
+
     action: str = msgspec.field(name="Action")
     action_input: str = msgspec.field(name="Action_Input")
 
 
 class Api(msgspec.Struct):
+    """An API of ToolAlpaca's evaluation files: functions, instructions, a golden answer per instruction."""
+
     name: str = msgspec.field(name="Name")
     category: str = msgspec.field(name="Category")
     functions: dict[str, str] = msgspec.field(name="Function_Description")

@@ -24,12 +24,16 @@ LABELS = "tooleyes_gold.jsonl"
 
 
 class Record(msgspec.Struct):
+    """A query of ToolEyes: the system turn holds the tools, the user turn the query."""
+
     id: str
     scenario: str
     conversations: list[ReactTurn]
 
 
 class Step(msgspec.Struct):
+    """One golden call of our labels."""
+
     any_of: list[str]
     """Accepted tool names."""
     parameters: dict[str, list[Json]] = {}
@@ -37,6 +41,8 @@ class Step(msgspec.Struct):
 
 
 class Label(msgspec.Struct):
+    """Our golden answer to a query; `agreed`: both annotation passes gave it at first."""
+
     record: int
     """Index in the file of queries, from 0."""
     steps: list[Step]

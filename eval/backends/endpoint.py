@@ -14,6 +14,7 @@ class EndpointBackend:
         self._decoding = decoding
 
     async def ask(self, ask: Ask, repeat: int) -> Completion:
+        """As `Backend.ask`; a repeat has a seed and a place in the store of its own."""
         return await self._client.complete(
             ChatRequest(ask.messages, ask.tools, params(self._decoding, repeat), repeat)
         )

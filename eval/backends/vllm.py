@@ -46,10 +46,12 @@ class VLLMTransport:
         return [self._weights]
 
     async def close(self) -> None:
+        """Waits for the requests under way; the engine itself stays loaded."""
         if self._engine is not None:
             await asyncio.gather(self._engine, return_exceptions=True)
 
     async def send(self, body: dict[str, Json]) -> Completion:
+        """Queues the request; the engine takes all that wait together, up to `batch`. Raises LLMError."""
         done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         self._waiting.append((body, done))
         if self._engine is None or self._engine.done():

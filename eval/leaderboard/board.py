@@ -69,6 +69,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Superseded submissions, newest first."""
 
     def row(self, row_id: str) -> Row | None:
+        """A row by its id, superseded ones included."""
         return next((row for row in (*self.rows, *self.past) if row.id == row_id), None)
 
 

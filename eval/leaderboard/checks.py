@@ -74,6 +74,7 @@ class Trail:
         self._done.append(Step(code, True, text))
 
     def refused(self, refusal: Refused) -> tuple[Step, ...]:
+        """The steps that passed, the failed one, and the rest of STEPS as not reached (but `quota`)."""
         known = {step.code for step in self._done}
         failed = Step(refusal.step, False, str(refusal), refusal.details)
         rest = [code for code in STEPS if code not in known and code != refusal.step and code != "quota"]

@@ -27,7 +27,9 @@ Clock = Callable[[], datetime]
 class Scorer(Protocol):
     """What reads and scores an upload: `worker.Pool`, or a plain function in tests."""
 
-    def run(self, job: Job) -> Checked: ...
+    def run(self, job: Job) -> Checked:
+        """Checks and scores one upload. Blocks until it is done; a refusal is a step of the result."""
+        ...
 
 
 class Pending(msgspec.Struct, frozen=True):

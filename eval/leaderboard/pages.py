@@ -57,6 +57,7 @@ DELTA = "Δ is clean accuracy minus this accuracy, as in the paper: positive is 
 
 @cache
 def environment() -> jinja2.Environment:
+    """The template environment with every filter and constant that the pages use; HTML is escaped."""
     made = templates.environment(__package__, "templates")
     made.filters |= {"python": repr, "day": day}
     made.globals |= {
@@ -82,6 +83,7 @@ def environment() -> jinja2.Environment:
 
 @cache
 def static(name: str) -> bytes:
+    """The bytes of a file of `static/`."""
     return files(__package__).joinpath("static", name).read_bytes()
 
 
@@ -106,6 +108,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def day(moment: str | None) -> str:
+    """The date of an ISO 8601 moment."""
     return NONE if moment is None else moment[:10]
 
 
@@ -295,6 +298,7 @@ def _course(lines: Sequence[tuple[Row, float, bool]]) -> Markup:
 
 
 def error_page(status: int, says: str, default: str) -> str:
+    """The page of an HTTP error; `default` is the version that its link to the board names."""
     return render(
         "error.html.j2",
         title=f"Error {status}",

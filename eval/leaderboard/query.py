@@ -62,6 +62,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def descending(self) -> bool:
+        """The direction that is asked for, else the column's own (see SORTS)."""
         return SORTS[self.sort][1] if not self.dir else self.dir == "desc"
 
 

@@ -40,6 +40,8 @@ class Line(Prediction, frozen=True, kw_only=True):
 
 
 class JsonLine(Line, frozen=True, kw_only=True):
+    """A line of a JSON lines upload."""
+
     logprobs: msgspec.Raw = msgspec.Raw(b"null")
     """Never looked into."""
 

@@ -138,6 +138,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refused(self) -> Step | None:
+        """The step that failed; None for an accepted upload."""
         return next((step for step in self.steps if step.passed is False), None)
 
 

@@ -81,6 +81,7 @@ class Boards:
         return found
 
     def find(self, row_id: str) -> tuple[Row, Board] | None:
+        """The row of a submission or paper model, and the first board that has it."""
         for board in self.all().values():
             row = board.row(row_id)
             if row is not None:

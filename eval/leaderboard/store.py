@@ -139,6 +139,7 @@ class Store:
         )
 
     def path(self, submission_id: str) -> Path:
+        """The folder of a submission, there or not."""
         return self.folder / "submissions" / submission_id
 
     def entry(self, submission_id: str) -> Entry | None:
@@ -196,6 +197,7 @@ class Store:
             self._publish({name: beside}, f"Verified {verification.submission}")
 
     def put_entry(self, submission_id: str, entry: Entry) -> None:
+        """Stores a computed entry, in the place of an older one. Not published: it can be computed again."""
         with atomic_file(self.folder / "entries" / f"{submission_id}.json", replace=True) as beside:
             beside.write_bytes(encode(entry))
 
@@ -207,6 +209,7 @@ class Store:
                 beside.write_bytes(table)
 
     def board(self, version: str) -> bytes | None:
+        """The bytes that `put_board` stored; None where there are none."""
         path = self.folder / "boards" / f"{version}.json"
         return path.read_bytes() if path.is_file() else None
 

@@ -70,6 +70,7 @@ class ParseContext:
 
     @property
     def declared(self) -> Declared:
+        """Tool name → its declared parameters; of several tools with one name the first."""
         if self._declared is None:
             self._declared = {}
             for tool in self.tools:
@@ -122,6 +123,7 @@ class ParseContext:
         return not self.tools or self.resolve(name) is not None
 
     def flag(self, code: str) -> None:
+        """Notes a flag once; flags keep the order in which they were met."""
         if code not in self.flags:
             self.flags.append(code)
 

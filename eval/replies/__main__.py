@@ -15,6 +15,7 @@ from .bars import check, clean_samples
 
 
 def main() -> None:
+    """The command line; exits with 1 where a style misses a bar."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -52,6 +52,7 @@ class StyleCheck(msgspec.Struct, kw_only=True):
 
     @property
     def passed(self) -> bool:
+        """Whether all four bars hold: RIGHT, ACCEPTED (twice) and FLAGGED."""
         return (
             self.made_wrong <= (1 - RIGHT) * self.made
             and self.thought_accepted <= ACCEPTED * self.thought

@@ -13,6 +13,7 @@ _WORDS = {"true": True, "false": False}
 def score_apibank(
     calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
 ) -> Score:
+    """A `Scorer`: the calls of one acceptable answer, in its order; `category` is not looked at."""
     return best([_answer(calls, golden, tools) for golden in golden_answers])
 
 

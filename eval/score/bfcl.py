@@ -25,6 +25,7 @@ _IGNORED = {ord(sign): None for sign in " ,./-_*^"} | {ord("'"): '"'}
 def score_bfcl(
     calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
 ) -> Score:
+    """A `Scorer`; `category` says whether order counts (`parallel`) and whose schema applies (`multiple`)."""
     if len(golden_answers) == 1:
         return _answer(calls, category, golden_answers[0], tools)
     return best([_answer(calls, category, golden, tools) for golden in golden_answers])

@@ -17,6 +17,7 @@ from .values import json_equal, may_be_left_out
 def score_generic(
     calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
 ) -> Score:
+    """A `Scorer`; `category` and `tools` are not looked at."""
     return best([_answer(calls, golden) for golden in golden_answers])
 
 

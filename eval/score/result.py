@@ -39,6 +39,7 @@ _WRONG = {
 
 
 def wrong(reason: str) -> Score:
+    """The score of a wrong prediction. Raises KeyError for a reason outside `_WRONG`."""
     return _WRONG[reason]
 
 

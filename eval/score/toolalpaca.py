@@ -22,6 +22,7 @@ _FREE = (None, "", "None")
 def score_toolalpaca(
     calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
 ) -> Score:
+    """A `Scorer`; `category` and `tools` are not looked at."""
     return best([_answer(calls, golden) for golden in golden_answers])
 
 

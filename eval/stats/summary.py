@@ -74,10 +74,21 @@ class Summary(msgspec.Struct, frozen=True):
 class Intervals(Protocol):
     """What a convention puts around the values of some types together; the values are put in afterwards."""
 
-    def accuracy(self, codes: Sequence[str]) -> Interval: ...
-    def delta(self, codes: Sequence[str]) -> Interval: ...
-    def delta_matched(self, codes: Sequence[str]) -> Interval: ...
-    def retention(self, static: Sequence[Sequence[str]]) -> Interval: ...
+    def accuracy(self, codes: Sequence[str]) -> Interval:
+        """Around correct / n over all rows of the types."""
+        ...
+
+    def delta(self, codes: Sequence[str]) -> Interval:
+        """Around the clean accuracy minus the types' accuracy."""
+        ...
+
+    def delta_matched(self, codes: Sequence[str]) -> Interval:
+        """Around the mean over anchored pairs of clean correct − perturbed correct."""
+        ...
+
+    def retention(self, static: Sequence[Sequence[str]]) -> Interval:
+        """Around 1 − mean Δ / clean accuracy; `static`: the types of each static component."""
+        ...
 
 
 def summarise(
@@ -139,9 +150,11 @@ class Clustered:
         return Simulation(self._outcomes)
 
     def accuracy(self, codes: Sequence[str]) -> Interval:
+        """The ratio of two sums over clean_ids."""
         return cluster_mean(*self._outcomes.columns(codes))
 
     def delta(self, codes: Sequence[str]) -> Interval:
+        """Exact where every clean_id has as many rows, else simulated."""
         clean, clean_n = self._outcomes.columns([taxonomy.CLEAN])
         correct, n = self._outcomes.columns(codes)
         if clean_n.min() == clean_n.max() and n.min() == n.max():
@@ -155,6 +168,7 @@ class Clustered:
         return cluster_mean(*self._outcomes.matched(codes), difference=True)
 
     def retention(self, static: Sequence[Sequence[str]]) -> Interval:
+        """Simulated: a ratio of means."""
         used = [taxonomy.CLEAN, *(code for codes in static for code in codes)]
         n = int(self._outcomes.columns(used)[1].sum())
         return replace(self._simulation.statistic(retention_of(static)), n=n)
@@ -171,18 +185,22 @@ class Independent:
         return sum((self._found.lines[code] for code in codes), Counts())
 
     def accuracy(self, codes: Sequence[str]) -> Interval:
+        """From the pooled counts of the types."""
         return accuracy(*self._pooled(codes).of)
 
     def delta(self, codes: Sequence[str]) -> Interval:
+        """Clean and perturbed as two independent samples, as in the paper."""
         return independent_difference(self._pooled([taxonomy.CLEAN]).of, self._pooled(codes).of)
 
     def delta_matched(self, codes: Sequence[str]) -> Interval:
+        """From the pairs that were lost and gained; with repeats the clustered interval."""
         if self._repeated is not None:
             return self._repeated.delta_matched(codes)
         pooled = self._pooled(codes)
         return paired_difference(pooled.lost, pooled.gained, pooled.pairs)
 
     def retention(self, static: Sequence[Sequence[str]]) -> Interval:
+        """Simulated from binomials of INDEPENDENT_DRAWS draws with a fixed seed."""
         generator = np.random.default_rng(seeding.rng(0, "independent retention").getrandbits(128))
         parts = [self._pooled([taxonomy.CLEAN]).of, *(self._pooled(codes).of for codes in static)]
         first, *rest = (generator.binomial(n, correct / n, INDEPENDENT_DRAWS) / n for correct, n in parts)

@@ -20,6 +20,7 @@ _TOLERANT = {
 
 
 def check_apibank_toolrl(row: Row) -> str:
+    """Against ToolRL's judge of API-Bank: AGREED, a class of CLASSES, or UNLISTED."""
     golden = _golden_list(row["ground_truth"])
     tools = [_apibank_tool(tool) for tool in row["tools"]]
     ours = score(
@@ -49,6 +50,7 @@ def check_apibank_toolrl(row: Row) -> str:
 
 
 def check_apibank_damo(row: Row) -> str:
+    """Against API-Bank's original judge: AGREED or `background`, since ours follows ToolRL's."""
     truth = row["ground_truth"]
     golden = [{"name": truth["api_name"], "parameters": truth["param_dict"]}]
     ours = score(

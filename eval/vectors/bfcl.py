@@ -20,6 +20,7 @@ from .rows import AGREED, UNLISTED, Row, as_pairs, calls_of
 
 
 def check_bfcl(row: Row) -> str:
+    """Against upstream's `ast_checker`: AGREED, a class of CLASSES, or UNLISTED."""
     dots = row.get("underscore_to_dot")
 
     def named(name: str) -> str:
@@ -46,6 +47,7 @@ def check_bfcl(row: Row) -> str:
 
 
 def check_bfcl_decoder(row: Row) -> str:
+    """Against the calls that upstream decodes from a reply: AGREED, a class of CLASSES, or UNLISTED."""
     text = row["raw_output"]
     ours = as_pairs(parse(text, source="bfcl_v3").calls)
     if row["upstream_error"] is not None:

@@ -25,6 +25,7 @@ _PLAIN = {"ask_to_user", "finish"}
 
 
 def check_rotbench(row: Row) -> str:
+    """Against upstream's verdict on the raw text: AGREED, a class of CLASSES, or UNLISTED."""
     # Upstream's lists end with the two control tools, whatever a noisy list calls them.
     control = {tool["name"] for tool in row["tools"][-2:]}
     golden = tuple(_answer(text, control) for text in row["ground_truth"])

@@ -27,4 +27,5 @@ def calls_of(found: Json) -> list[Call]:
 
 
 def as_pairs(calls: Sequence[Call]) -> list[Json]:
+    """Calls in the form of the decoders' vectors: one `{name: parameters}` each."""
     return [{call.name: call.parameters} for call in calls]

@@ -8,6 +8,7 @@ from .rows import AGREED, UNLISTED, Row, as_pairs
 
 
 def check_toolrl_decoder(row: Row) -> str:
+    """Against the calls that ToolRL decodes from a reply: AGREED, a class of CLASSES, or UNLISTED."""
     text = row["raw_output"]
     calls = parse(text, source="apibank").calls
     upstream = row["upstream_decoded"]

@@ -276,6 +276,7 @@ def audit_predictions(file: Path, dataset: Path) -> "AuditReport":
 
 
 def need_expectations() -> None:
+    """Raises UserError naming the extra where Great Expectations is not installed."""
     if find_spec("great_expectations") is None:
         raise need_extra("great_expectations", "audit")
 

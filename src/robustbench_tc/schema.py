@@ -59,6 +59,8 @@ ANY: dict[str, bool] = {"any": True}
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message of a conversation, text only; calls are text as the source writes them."""
+
     role: Literal["system", "user", "assistant", "tool"]
     content: str
 
@@ -78,6 +80,7 @@ class Tool(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def required(self) -> tuple[str, ...]:
+        """Names of the parameters that the schema requires; () where it lists none."""
         found = self.parameters.get("required")
         return tuple(found) if isinstance(found, list) else ()
 

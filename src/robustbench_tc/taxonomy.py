@@ -111,6 +111,7 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> Literal["core", "extension"]:
+        """Core: one of the paper's 22 types, which alone enter the headline numbers."""
         return "core" if self.pack == "core" else "extension"
 
     @property

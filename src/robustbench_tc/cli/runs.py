@@ -241,6 +241,7 @@ def note(line: str) -> None:
 def print_summary(
     folder: "RunFolder", subset: Literal["all", "paper"], allow_missing: bool, as_json: bool
 ) -> None:
+    """Prints a scored run: tables, or with `as_json` the same as `overview` gives it."""
     from ..eval.stats.overview import overview
     from ..eval.stats.runs import read
 

@@ -81,6 +81,7 @@ def remove(path: Path, found: Contents) -> list[str]:
 
 
 def identity(found: os.stat_result) -> Identity:
+    """Device, inode, size and change time: another value where a file was replaced or written to."""
     return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
 
 

@@ -97,9 +97,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tag(self) -> str:
+        """The git tag of this version on the Hub."""
         return f"v{self.version}"
 
     def json(self) -> bytes:
+        """The bytes of `manifest.json`, which the signature is made over."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
 
@@ -220,6 +222,7 @@ def files_of(folder: Path) -> list[str]:
 
 
 def entry(path: Path) -> FileEntry:
+    """Size and sha256 of a file as it is on disk."""
     with path.open("rb") as file:
         return FileEntry(bytes=path.stat().st_size, sha256=hashlib.file_digest(file, "sha256").hexdigest())
 
@@ -278,6 +281,7 @@ def bounded(path: Path) -> bytes:
 
 
 def check_kind(kind: str) -> Kind:
+    """The kind, where it is one of KINDS. Raises UserError with near misses."""
     if kind not in KINDS:
         raise unknown("kind", kind, KINDS)
     return kind  # type: ignore[return-value]

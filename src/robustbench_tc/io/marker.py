@@ -65,6 +65,7 @@ class Marker(msgspec.Struct, kw_only=True, omit_defaults=True):
     own_sha256: str
 
     def accepts(self, name: str, sha256: str) -> bool:
+        """Whether a file's sha256 is the one named, or the one before a write that may have been cut off."""
         return sha256 in (self.files.get(name), self.before.get(name))
 
 
@@ -90,6 +91,7 @@ def sha256(path: Path, size: int | None = None) -> str:
 
 
 def sha256_of(data: bytes) -> str:
+    """64 hex digits."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -26,6 +26,7 @@ class Owned:
 
     @property
     def marker(self) -> Marker:
+        """The folder's `rbtc.json`. Raises NotOurs, and FileNotFoundError where there is none."""
         return marker.read(self.folder / marker.OWN)
 
     def refuse_foreign(self, name: str) -> None:

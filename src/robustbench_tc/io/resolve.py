@@ -26,6 +26,7 @@ class Yank(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
+        """One line for a terminal: version, reason, and what to use instead."""
         instead = f"; use {printable(self.use)}" if self.use else ""
         return f"version {printable(self.version)} was yanked: {printable(self.reason)}{instead}"
 

@@ -74,6 +74,7 @@ class Store:
         return key in self._places
 
     def keys(self) -> Iterator[str]:
+        """Keys of all stored answers, in the order in which they were first stored."""
         return iter(self._places)
 
     def get(self, key: str) -> dict[str, Json] | None:

@@ -76,6 +76,7 @@ class RayTransport:
         self._ray, self._actor = ray, actor
 
     async def send(self, body: dict[str, Json]) -> Completion:
+        """As `Transport.send`; an actor that was lost is a connection error, which is tried again."""
         reply = await self._reply(self._actor.send.remote(body))
         if isinstance(reply, dict):
             raise LLMError(**reply)
@@ -83,6 +84,7 @@ class RayTransport:
         return done
 
     async def served_models(self) -> list[str]:
+        """As `Transport.served_models`; [] where the actor was lost."""
         try:
             found: list[str] = await self._reply(self._actor.served_models.remote())
         except LLMError:

@@ -62,6 +62,7 @@ class Endpoint:
 
     @property
     def is_reasoning(self) -> bool:
+        """As stated, else guessed from the model's name."""
         if self.reasoning is None:
             return bool(_REASONING_NAMES.match(self.model.rsplit("/", 1)[-1]))
         return self.reasoning
@@ -115,7 +116,9 @@ class Transport(Protocol):
         """The model ids that are listed there, sorted; [] where none are."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Ends what is open; nothing can be sent afterwards."""
+        ...
 
 
 class HttpTransport:
@@ -216,6 +219,7 @@ class HttpTransport:
         return re.sub(r"(?i)\b(bearer|basic) \S+", r"\1 ***", text)
 
     async def served_models(self) -> list[str]:
+        """As `Transport.served_models`, from `/models` within 10 seconds; [] where that cannot be read."""
         import aiohttp
         import httpx2
         import openai
@@ -263,6 +267,7 @@ class LoadBalancer:
         self._rests_until = [0.0] * len(wires)
 
     async def send(self, body: dict[str, Json]) -> Completion:
+        """One attempt where the fewest requests are under way. Raises LLMError naming the address."""
         now = time.monotonic()
         one = min(
             range(len(self._wires)),

@@ -66,11 +66,13 @@ class ConfigDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_equal(self) -> bool:
+        """Whether rows, columns and definitions are the same."""
         differs = self.added or self.removed or self.changed or self.reanchored or self.redefined
         return not (differs or self.dropped)
 
     @property
     def moves_scores(self) -> bool:
+        """Whether a model's scores can differ between the two versions."""
         if self.table:
             return False
         moving = any(change.moves_scores for change in self.changed)
@@ -78,6 +80,7 @@ class ConfigDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def step(self) -> Step:
+        """Of the version number: major for columns and definitions, minor for scores, else patch."""
         if self.redefined or self.dropped:
             return "major"
         return "none" if self.is_equal else "minor" if self.moves_scores else "patch"

@@ -27,6 +27,7 @@ TRIES = 3
 
 MAX_TOKENS = 2048
 MAX_TOKENS_REASONING = 8192
+"""Tokens of a judgment; with room for reasoning where the model reasons."""
 
 REASON = 400
 """Characters of a reason that are kept."""

@@ -117,6 +117,7 @@ FORMATS: dict[str, Callable[[Sequence[Call]], str]] = {
     "tool_call_tags": tool_call_tags,
     "react": react,
 }
+"""Output format of a source → the calls of an answer in it, as a reference agent writes them."""
 
 
 def _python_call(call: Call) -> str:

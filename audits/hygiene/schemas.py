@@ -9,6 +9,7 @@ from robustbench_tc.errors import need_extra
 from robustbench_tc.schema import Json, dumps, loads
 
 Path: TypeAlias = tuple[str, ...]
+"""The keys that lead to a place in a schema."""
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _FOREIGN = ("$schema", "$id", "$vocabulary", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
@@ -19,6 +20,7 @@ _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 
 _VALUES = ("enum", "const", "default", "example", "examples")
 DEEPEST = 64
+"""Levels of a schema that are looked into."""
 
 
 class _Keyword(NamedTuple):

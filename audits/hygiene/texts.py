@@ -16,6 +16,7 @@ CREDENTIAL = "credential"
 """The rule of everything that `secrets` and `personal` find."""
 
 SHOWN = 3
+"""Finds that a message spells out; the others are counted."""
 
 
 class Find(NamedTuple):

@@ -11,6 +11,7 @@ Verdict: TypeAlias = str | None
 """None: does not apply to this row. "": holds. Anything else: what is wrong."""
 
 HOLDS = ""
+"""The verdict on a row that is as it should be."""
 
 For: TypeAlias = Callable[[PerturbationType | None], bool]
 """Whether an invariant is for the rows of a type; None stands for clean rows."""

@@ -7,6 +7,7 @@ from .allowed import added_tools
 from .base import HOLDS, Verdict, every, first_answer_names, invariant, of
 
 PER_TOOL = 2
+"""New tools for each tool of the clean row, at most (`redundant`)."""
 
 
 @invariant(every)

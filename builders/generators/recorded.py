@@ -68,6 +68,7 @@ class _Serves(msgspec.Struct, frozen=True, array_like=True, tag="serves"):
 
 
 Line: TypeAlias = _Text | _Edits | _Score | _Serves
+"""One line of a file of recorded answers: a text, its edits, a judge's score, or whether a tool serves."""
 
 
 class Judgment(msgspec.Struct, frozen=True):

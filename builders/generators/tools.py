@@ -12,6 +12,7 @@ MAX_BYTES = 8192
 """A longer definition is not a tool but an attack on the context window."""
 
 MAX_DEPTH = 8
+"""Levels of a parameter schema."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
 _WORDS = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_.\- ]{0,98}[A-Za-z0-9_.\-])?")

@@ -11,6 +11,7 @@ from .base import NotApplicable
 from .query import SAMPLES
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
+"""The schema of a distractor whose type says that it has none."""
 
 
 @remembered(SAMPLES)

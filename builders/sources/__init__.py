@@ -48,6 +48,7 @@ BUNDLED = Path(__file__).parent / "bundled"
 """Sources root of the bundled starter samples."""
 
 Accept = Callable[[Sample], str | None]
+"""Says why a row cannot serve, or None: the scorer's check of its own golden answer."""
 
 
 def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:

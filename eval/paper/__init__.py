@@ -10,6 +10,8 @@ import msgspec
 from robustbench_tc.errors import unknown
 
 SOURCE = "arXiv:2605.11928"
+"""Where the counts come from, as tables cite it."""
+
 VERSION = "paper"
 """What stands in the column `dataset_version` for the paper's rows."""
 

@@ -239,6 +239,7 @@ MARKED = "A"
 """The step of an order that looks for every format between tags, behind tokens or in XML, in one pass."""
 
 Step = tuple[str, str, Callable[[str, ParseContext], list[Found]]]
+"""Code of the format, what a text must hold for it to find anything, reader."""
 
 BARE: dict[str, Step] = {
     "B1": ("B1", "(", python_calls.bracketed),
@@ -254,6 +255,7 @@ BARE: dict[str, Step] = {
 """Step → code, what a text must hold for it to find anything, reader. T4 is found in the step of T2."""
 
 LABELLED: dict[str, Callable[[str, ParseContext], list[Found]]] = {"R1": react.react, "R2": react.react_code}
+"""ReAct's formats: the reader of each."""
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "bfcl_v3": tuple("B1 B2 B3 A J R1 R2 T2 T1 N1 T3 P".split()),

@@ -11,6 +11,8 @@ from .json_calls import arguments_of
 from .payload import value_at
 
 MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>")
+"""Tokens that end a message; `<|call|>` one that is a call, `<|return|>` the reply."""
+
 ANALYSIS = (
     r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*analysis(?![^<]{0,200}\bto=)[^<]{0,200}<\|message\|>"
 )
@@ -48,6 +50,7 @@ _TAIL = re.compile(r"\s*+<\|call\|>")
 _UNITS = 8
 
 Part = tuple[Literal["reasoning", "invented", "final"], int, int]
+"""Kind, start and end of a passage of the text."""
 
 
 def read_harmony(text: str, context: ParseContext) -> list[Found]:

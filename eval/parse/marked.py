@@ -40,6 +40,7 @@ _UNITS = 2
 _UNITS_PER_CALL = 16
 
 Reader = Callable[[str, "re.Match[str]", ParseContext], Found | None]
+"""The text, the match of a mark and the context → the call behind the mark, or None."""
 
 
 def read_marked(text: str, context: ParseContext) -> list[Found]:

@@ -32,6 +32,8 @@ _COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
 _UNITS_PER_LIST = 4
 _WRITERS = ("print", "str", "repr")
 WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
+"""Keywords whose one value may be the object of all arguments: `f(parameters={…})`."""
+
 _TYPE_WORDS = frozenset(
     "str string int integer float number double bool boolean list array dict object any optional"
     " none date".split()

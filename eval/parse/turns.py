@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 OWN_ROLES = frozenset({"assistant", "model", "ai", "bot", "chatbot", "gpt", "助手", "assistente"})
+"""Names of the model's own role in the headers of chat templates."""
 
 END_MARKERS = (
     "<|im_end|>",
@@ -122,6 +123,7 @@ CALL_BEFORE = re.compile(r"[\w\]]\(|\{|<[\w|｜]|\baction\b|\[TOOL|✿", re.IGNO
 """What must stand before a weak label ("Output:") for it to be the result of a call."""
 
 OWN_LABEL = re.compile(rf"\s*+(?:{_ASSISTANTS}|assistant)[ \t]*(?:[:：]|\n)[ \t]*")
+"""A label of the model's own turn at the start of a text."""
 
 _ANSWERS = "answer final_answer final response solution output message reply".split()
 LAYOUT_TOKENS = frozenset(

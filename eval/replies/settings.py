@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 Outcome = Literal["made", "thought", "spoken"]
+"""What becomes of a call in a setting; see above."""
 
 
 class Setting(NamedTuple):

@@ -13,6 +13,7 @@ Check = Callable[[Row], str]
 
 AGREED = "agreed"
 UNLISTED = "unlisted"
+"""A disagreement that scoring.md does not list: a defect, of ours or of the list."""
 
 
 def calls_of(found: Json) -> list[Call]:

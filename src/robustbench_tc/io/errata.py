@@ -17,6 +17,7 @@ from .manifest import bounded
 NAME = "errata.jsonl"
 
 Answers = tuple[GoldenAnswer, ...]
+"""The golden answers of one row: every acceptable one."""
 
 
 class Erratum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ from ..errors import UserError
 from .manifest import NAME, YANKED, bounded, printable, read
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+"""`org/name`."""
 
 _log = logging.getLogger(__name__)
 

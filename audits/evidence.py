@@ -1,4 +1,4 @@
-"""The production evidence behind the types: is it all there, is it told honestly, and does it still stand?"""
+"""The production evidence behind the types: is it all there, is every case complete, and does it still stand?"""
 
 import html
 import re
@@ -50,7 +50,7 @@ def audit(
             bare,
         ),
         check(
-            "evidence.cases_are_told",
+            "evidence.cases_are_complete",
             "Every case has its address, claim, verdict and role, so that anybody can look for himself.",
             len(cases),
             broken,

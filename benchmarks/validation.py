@@ -1,4 +1,4 @@
-"""Validation: seconds and memory of every suite over 100,000 rows of at least 3 KB and their clean twins.
+"""Validation: seconds and memory of every suite over 100,000 rows of at least 3 KB and their clean rows.
 
     python -m benchmarks.validation
 

@@ -28,7 +28,7 @@ from .toolrl_report import TrainingReport
 from .toolrl_versions import Checks
 
 
-class Told(msgspec.Struct, frozen=True):
+class BuildSettings(msgspec.Struct, frozen=True):
     """What a rebuild needs of `build_report.json`."""
 
     profile: Profile
@@ -36,7 +36,7 @@ class Told(msgspec.Struct, frozen=True):
     types: tuple[str, ...]
 
 
-class TrainingTold(msgspec.Struct, frozen=True):
+class TrainingSettings(msgspec.Struct, frozen=True):
     """What a rebuild of training data needs of `build_report.json`."""
 
     sources: tuple[dict[str, Json], ...]
@@ -61,8 +61,8 @@ class TrainingTold(msgspec.Struct, frozen=True):
 T = TypeVar("T")
 
 
-def told_by(folder: Path, kind: type[T]) -> T:
-    """What the build in `folder` says that it was made of. Raises UserError."""
+def settings_of(folder: Path, kind: type[T]) -> T:
+    """The settings that the build in `folder` was made with, from its report. Raises UserError."""
     try:
         return msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=kind)
     except OSError as error:
@@ -84,24 +84,24 @@ def rebuild(
     A build of the bundled samples always has its sources. Raises UserError where the build cannot be made
     again.
     """
-    told = told_by(folder, Told)
+    settings = settings_of(folder, BuildSettings)
     # In the taxonomy's order, each once, whatever order the report has: it is compared afterwards.
-    codes = tuple(t.code for t in taxonomy.types("all") if t.code in told.types)
-    if unknown := set(told.types) - set(codes):
+    codes = tuple(t.code for t in taxonomy.types("all") if t.code in settings.types)
+    if unknown := set(settings.types) - set(codes):
         raise UserError(f"{marker.BUILD} names types that this package does not have: {sorted(unknown)}")
     generators = generations.replay(folder / generations.NAME)
     for code in codes:
         if code in kinds() and code not in generators:
             raise UserError(f"{generations.NAME} says nothing about {code}")
     spec = BuildSpec(
-        profile=told.profile,
+        profile=settings.profile,
         sources=sources,
         codes=codes,
-        seed=told.seed,
+        seed=settings.seed,
         errata=errata.read(folder / errata.NAME),
         allow_missing=True,
     )
-    pool = own_pool(folder) if sources is None and told.profile != "bundled" else None
+    pool = own_pool(folder) if sources is None and settings.profile != "bundled" else None
     return build(spec, out, card=card, accept=accept, generators=generators, pool=pool)
 
 
@@ -125,7 +125,7 @@ def has_rlla(folder: Path, root: Path) -> bool:
         found = tuple(rlla.provenance(path) for path in (files.train, files.validation) if path)
     except (UserError, OSError):
         return False
-    return found == told_by(folder, TrainingTold).sources
+    return found == settings_of(folder, TrainingSettings).sources
 
 
 def rebuild_training(
@@ -138,25 +138,25 @@ def rebuild_training(
     card: Callable[[TrainingReport], str],
 ) -> TrainingReport:
     """Builds into `out` the training data that `folder` says it is. Raises UserError where that cannot be."""
-    told = told_by(folder, TrainingTold)
-    names = {*told.types, *told.not_generated}
+    settings = settings_of(folder, TrainingSettings)
+    names = {*settings.types, *settings.not_generated}
     codes = tuple(t.code for t in taxonomy.types("all") if t.code in names)
     if not codes or len(codes) != len(names):
         raise UserError(f"{marker.BUILD} names types that this package does not have")
     try:
-        ratio, alpha = Fraction(told.ratio), Fraction(told.alpha)
+        ratio, alpha = Fraction(settings.ratio), Fraction(settings.alpha)
     except (ValueError, ZeroDivisionError):
         raise UserError(f"{marker.BUILD}: ratio and alpha are shares") from None
     spec = TrainingSpec(
         rlla=rlla_root,
-        configs=tuple(told.rows),
+        configs=tuple(settings.rows),
         types=codes,
-        seed=told.seed,
+        seed=settings.seed,
         ratio=ratio,
         alpha=alpha,
-        copies=told.copies,
-        retry_probability=told.retry_probability,
-        retry_position=told.retry_position,
+        copies=settings.copies,
+        retry_probability=settings.retry_probability,
+        retry_position=settings.retry_position,
     )
     generators = generations.replay(folder / generations.NAME)
     return build_training(spec, out, checks=checks, card=card, generators=generators, leak_note=leak_note)

@@ -35,7 +35,7 @@ def benchmark(clean_rows: int, sources: Sequence[str], generators: Sequence[str]
         "data_collection_type": COLLECTION_TYPES,
         "data_collection_missing_data": (
             "Upstream records that could not serve are in the config known_issues with their reasons; pairs "
-            "of sample and type that are no row are counted in build_report.json."
+            "of sample and type that have no row are counted in build_report.json."
         ),
         "data_preprocessing_protocol": [
             "Tool schemas, golden answers and differences are stored as canonical JSON text.",

@@ -169,7 +169,7 @@ def _tool(tool: dict[str, Json]) -> Tool:
     """A tool whose parameters are a whole schema, or a bare map of parameter to its own schema."""
     found = decoded(tool.get("parameters")) or {}
     if not isinstance(found, dict):
-        raise TypeError("parameters that are no object")
+        raise TypeError("parameters that are not an object")
     if isinstance(found.get("properties"), dict) or found.get("type") in ("dict", "object"):
         parameters = json_schema.normalise(found)
     else:

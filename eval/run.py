@@ -69,7 +69,7 @@ class Harness:
         self.served_models: set[str] = set()
 
     async def run(self, rows: Sequence[Sample]) -> Progress:
-        """Asks everything that the journal has no answer to. Raises UserError when going on is no use."""
+        """Asks everything that the journal has no answer to. Raises UserError when it cannot go on."""
         state = Progress(len(rows) * self._settings.repeat)
         todo = ((row, repeat) for repeat in range(self._settings.repeat) for row in rows)
         self._tell(state)

@@ -117,7 +117,7 @@ def run(
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
 
-    Raises UserError where going on is no use; the folder is then good for another start.
+    Raises UserError where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()

@@ -140,13 +140,13 @@ def text_of(name: str, inputs: Inputs) -> str:
     return FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
-def _folder(path: str, inside: str, mend: str) -> str:
+def _folder(path: str, inside: str, hint: str) -> str:
     """The folder without a slash at its end; a local one is looked at, a remote one is not."""
     folder = path.rstrip("/") or "/"
     if glob := re.search(r"[*?\[\]]", folder):
         raise UserError(f"{path}: DuckDB takes {glob[0]} in a path as a pattern: rename the folder")
     if not re.match(r"[a-z0-9]+://", folder) and not (Path(folder) / inside).exists():
-        raise UserError(f"{path} has no {inside}: {mend}")
+        raise UserError(f"{path} has no {inside}: {hint}")
     return folder
 
 

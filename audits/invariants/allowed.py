@@ -152,7 +152,7 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             if problem := _undo(tools, change, int(rest[0]), rest[1:]):
                 return problem
         else:
-            return f"{change.path} is no place in a row"
+            return f"{change.path} is not a place in a row"
     if [m for m in messages if m is not None] != [m for m in kept if m is not None]:
         return "the messages hold a change that the diff does not name"
     same = golden == dumps(row.golden_answers) if golden else row.golden_answers == clean.golden_answers
@@ -167,7 +167,7 @@ def replay(row: Sample, clean: Sample) -> Verdict:
 def _undo(tools: list[Json], change: Change, index: int, rest: list[str]) -> Verdict:
     """Takes one tool change back in `tools`; a tool that was added becomes None."""
     if index >= len(tools) or tools[index] is None:
-        return f"{change.path} is no place in the registry"
+        return f"{change.path} is not a place in the registry"
     plain = msgspec.to_builtins(tools[index])
     if not rest:
         if change.before is not None or change.after != plain:

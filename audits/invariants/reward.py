@@ -36,7 +36,7 @@ def base_text(tool: Tool, kind: str) -> str:
 def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[Tool]]]:
     """Per gold tool of the clean row: its old name, the gold tool of the row, and its counterparts.
 
-    Twins have the gold tool's parameters and description, an annotation, and another name.
+    A counterpart has the gold tool's parameters and description, an annotation, and another name.
     """
     kind = quality(row.type_code)
     names = first_answer_names(clean)

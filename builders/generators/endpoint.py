@@ -122,7 +122,7 @@ class Model:
                 else settings.max_requests - spent.requests,
                 max_cost=None if settings.max_cost is None else settings.max_cost - spent.cost,
                 price=settings.price,
-                progress=self._told,
+                progress=self._report_progress,
             ) as client:
                 try:
                     async with asyncio.TaskGroup() as group:
@@ -187,7 +187,7 @@ class Model:
         text = done.text.rpartition("</think>")[2].strip()
         return read_tools(text) if writes_tools(request.kind) else unwrapped(text, request)
 
-    def _told(self, stats: Stats) -> None:
+    def _report_progress(self, stats: Stats) -> None:
         if self._settings.progress is not None:
             self._settings.progress(self.prompt.kind, stats)
 

@@ -57,7 +57,7 @@ def refuse_tools(request: TextRequest, answer: Json) -> str | None:
     description of its own. Names that a registry already has are the unit's business: registries differ.
     """
     if not isinstance(answer, list) or not answer:
-        return "no list of tools"
+        return "not a list of tools"
     if len(answer) > MAX_TOOLS:
         return f"{len(answer)} tools, at most {MAX_TOOLS} are wanted"
     taken = {(request.tool or "").casefold()}
@@ -81,10 +81,10 @@ def _malformed(tool: Json, names: re.Pattern[str]) -> str | None:
     if not isinstance(description, str) or not description.strip():
         return f"{name!r} has no description"
     if not isinstance(parameters, dict) or parameters.get("type") != "object":
-        return f"the parameters of {name!r} are no JSON Schema object"
+        return f"the parameters of {name!r} are not a JSON Schema object"
     properties, required = parameters.get("properties"), parameters.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list):
-        return f"the parameters of {name!r} are no JSON Schema object"
+        return f"the parameters of {name!r} are not a JSON Schema object"
     if any(not isinstance(item, str) or item not in properties for item in required):
         return f"{name!r} requires a parameter that it does not declare"
     if any(not _is_schema(inner, MAX_DEPTH) for inner in properties.values()):

@@ -96,8 +96,8 @@ def problems(unit: Perturbation, sources: Iterable[Source]) -> list[str]:
         wrong.append("applies_to names no source")
     if isinstance(unit.applies_to, tuple) and (lost := set(unit.applies_to) - set(found.sources)):
         wrong.append(f"applies_to names a source that there is not: {', '.join(sorted(lost))}")
-    if untold := [name for name in taxonomy.TRAITS.get(found.channel, ()) if name not in found.traits]:
-        wrong.append(f"traits of the channel {found.channel} are not stated: {', '.join(untold)}")
+    if unstated := [name for name in taxonomy.TRAITS.get(found.channel, ()) if name not in found.traits]:
+        wrong.append(f"traits of the channel {found.channel} are not stated: {', '.join(unstated)}")
     if found.ground_truth_changes and "golden answers" not in found.may_change:
         wrong.append("ground_truth_changes, but may_change does not hold the golden answers")
     if found.static and not found.may_change:

@@ -36,7 +36,7 @@ def query_span(sample: Sample) -> Span:
     """The passage that observation types rewrite and reward types extend.
 
     In a transcript (API-Bank, rlla) it is the last substantive user turn: the latest one, the boiler-plate
-    excepted, with at least five words that are no words of gold values; if there is none, the longest. Many
+    excepted, with at least five words that are not words of gold values; if there is none, the longest. Many
     last turns are bare data, which no typing error may touch. Elsewhere it is the last user message.
 
     Raises NotApplicable("no_user_text").

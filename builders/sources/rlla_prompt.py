@@ -49,7 +49,7 @@ def parse_system(text: str) -> Registry:
     listed = text.find("**Available Tools**")
     start = end = at = text.find("\n1. Name: ", max(listed, 0)) + 1
     if listed < 0 or start == 0:
-        raise ValueError("no list of tools")
+        raise ValueError("not a list of tools")
     tools: list[Tool] = []
     originals: dict[str, str] = {}
     while text.startswith(opening := f"{len(tools) + 1}. Name: ", at):
@@ -86,7 +86,7 @@ def parameter_schema(declared: Json) -> dict[str, Json]:
     upstream marks no parameter so. Raises ValueError.
     """
     if not isinstance(declared, dict):
-        raise ValueError("parameters are no object")
+        raise ValueError("parameters are not an object")
     properties: dict[str, Json] = {}
     for name, about in declared.items():
         if not isinstance(about, dict):

@@ -1,4 +1,4 @@
-"""An uploaded predictions file into rows, bounded: Parquet or JSON lines, told apart by content alone.
+"""An uploaded predictions file into rows, bounded: Parquet or JSON lines, distinguished by content alone.
 
 The name of the file plays no part, nothing is unpacked, and only columns of known types are read. What cannot
 be bound by looking first (a small page that unpacks to gigabytes) the process's limits bound (`worker`).

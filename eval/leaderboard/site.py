@@ -74,7 +74,7 @@ class Boards:
         found = self._pages.get(key)
         if found is None:
             found = make()
-            if boards is self._boards:  # else it shows what is no more
+            if boards is self._boards:  # else it shows an older board
                 self._pages[key] = found
                 while len(self._pages) > CACHED:
                     self._pages.popitem(last=False)

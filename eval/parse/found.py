@@ -6,7 +6,7 @@ from robustbench_tc.schema import Call
 
 
 class Finding(NamedTuple):
-    """One call. `raw` is the text of arguments that are no object: the call then has no parameters."""
+    """One call. `raw` is the text of arguments that are not an object: the call then has no parameters."""
 
     call: Call
     raw: str | None = None

@@ -41,7 +41,7 @@ _MAX_PAIRS = 64
 
 
 def labelled(text: str, context: ParseContext) -> list[Found]:
-    """T2 and T4. A name alone, or one with lines that are no arguments of the tool, is not a call."""
+    """T2 and T4. A name alone, or one with lines that are not arguments of the tool, is not a call."""
     if ":" not in text and "：" not in text:
         return []
     found: list[Found] = []

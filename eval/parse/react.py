@@ -217,7 +217,7 @@ def _without_object(
 
 
 def _quoted(text: str, context: ParseContext) -> dict[str, Json] | None:
-    """The object in a JSON string. RoTBench takes an input in quotes for no object at all."""
+    """The object in a JSON string. RoTBench does not take an input in quotes as an object."""
     if context.source == "rotbench":
         return None
     try:

@@ -41,7 +41,7 @@ class Parsed(msgspec.Struct, frozen=True):
     """`fc` for native calls, a key of `FORMATS`, or None when nothing was found."""
     flags: tuple[str, ...] = ()
     """empty_text: nothing but white space and end markers, and no native call. truncated: only the first and
-    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments were no object. call_in_thought:
+    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments were not an object. call_in_thought:
     a call stood in the reasoning. quoted_call: a bare call was spoken of, not made. call_beside_refusal: the
     prose around a marked call refuses or reports it. unread_shape: it looks like a call and none was read."""
     segments: tuple[Segment, ...] = ()
@@ -49,7 +49,7 @@ class Parsed(msgspec.Struct, frozen=True):
     tried: tuple[str, ...] = ()
     """The steps of the source's order that were tried, the one that found the calls last."""
     raw_arguments: tuple[tuple[int, str], ...] = ()
-    """By index of the call, the raw text of arguments that are no object (flag `bad_arguments`)."""
+    """By index of the call, the raw text of arguments that are not an object (flag `bad_arguments`)."""
 
 
 def parse(

@@ -407,19 +407,19 @@ def _rendered_again(folder: Path) -> Mapping[str, bytes]:
 
 def _training_rebuild_of(folder: Path, sources: Path | None, rlla: Path | None) -> "Rebuild":
     from .audits.provenance import Rebuild
-    from .builders.rebuild import TrainingTold, has_rlla, rebuild_training, told_by
+    from .builders.rebuild import TrainingSettings, has_rlla, rebuild_training, settings_of
     from .builders.sources.fetch import default_root
     from .builders.toolrl_versions import Checks
     from .dataset_cards.training import training_card
     from .train_recipes.toolrl_dr.reward import earns_maximum
 
     try:
-        told = told_by(folder, TrainingTold)
+        settings = settings_of(folder, TrainingSettings)
     except UserError as error:
         return Rebuild(None, why_not=str(error))
-    leak_checked = not told.leak_check.startswith(NO_LEAK_CHECK)
+    leak_checked = not settings.leak_check.startswith(NO_LEAK_CHECK)
     whole, why_not = sources_at_hand(sources, "full") if leak_checked else (None, "")
-    if told.with_tokenizer:
+    if settings.with_tokenizer:
         return Rebuild(None, why_not="prompts were measured with a tokenizer, which no build holds")
     if leak_checked and whole is None:
         return Rebuild(None, why_not=f"its leak check needs the benchmark's sources: {why_not}")
@@ -623,10 +623,10 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     if facts.kind == "checkpoint":
         return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
     benchmark = facts.kind == "robustbench-tc"
-    told = {**facts.build, "dataset_version": facts.version}
+    fields = {**facts.build, "dataset_version": facts.version}
     report: BuildReport | TrainingReport
     try:
-        report = msgspec.convert(told, BuildReport) if benchmark else msgspec.convert(told, TrainingReport)
+        report = msgspec.convert(fields, BuildReport) if benchmark else msgspec.convert(fields, TrainingReport)
     except msgspec.ValidationError as error:
         raise UserError(f"build_report.json is not of this package's version: {error}") from None
     read = {row["source"]: row for row in facts.build.get("pins", ())} if benchmark else {"toolrl": None}
@@ -729,19 +729,19 @@ def amend(
         reason=reason,
         date=date,
     )
-    told = rebuild.told_by(folder, rebuild.Told)
+    settings = rebuild.settings_of(folder, rebuild.BuildSettings)
     try:
-        root = None if told.profile == "bundled" else resolve_root(sources)
+        root = None if settings.profile == "bundled" else resolve_root(sources)
         pool = None
     except UserError:
         if sources is not None:
             raise
         root, pool = None, Pool(amended(own.samples, [erratum], self_check), own.issues)
     spec = BuildSpec(
-        profile=told.profile,
+        profile=settings.profile,
         sources=root,
-        codes=told.types,
-        seed=told.seed,
+        codes=settings.types,
+        seed=settings.seed,
         errata=(*errata.read(folder / errata.NAME), erratum),
         allow_missing=True,
     )

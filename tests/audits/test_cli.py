@@ -31,7 +31,7 @@ def test_a_sound_build_exits_with_0_and_leaves_its_report(bundled: Path, tmp_pat
     assert report["passed"] is True
     assert json.loads((folder / "audit_report.json").read_bytes()) == report
     assert (folder / "audit_report.html").read_text().startswith("<!doctype html>")
-    assert Folder(folder).digest() == report["build"], "the reports are no part of what is audited"
+    assert Folder(folder).digest() == report["build"], "the reports are not part of what is audited"
 
 
 def test_a_defect_exits_with_1_and_names_the_row(bundled: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The evidence table: complete, told honestly, and looked at again without harm where nothing answers."""
+"""The evidence table: complete, and looked at again without harm where nothing answers."""
 
 import http.server
 import threading
@@ -37,8 +37,8 @@ def test_the_packages_own_table_is_in_order() -> None:
         {"kind": "paper", "url": "https://github.com/x/y"},
     ],
 )
-def test_a_case_that_is_not_told_fails(changes: dict[str, Any]) -> None:
-    assert problems(**changes) == ["evidence.cases_are_told"]
+def test_an_incomplete_case_fails(changes: dict[str, Any]) -> None:
+    assert problems(**changes) == ["evidence.cases_are_complete"]
 
 
 def test_a_type_without_a_case_fails() -> None:

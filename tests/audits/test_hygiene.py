@@ -288,7 +288,7 @@ PLANTS = {
     "a tool without a name": Plant(
         "hygiene.length", "TD", lambda row: row["tools"][0].update(name="x" * 200)
     ),
-    "no JSON Schema": Plant("hygiene.tools_are_schemas", "same_name_C", _parameter(type="text")),
+    "not a JSON Schema": Plant("hygiene.tools_are_schemas", "same_name_C", _parameter(type="text")),
     "a remote schema": Plant(
         "hygiene.tools_are_schemas", "clean", _parameter(**{"$ref": "https://harbour.org/schema.json"})
     ),

@@ -73,7 +73,7 @@ def test_rows_without_a_defect_are_not_accused(of_rows: tuple[dict[str, str], Au
 
 ELSEWHERE = {
     "gate.waivers": "test_gate.py",
-    "evidence.cases_are_told": "test_evidence.py",
+    "evidence.cases_are_complete": "test_evidence.py",
     "paraphrase.canaries": "test_paraphrase.py",
     "paraphrase.agreement": "test_paraphrase.py",
     "paraphrase.redundant": "test_paraphrase.py",

@@ -344,9 +344,9 @@ def test_an_endpoint_without_structured_output_is_asked_in_plain_words(tmp_path:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (None, "no list"),
-        ([], "no list"),
-        ("ferry", "no list"),
+        (None, "not a list"),
+        ([], "not a list"),
+        ("ferry", "not a list"),
         ([tool(), tool("b"), tool("c")], "at most 2"),
         ([tool("ferry.find")], "taken"),
         ([tool("Ferry.Find")], "taken"),
@@ -357,8 +357,8 @@ def test_an_endpoint_without_structured_output_is_asked_in_plain_words(tmp_path:
         ([tool("x" * 200)], "is not a name"),
         ([tool(extra=1)], "exactly name"),
         ([{"name": "a"}], "exactly name"),
-        ([tool(parameters={"type": "string"})], "no JSON Schema object"),
-        ([tool(parameters={"type": "object", "properties": []})], "no JSON Schema object"),
+        ([tool(parameters={"type": "string"})], "not a JSON Schema object"),
+        ([tool(parameters={"type": "object", "properties": []})], "not a JSON Schema object"),
         ([tool(parameters={"type": "object", "properties": {}, "required": ["x"]})], "does not declare"),
         ([tool(parameters={"type": "object", "properties": {"x": {"type": "str"}}})], "not a JSON Schema"),
         ([tool(parameters={"type": "object", "properties": {"x": "text"}})], "not a JSON Schema"),

@@ -152,7 +152,7 @@ def test_a_named_file_that_became_a_link_or_a_folder_is_not_ours(tmp_path: Path)
 
 MARKERS: dict[str, bytes] = {
     "nothing": b"",
-    "no JSON": b"thesis",
+    "not JSON": b"thesis",
     "a list": b"[]",
     "deep": b"[" * 100_000,
     "another program's": b'{"kind": "report", "version": 1}',

@@ -327,9 +327,9 @@ def test_a_file_of_your_own_sees_the_same_views(tmp_path: Path, run: str) -> Non
 
 def test_remote_folders_are_passed_on_and_not_looked_for_here() -> None:
     remote = "hf://datasets/somebody/runs@main/qwen3-8b-fc"
-    assert module._folder(remote + "/", "scores.parquet", "mend") == remote
-    with pytest.raises(UserError, match="mend"):
-        module._folder("hf-datasets/somebody", "scores.parquet", "mend")
+    assert module._folder(remote + "/", "scores.parquet", "the hint") == remote
+    with pytest.raises(UserError, match="the hint"):
+        module._folder("hf-datasets/somebody", "scores.parquet", "the hint")
 
 
 def test_requests_at_the_same_time_do_not_disturb_each_other(run: str) -> None:

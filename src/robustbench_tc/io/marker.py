@@ -2,7 +2,7 @@
 
 A marker is a JSON file in the folder with `kind`, a version, `files` (relative path with `/` → sha256) and
 `own_sha256`, the sha256 of the marker's own text with that field left empty: a marker that somebody wrote or
-edited by hand is told apart from ours. It names every file of the folder but itself.
+edited by hand is distinguished from ours. It names every file of the folder but itself.
 
     build_report.json   of a build (`rbtc build`, `rbtc build toolrl-dr`)
     rbtc.json           of any other folder: a run, a report, a Space, a results folder

@@ -51,7 +51,7 @@ class Stats(msgspec.Struct):
 class Client:
     """Asks one endpoint, at most `concurrency` requests at a time. Use it as an async context manager.
 
-    408, 409, 429, 5xx, time-outs, lost connections and replies that are no completion are asked again, up
+    408, 409, 429, 5xx, time-outs, lost connections and replies that are not a completion are asked again, up
     to `max_retries` times: after what Retry-After says, else after `backoff_s` doubled each time, never more
     than `max_wait_s`. `timeout_s` bounds each attempt as a whole.
 

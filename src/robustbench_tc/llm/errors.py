@@ -88,7 +88,7 @@ def from_status(
     `with_tools`: the request carried a registry, which is when a refusal can be about one. `now`: seconds
     since the epoch, for a Retry-After that is a date.
     """
-    message, code, param = _told(body)
+    message, code, param = _error_fields(body)
     said = f"HTTP {status}" + (f": {message}" if message else "")
     if status == 429:
         spent = code == "insufficient_quota"
@@ -117,7 +117,7 @@ def takes_no_tools(message: str) -> bool:
     return bool(re.search(r"--enable-auto-tool-choice|not support (?:tool|function)", message, re.IGNORECASE))
 
 
-def _told(body: Json) -> tuple[str, str | None, str | None]:
+def _error_fields(body: Json) -> tuple[str, str | None, str | None]:
     """Message, code and parameter of an error body: OpenAI's object, vLLM's flat one, FastAPI's `detail`."""
     found = body
     for _ in range(2):

@@ -96,7 +96,7 @@ class RayTransport:
             await self._reply(self._actor.close.remote())
 
     async def _reply(self, reference: Awaitable[Any]) -> Any:
-        """What the actor returned. Raises what it raised; LLMError where there is no actor any more."""
+        """What the actor returned. Raises what it raised; LLMError where the actor is gone."""
         try:
             return await reference
         except self._ray.exceptions.RayTaskError as error:

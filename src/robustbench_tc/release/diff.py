@@ -254,11 +254,11 @@ def _moves_scores(fields: tuple[str, ...], old: Row, new: Row) -> bool:
 
 
 def _moves_training(fields: tuple[str, ...], old: Row, new: Row) -> bool:
-    def told(row: Row) -> Row:
+    def used(row: Row) -> Row:
         return {key: value for key, value in row["extra_info"].items() if key not in DESCRIBING_EXTRA}
 
     moving = MOVING_TRAINING.intersection(fields)
-    return told(old) != told(new) if moving == {"extra_info"} else bool(moving)
+    return used(old) != used(new) if moving == {"extra_info"} else bool(moving)
 
 
 def _clean_tools(folder: Path) -> dict[str, str]:

@@ -175,7 +175,7 @@ def _(build: Forged) -> None:
     (build.path / "generations.jsonl").write_bytes(b"")
 
 
-@edit(ANSWERS, "no JSON")
+@edit(ANSWERS, "not JSON")
 def _(build: Forged) -> None:
     (build.path / "generations.jsonl").write_bytes(b"\xef\xbb\xbf[" * 100_000)
 

@@ -1,4 +1,4 @@
-"""The production evidence behind the types: is it all there, is every case complete, and does it still stand?"""
+"""The production evidence behind the types: is it all there, and does it still stand?"""
 
 import html
 import re

@@ -128,7 +128,7 @@ def write(folder: Path, wanted: int) -> dict[str, Any]:
     total = sum(sum(by_source.values()) for by_source in counts.values())
     return {
         "rows": total - len(samples),
-        "clean_twins": len(samples),
+        "clean_rows": len(samples),
         "bytes_per_row": round(size / total),
         "smallest_row_bytes": smallest,
     }

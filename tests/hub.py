@@ -116,9 +116,9 @@ class Hub:
         """From now on `route` goes wrong: see `Fault`, and `ROUTES`."""
         self._ask("fault", asdict(Fault(route, **what)))
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Ends all faults and settings."""
-        self._ask("mend")
+        self._ask("repair")
 
     def settings(self, **what: Json) -> None:
         """`page`: entries of a page of the tree. `chunk`: bytes from which LFS objects are sent in parts."""

@@ -1,4 +1,4 @@
-"""A process with the real `huggingface_hub` and `datasets`, told through a pipe what to do.
+"""A process with the real `huggingface_hub` and `datasets`, which gets its orders through a pipe.
 
 The clients read their environment when they are imported, so they cannot live in the test's own process; one
 process serves many tests, because the imports take seconds. Waits between the clients' retries are cut short.

@@ -369,7 +369,7 @@ class Handler(BaseHTTPRequestHandler):
         with self.state.lock:
             if what == "fault":
                 self.state.faults.append(Fault(**json.loads(self.payload)))
-            elif what == "mend":
+            elif what == "repair":
                 self.state.faults.clear()
                 self.state.page, self.state.chunk = 1_000, None
             elif what == "settings":

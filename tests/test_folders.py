@@ -231,7 +231,7 @@ def without_gradio(patch: pytest.MonkeyPatch) -> None:
 # --- the places ---------------------------------------------------------------------------------------
 
 Prepare = Callable[[Path, pytest.MonkeyPatch], Path | str]
-"""Makes a place under a root; gives what the command is told."""
+"""Makes a place under a root; gives the command's arguments."""
 
 MINE: dict[str, str | bytes] = {"thesis.txt": "years of work", "photos/1.jpg": b"\xff\xd8\xff", ".env": "A=1"}
 

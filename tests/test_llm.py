@@ -306,7 +306,7 @@ def test_a_refused_registry_has_its_own_code(fault: Fault, code: str) -> None:
         (None, "bad_request"),
     ],
 )
-def test_the_wordings_of_many_servers_are_told_apart(body: Any, code: str) -> None:
+def test_the_wordings_of_many_servers_are_distinguished(body: Any, code: str) -> None:
     assert from_status(400, body, {}, with_tools=True, now=0.0).code == code
 
 
@@ -334,10 +334,10 @@ def test_what_an_endpoint_does_not_take_is_learnt_once() -> None:
     assert server.count == 2 + 5
 
 
-# --- what a person has to mend ------------------------------------------------------------------------
+# --- what a person has to fix -------------------------------------------------------------------------
 
 
-def mended(server: LoopbackServer, *requests: ChatRequest, **options: Any) -> str:
+def message_of(server: LoopbackServer, *requests: ChatRequest, **options: Any) -> str:
     found, _ = run(server, *requests, **options)
     for error in found:
         assert isinstance(error, UserError), error
@@ -349,7 +349,7 @@ def mended(server: LoopbackServer, *requests: ChatRequest, **options: Any) -> st
 def test_nobody_there_is_said_at_once() -> None:
     with LoopbackServer(lambda _: "fine") as server:
         pass
-    assert "nothing answers" in mended(server, ask(), max_retries=50, backoff_s=9.0)
+    assert "nothing answers" in message_of(server, ask(), max_retries=50, backoff_s=9.0)
 
 
 def test_nobody_who_accepts_is_said_after_the_last_try(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,20 +367,20 @@ def test_nobody_who_accepts_is_said_after_the_last_try(monkeypatch: pytest.Monke
 
 def test_a_refused_key_is_said_at_once() -> None:
     with LoopbackServer(lambda _: "fine", key=KEY) as server:
-        assert "OPENAI_API_KEY" in mended(server, ask("a"), ask("b"))
+        assert "OPENAI_API_KEY" in message_of(server, ask("a"), ask("b"))
 
 
 def test_an_unknown_model_is_said_with_what_there_is() -> None:
     with LoopbackServer(lambda _: loopback.NO_MODEL, models=["qwen3-8b", "qwen3-4b"]) as server:
-        assert "it serves qwen3-4b, qwen3-8b" in mended(server, ask())
+        assert "it serves qwen3-4b, qwen3-8b" in message_of(server, ask())
     with LoopbackServer(lambda _: Fault(404, "<h1>Not Found</h1>"), models=[]) as server:
-        assert "usually ends in /v1" in mended(server, ask())
+        assert "usually ends in /v1" in message_of(server, ask())
 
 
 def test_an_endpoint_without_tools_is_said_at_once() -> None:
     refused = Fault(400, error_body('"auto" tool choice requires --enable-auto-tool-choice'))
     with LoopbackServer(lambda _: refused) as server:
-        assert "--tool-call-parser" in mended(server, ChatRequest([], [TOOL]))
+        assert "--tool-call-parser" in message_of(server, ChatRequest([], [TOOL]))
 
 
 def test_after_a_first_answer_refusals_are_errors_of_one_request() -> None:
@@ -438,11 +438,11 @@ def test_the_cost_limit_stops_and_needs_usage() -> None:
     assert server.count == 1 and "no token usage" in str(found[1])
 
 
-def test_progress_is_told_after_every_answer() -> None:
-    told: list[int] = []
+def test_progress_is_reported_after_every_answer() -> None:
+    seen: list[int] = []
     with LoopbackServer(lambda _: "fine") as server:
-        run(server, ask("a"), ask("b"), progress=lambda stats: told.append(stats.answered))
-    assert told == [1, 2]
+        run(server, ask("a"), ask("b"), progress=lambda stats: seen.append(stats.answered))
+    assert seen == [1, 2]
 
 
 # --- the store ----------------------------------------------------------------------------------------
@@ -641,13 +641,13 @@ def test_a_planted_key_appears_nowhere(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
-    told = f"Incorrect key {KEY} in 'Authorization: Bearer {KEY}'"
+    leak = f"Incorrect key {KEY} in 'Authorization: Bearer {KEY}'"
     faults = [
-        Fault(500, error_body(told)),
-        Fault(400, error_body(told)),
-        Fault(400, f"<b>{told}</b>"),
-        Fault(200, {"error": told}),
-        Fault(200, told),
+        Fault(500, error_body(leak)),
+        Fault(400, error_body(leak)),
+        Fault(400, f"<b>{leak}</b>"),
+        Fault(200, {"error": leak}),
+        Fault(200, leak),
     ]
     shown: list[str] = []
     with Store(tmp_path / "s.jsonl") as store:
@@ -655,8 +655,8 @@ def test_a_planted_key_appears_nowhere(
             with LoopbackServer(in_order([fault] * 2, echo)) as server:
                 error = failure(run(server, ask(), store=store, max_retries=1))
                 shown += [str(error), repr(error), error.message]
-        with LoopbackServer(lambda _: Fault(401, error_body(told))) as server:
-            shown.append(mended(server, ask(), store=store))
+        with LoopbackServer(lambda _: Fault(401, error_body(leak))) as server:
+            shown.append(message_of(server, ask(), store=store))
         with LoopbackServer(lambda _: f"You sent {KEY}", key=KEY) as server:
             shown.append(repr(only(run(server, ask("kept"), store=store))))
     shown += [(tmp_path / "s.jsonl").read_text(), caplog.text]

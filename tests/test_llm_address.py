@@ -148,18 +148,18 @@ def test_credentials_are_sent_and_a_key_for_others_is_not(monkeypatch: pytest.Mo
 
 def test_what_a_server_says_about_them_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    told = f"no {SECRET}, Authorization: Basic {TOKEN}"
+    leak = f"no {SECRET}, Authorization: Basic {TOKEN}"
     for fault in (
-        Fault(500, error_body(told)),
-        Fault(401, error_body(told)),
-        Fault(400, told),
-        Fault(200, told),
+        Fault(500, error_body(leak)),
+        Fault(401, error_body(leak)),
+        Fault(400, leak),
+        Fault(200, leak),
     ):
         with LoopbackServer(lambda body, fault=fault: fault) as server:  # type: ignore[misc]
             found = asked(with_credentials(server.url))
             assert isinstance(found, LLMError | UserError)
             assert SECRET not in str(found) + repr(found) and TOKEN not in str(found)
-    with LoopbackServer(lambda body: told) as server:
+    with LoopbackServer(lambda body: leak) as server:
         found = asked(with_credentials(server.url))
         assert isinstance(found, Completion) and SECRET not in found.text and TOKEN not in found.text
     gone = asked(f"http://user:{SECRET}@127.0.0.1:9/v1")

@@ -28,10 +28,10 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture(autouse=True)
-def mended(hub: Hub) -> Iterator[None]:
+def repaired(hub: Hub) -> Iterator[None]:
     hub.log()
     yield
-    hub.mend()
+    hub.repair()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_fault_ends_in_one_line_without_a_tag_and_a_second_run_completes(
     assert failed["error"].startswith(f"{repo}: ")
     assert WRITER not in failed["error"]
     assert hub.tags(f"datasets/{repo}") == {}
-    hub.mend()
+    hub.repair()
     done = client.publish(v1, repo, WRITER)
     assert hub.tags(f"datasets/{repo}") == {"v1.0.0": done["commit"]}
     assert done["read_back"] == len(manifest.files_of(v1)) + 1
@@ -119,7 +119,7 @@ def test_what_the_hub_has_already_is_not_sent_twice(hub: Hub, client: Client, v1
     assert "error" in client.publish(v1, "acme/halfway", WRITER)
     sent = [path for _, route, path, status in hub.log() if route == "upload" and status == 200]
     assert len(sent) == 1
-    hub.mend()
+    hub.repair()
     client.publish(v1, "acme/halfway", WRITER)
     again = [path for _, route, path, status in hub.log() if route == "upload"]
     assert again and not set(sent) & set(again)
@@ -202,7 +202,7 @@ def test_a_folder_that_is_no_gated_release_is_refused(
     assert hub.log() == []
 
 
-def test_an_offline_machine_is_told_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_offline_machine_says_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from robustbench_tc.errors import UserError
     from robustbench_tc.release.publish import publish
 
@@ -275,7 +275,7 @@ def test_the_command_line_says_it_in_one_line(hub: Hub, v1: Path, tmp_path: Path
         "rbtc: acme/line: uploading: the Hub answered 500; "
         "no tag was made; the same command run again completes the upload\n"
     )
-    hub.mend()
+    hub.repair()
     done = run("publish", v1, "acme/line")
     assert done.returncode == 0 and done.stderr == ""
     assert "published" in done.stdout and "tag v1.0.0" in done.stdout

@@ -50,7 +50,7 @@ def versions(client: Client, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     return found
 
 
-def told(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
+def contents_of(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
     """What a load of the release must give: rows and file hashes per config."""
     entries = manifest.read(folder).files
     found = {}
@@ -66,7 +66,7 @@ def told(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
 def test_every_config_loads_at_its_revision_byte_for_byte(
     revision: str, client: Client, versions: dict[str, Path]
 ) -> None:
-    expected = told(versions[revision])
+    expected = contents_of(versions[revision])
     assert set(expected) == {*CONFIGS, *TABLES}
     assert client.load(REPO, revision, list(expected)) == expected
 
@@ -77,7 +77,7 @@ def test_the_two_versions_are_not_the_same(versions: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("revision", ["v1.0.0", "v1.0.1"])
 def test_every_config_streams_the_same_rows(revision: str, client: Client, versions: dict[str, Path]) -> None:
-    expected = {config: found["rows"] for config, found in told(versions[revision]).items()}
+    expected = {config: found["rows"] for config, found in contents_of(versions[revision]).items()}
     streamed = client.load(REPO, revision, list(expected), streaming=True)
     assert {config: found["rows"] for config, found in streamed.items()} == expected
 

@@ -19,10 +19,10 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture(autouse=True)
-def mended(hub: Hub) -> Iterator[None]:
+def repaired(hub: Hub) -> Iterator[None]:
     hub.log()
     yield
-    hub.mend()
+    hub.repair()
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_xet_token_that_is_refused_is_one_line_and_a_second_run_completes(
     assert error.startswith("acme/xet-refused: uploading: ") and len(error.splitlines()) == 1
     assert WRITER not in error and "no tag was made" in error
     assert hub.tags("datasets/acme/xet-refused") == {}
-    hub.mend()
+    hub.repair()
     assert "error" not in xet.publish(release, "acme/xet-refused", WRITER)
 
 
@@ -123,7 +123,7 @@ def test_a_part_that_is_lost_leaves_no_tag(
     hub.fault("upload", path="/2", **fault)
     error = classic.publish(release, repo, WRITER)["error"]
     assert "uploading: the Hub answered" in error and hub.tags(f"datasets/{repo}") == {}
-    hub.mend()
+    hub.repair()
     assert "error" not in classic.publish(release, repo, WRITER)
 
 

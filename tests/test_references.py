@@ -48,9 +48,9 @@ def said(source: str) -> Iterator[str]:
             yield token.string
 
 
-def page_of(name: str, told_by: Path) -> Path | None:
+def page_of(name: str, page: Path) -> Path | None:
     """The page that a name means: beside the text, in docs/ or docs/spec/, or from the root."""
-    for base in (told_by.parent, ROOT / "docs", ROOT / "docs" / "spec", ROOT):
+    for base in (page.parent, ROOT / "docs", ROOT / "docs" / "spec", ROOT):
         if (base / name).is_file():
             return base / name
     return None

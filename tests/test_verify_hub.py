@@ -37,9 +37,9 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture(autouse=True)
-def mended(hub: Hub) -> Iterator[None]:
+def repaired(hub: Hub) -> Iterator[None]:
     yield
-    hub.mend()
+    hub.repair()
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,7 @@ def test_what_cannot_be_yanked_is_one_line_and_changes_nothing(
     assert "is not yanked" in refused("v1.0.0", None)
     hub.fault("commit", status=500)
     assert "nothing was changed; run the same command again" in refused("v1.0.0", "x")
-    hub.mend()
+    hub.repair()
     assert hub.commits(f"datasets/{repo}") == commits
 
 

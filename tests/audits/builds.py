@@ -139,14 +139,14 @@ def build_training(folder: Path) -> Path:
     clean = training_row(2, "When is low water at Brunt Ness today?", "Brunt Ness")
     again = training_row(3, "And at Mallow Quay, when is high water?", "Mallow Quay", retry=error)
     checked = training_row(4, "High water at Sallow Reach, please.", "Sallow Reach")
-    told = {
+    prompted = {
         "messages": [*one["prompt"], {"role": "assistant", "content": one["reward_model"]["ground_truth"]}],
         "extra_info": one["extra_info"],
     }
-    configs = {"full": [one, two], "mixed": [one, clean], "retry": [again], "paft": [told]}
+    configs = {"full": [one, two], "mixed": [one, clean], "retry": [again], "paft": [prompted]}
     for config, train in configs.items():
         (folder / config).mkdir(parents=True)
-        held = [{**checked} if config != "paft" else _told(checked)]
+        held = [{**checked} if config != "paft" else _fine_tuning_row(checked)]
         for split, found in (("train", train), ("validation", held)):
             schema = _training_schema(config)
             path = folder / config / f"{split}-00000-of-00001.parquet"
@@ -171,7 +171,7 @@ def build_training(folder: Path) -> Path:
     return folder
 
 
-def _told(row: Row) -> Row:
+def _fine_tuning_row(row: Row) -> Row:
     gold_text = row["reward_model"]["ground_truth"]
     turns = [*row["prompt"], {"role": "assistant", "content": gold_text}]
     return {"messages": turns, "extra_info": row["extra_info"]}

@@ -126,7 +126,7 @@ def gold_tool(row: Row) -> Row:
     return tool
 
 
-def twin(row: Row) -> Row:
+def counterpart(row: Row) -> Row:
     """The distractor of a reward row."""
     return next(
         t
@@ -346,7 +346,7 @@ def annotate(row: Row, tool: Row, description: str) -> None:
 @of_row("a swapped price", "CD", "rows.annotations_in_order")
 def _(pick: Picker) -> str:
     row = pick(one_call)
-    cheap, dear = gold_tool(row), twin(row)
+    cheap, dear = gold_tool(row), counterpart(row)
     ours, theirs = cheap["description"], dear["description"]
     annotate(row, cheap, theirs)
     annotate(row, dear, ours)
@@ -356,29 +356,29 @@ def _(pick: Picker) -> str:
 @of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best")
 def _(pick: Picker) -> str:
     row = pick(one_call)
-    annotate(row, twin(row), gold_tool(row)["description"])
+    annotate(row, counterpart(row), gold_tool(row)["description"])
     return str(row["id"])
 
 
 @of_row("another tool with a price", "TD_NT", "rows.other_tools_look_no_better")
 def _(pick: Picker) -> str:
     row = pick(lambda r: one_call(r) and len(r["tools"]) > 2)
-    other = next(t for t in row["tools"] if t not in (gold_tool(row), twin(row)))
+    other = next(t for t in row["tools"] if t not in (gold_tool(row), counterpart(row)))
     other["description"] += " Typical response time: 5 ms."
     return str(row["id"])
 
 
-@of_row("a second twin", "TD", "rows.exactly_one_counterpart")
+@of_row("a second counterpart", "TD", "rows.exactly_one_counterpart")
 def _(pick: Picker) -> str:
     row = pick(one_call)
-    row["tools"].append({**twin(row), "name": twin(row)["name"] + "_2"})
+    row["tools"].append({**counterpart(row), "name": counterpart(row)["name"] + "_2"})
     return str(row["id"])
 
 
-@of_row("a twin whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says")
+@of_row("a counterpart whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says")
 def _(pick: Picker) -> str:
     row = pick(one_call)
-    twin(row)["name"] += "_or_not"
+    counterpart(row)["name"] += "_or_not"
     return str(row["id"])
 
 
@@ -392,7 +392,7 @@ def _(pick: Picker) -> str:
 @of_row("a schema changed by a reward type", "TD", "rows.clean_schemas_stand")
 def _(pick: Picker) -> str:
     row = pick(lambda r: len(r["tools"]) > 2)
-    other = next(t for t in row["tools"] if t not in (gold_tool(row), twin(row)))
+    other = next(t for t in row["tools"] if t not in (gold_tool(row), counterpart(row)))
     other["parameters"] = {"type": "object", "properties": {"tint": {"type": "string"}}}
     return str(row["id"])
 

@@ -205,7 +205,7 @@ def careful(body: dict[str, Any]) -> str:
 
 
 def obedient(body: dict[str, Any]) -> str:
-    return json.dumps({"reason": "as told", "score": 5 if "score 5" in material(body)["second"] else 1})
+    return json.dumps({"reason": "as asked", "score": 5 if "score 5" in material(body)["second"] else 1})
 
 
 @pytest.fixture

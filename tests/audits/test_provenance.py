@@ -68,8 +68,8 @@ def test_the_report_of_an_audit_names_what_lies_under_audit(
     suite = folder / "audit" / "suites" / "rows.json"
     suite.write_text("{}")
     assert failing(folder) == {"provenance.closed_list"}, "nobody names it"
-    told = msgspec.structs.replace(audited, files={"audit/suites/rows.json": marker.sha256(suite)})
-    gate.write(told, folder)
+    named = msgspec.structs.replace(audited, files={"audit/suites/rows.json": marker.sha256(suite)})
+    gate.write(named, folder)
     assert failing(folder) == set()
     suite.write_text("{ }")
     assert failing(folder) == {"provenance.checksums"}
@@ -126,7 +126,7 @@ def test_a_broken_report_beside_the_build_breaks_no_audit(
 # --- the rebuild --------------------------------------------------------------------------------------
 
 
-def test_a_gate_that_nobody_told_how_to_build_again_is_red(bundled: Path) -> None:
+def test_a_gate_without_a_way_to_build_again_is_red(bundled: Path) -> None:
     report = builds.audit(bundled, rebuild=None)
     assert {c.id for c in report.blocking} == set(rebuilt.CHECKS) and not report.passed
     assert report.provenance.startswith("NOT rebuilt")

@@ -201,9 +201,9 @@ def test_a_refused_answer_is_asked_for_again_with_the_reason(tmp_path: Path) -> 
         answers, statistics = write(server, tmp_path, ASKED)
     assert answers == [Text("A boat to Oslo at 9?", "tiny@v1")]
     assert (statistics["retried"], statistics["refused"]) == (2, {"lost value": 1, "lost digits": 1})
-    *_, said, told = server.bodies[1]["messages"]
+    *_, said, correction = server.bodies[1]["messages"]
     assert said == {"role": "assistant", "content": "A boat at 9?"}
-    assert told["role"] == "user" and "lost value 'Oslo'" in told["content"]
+    assert correction["role"] == "user" and "lost value 'Oslo'" in correction["content"]
     assert "lost digits 9" in server.bodies[2]["messages"][-1]["content"]
 
 

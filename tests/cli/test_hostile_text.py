@@ -254,9 +254,9 @@ for command in json.loads(sys.argv[1]):
 def on_a_terminal(*commands: list[object]) -> str:
     """What the commands, run one after the other, send to a terminal of their own."""
     ours, theirs = pty.openpty()
-    told = json.dumps([[str(word) for word in command] for command in commands])
+    listed = json.dumps([[str(word) for word in command] for command in commands])
     process = subprocess.Popen(
-        [sys.executable, "-c", SEVERAL, told],
+        [sys.executable, "-c", SEVERAL, listed],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -46,6 +46,6 @@ def test_a_version_has_its_year_and_address(doi: str | None) -> None:
 
 
 def test_every_card_has_the_papers_entry() -> None:
-    told = {"name": "x", "base_model": "x", "licence": "x", "dataset": "x", "dataset_version": "1"}
-    card = checkpoint_card({**told, "dataset_config": "x", "recipe_name": "x"}, "1.0.0")
+    facts = {"name": "x", "base_model": "x", "licence": "x", "dataset": "x", "dataset_version": "1"}
+    card = checkpoint_card({**facts, "dataset_config": "x", "recipe_name": "x"}, "1.0.0")
     assert citation.paper_bibtex() in card

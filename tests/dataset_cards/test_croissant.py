@@ -81,8 +81,8 @@ def test_a_release_says_who_made_it_when_where_and_what_it_is_not(release: Path)
     assert document["url"] == document["creator"]["url"] == "https://arxiv.org/abs/2605.11928"
     assert document["license"] == "https://www.apache.org/licenses/LICENSE-2.0"
     assert document["citeAs"].startswith("@misc{robustbench_tc_1_0_0,")
-    told = {name for name in document if name.startswith("rai:")}
-    assert told == {
+    stated = {name for name in document if name.startswith("rai:")}
+    assert stated == {
         *("rai:dataCollection", "rai:dataCollectionType", "rai:dataCollectionMissingData"),
         *("rai:dataPreprocessingProtocol", "rai:dataAnnotationProtocol", "rai:machineAnnotationTools"),
         *("rai:dataBiases", "rai:dataLimitations", "rai:dataUseCases", "rai:dataSocialImpact"),

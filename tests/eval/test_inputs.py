@@ -122,9 +122,9 @@ def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_pa
         python = [sys.executable, "-c"]
         subprocess.run([*python, upload, release], env=environment, check=True, capture_output=True)
         commit = hub.tags("datasets/acme/robustbench-tc")["v9.9.9"]
-        told = subprocess.run([*python, ask, "v9.9.9"], env=environment, check=True, capture_output=True)
+        printed = subprocess.run([*python, ask, "v9.9.9"], env=environment, check=True, capture_output=True)
         absent = subprocess.run([*python, ask, "v8"], env=environment, capture_output=True)
-    assert told.stdout.decode().split() == [inputs.load(str(release)).fingerprint(), "9.9.9", commit]
+    assert printed.stdout.decode().split() == [inputs.load(str(release)).fingerprint(), "9.9.9", commit]
     assert b"acme/robustbench-tc on the Hub has no revision 'v8'" in absent.stderr
 
 

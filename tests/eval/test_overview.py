@@ -40,7 +40,7 @@ ROWS = [
 ]
 
 
-def told(
+def overview_of(
     folder: Path, rows: Iterable[Row], expected: int, *, subset: Subset = "all", allow_missing: bool = False
 ) -> Overview:
     """The overview of a run folder that holds these rows."""
@@ -56,7 +56,7 @@ def told(
 
 
 def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
-    found = told(tmp_path / "run", ROWS, len(ROWS))
+    found = overview_of(tmp_path / "run", ROWS, len(ROWS))
     assert (found.clean.of, found.clean.accuracy) == ((2, 3), 2 / 3)
     assert (found.perturbed.of, found.perturbed.accuracy) == ((4, 9), 4 / 9)
     observation, action = found.components["observation"], found.components["action"]
@@ -78,7 +78,7 @@ def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
 
 def test_the_papers_subset_leaves_out_kinds_that_the_paper_has_not(tmp_path: Path) -> None:
     more = [row("apibank__level3_9", "CD", True), row(A, "CD_AB_pref", True)]
-    found = told(tmp_path / "run", [*ROWS, *more], len(ROWS) + 2, subset="paper")
+    found = overview_of(tmp_path / "run", [*ROWS, *more], len(ROWS) + 2, subset="paper")
     assert {line.type_code: line.n for line in found.types} == {
         "clean": 3,
         "realistic_typos": 3,
@@ -89,7 +89,7 @@ def test_the_papers_subset_leaves_out_kinds_that_the_paper_has_not(tmp_path: Pat
 
 
 def test_extensions_are_listed_and_do_not_enter_the_headline(tmp_path: Path) -> None:
-    found = told(tmp_path / "run", [*ROWS, row(A, "CD_AB_pref", False)], len(ROWS) + 1)
+    found = overview_of(tmp_path / "run", [*ROWS, row(A, "CD_AB_pref", False)], len(ROWS) + 1)
     assert found.perturbed.n == 9
     assert "CD_AB_pref" in {line.type_code for line in found.types}
     assert found.error_modes["wrong_name"] == 5
@@ -98,8 +98,8 @@ def test_extensions_are_listed_and_do_not_enter_the_headline(tmp_path: Path) -> 
 def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None:
     rows = [*ROWS[:-1], row(B, "transient_timeout", None)]
     with pytest.raises(UserError, match=r"2 of 13 rows have no answer \(1 request_error, 1 not asked\)"):
-        told(tmp_path / "run", rows, 13)
-    found = told(tmp_path / "run", rows, 13, allow_missing=True)
+        overview_of(tmp_path / "run", rows, 13)
+    found = overview_of(tmp_path / "run", rows, 13, allow_missing=True)
     assert (found.answered, found.missing) == (11, 2)
     assert found.components["transition"].n == 1
 
@@ -113,7 +113,7 @@ def test_repeats_pair_with_their_own_clean_answer(tmp_path: Path) -> None:
 
 
 def test_a_run_without_clean_rows_has_no_gaps(tmp_path: Path) -> None:
-    found = told(tmp_path / "run", [row(A, "CD", True)], 1)
+    found = overview_of(tmp_path / "run", [row(A, "CD", True)], 1)
     assert (found.clean.accuracy, found.retention) == (None, None)
     assert found.components["reward"].accuracy == 1.0
     assert found.components["reward"].delta is None

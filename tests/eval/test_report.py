@@ -218,7 +218,7 @@ def test_a_card_names_an_endpoint_without_its_secrets(endpoint: str, shown: str)
     assert content._host(endpoint) == shown
 
 
-def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+def test_equal_names_are_distinguished(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 4}))
     a, b = (str(write_run(tmp_path / name, coin(1), rows, model="same")) for name in "ab")
     assert [m.label for m in api.report([a, b]).models] == [f"same ({a})", f"same ({b})"]

@@ -53,7 +53,7 @@ def map_ordered(
 ) -> "Iterator[pa.Table]":
     """`work` on every item, results in the items' order; at most two items a process are in flight.
 
-    Results are Arrow tables; what else is to be passed on travels in a table's schema metadata (`parquet.noted`).
+    Results are Arrow tables; anything else travels in a table's schema metadata (`parquet.noted`).
     `work` may be a closure over anything: processes are forked, so what it reads is shared and never copied;
     Ray gets one pickle of it. With Ray, finished parts are also put into the folder `kept`, and a later call
     with the same work and items takes them from there.

@@ -50,7 +50,7 @@ class Endpoint:
     api_key: str | None = None
     """None: OPENAI_API_KEY; an address of one's own may need none."""
     reasoning: bool | None = None
-    """Takes no temperature and wants `max_completion_tokens`. None: guessed from the name, else learnt from a refusal."""
+    """Takes no temperature and wants `max_completion_tokens`. None: by its name, else after a refusal."""
     address: Address | None = None
     """Filled in by `resolved`."""
 

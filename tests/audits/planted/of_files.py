@@ -236,7 +236,7 @@ def content(name: str, what: str, change: Callable[[bytes], bytes]) -> None:
 
 
 def late(what: str, change: Callable[[str], str]) -> None:
-    """Another text of the build report, which resealing would write anew."""
+    """Another text of the build report, which resealing would write over."""
     change_it = (marker.BUILD, change)
     EDITS.append(Edit(FILES, f"{marker.BUILD}: {what}", lambda build: build.late.append(change_it), True))
 

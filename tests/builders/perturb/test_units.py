@@ -101,12 +101,12 @@ def test_swapped_annotations_are_seen(code: str, sample: Sample) -> None:
     gold = tools[row.gold_tool_index]
     original = sample.tools[sample.gold_tool_index or 0].name
     others = {tool.name for tool in sample.tools} - {original}
-    twin = next(
+    counterpart = next(
         i for i, t in enumerate(tools) if t.name.startswith(original) and t.name not in others | {gold.name}
     )
-    tools[row.gold_tool_index], tools[twin] = (
-        msgspec.structs.replace(gold, description=tools[twin].description),
-        msgspec.structs.replace(tools[twin], description=gold.description),
+    tools[row.gold_tool_index], tools[counterpart] = (
+        msgspec.structs.replace(gold, description=tools[counterpart].description),
+        msgspec.structs.replace(tools[counterpart], description=gold.description),
     )
     assert REGISTRY[code].check(sample, msgspec.structs.replace(row, tools=tuple(tools)))
 

@@ -197,7 +197,7 @@ def test_a_submitter_uploads_sees_the_report_and_is_listed(page: Any, server: Se
     assert one.user == "local"
 
 
-def test_the_same_model_on_the_same_day_is_told_to_wait(page: Any, run_of: RunOf) -> None:
+def test_the_same_model_on_the_same_day_has_to_wait(page: Any, run_of: RunOf) -> None:
     listed(page, run_of("oracle"), "Daily-3B")
     upload(page, run_of("silent") / "predictions.parquet", run_of("silent") / "run.json", "Daily-3B")
     assert "one submission per model and day" in page.inner_text("#report .verdict")
@@ -220,7 +220,7 @@ def test_a_bad_file_meets_its_message(
     assert not Path("/tmp/rbtc-unpickled").exists()
 
 
-def test_nothing_chosen_is_told_what_to_choose(page: Any) -> None:
+def test_nothing_chosen_names_what_to_choose(page: Any) -> None:
     page.goto("/submit/")
     page.wait_for_selector("#check")
     page.click("#check")

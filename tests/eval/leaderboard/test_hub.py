@@ -30,7 +30,7 @@ print(len(store.submissions()[0]), "stored")
 """
 
 
-def told(
+def said(
     hub: Hub, home: Path, store: str, run: Path, what: str = "", token: str | None = WRITER
 ) -> list[str]:
     done = subprocess.run(
@@ -50,11 +50,11 @@ def told(
 def test_every_submission_is_one_commit_and_another_machine_gets_it(tmp_path: Path, run_of: RunOf) -> None:
     run = run_of("oracle")
     with Hub() as hub:
-        assert told(hub, tmp_path, "a", run, "1 2") == ["fetched 0", "2 stored"]
+        assert said(hub, tmp_path, "a", run, "1 2") == ["fetched 0", "2 stored"]
         commits = hub.commits(REPO)
-        assert told(hub, tmp_path, "a", run, "3") == ["fetched 0", "3 stored"]
+        assert said(hub, tmp_path, "a", run, "3") == ["fetched 0", "3 stored"]
         assert hub.commits(REPO) == commits + 1
-        assert told(hub, tmp_path, "b", run) == ["fetched 3", "3 stored"]
+        assert said(hub, tmp_path, "b", run) == ["fetched 3", "3 stored"]
         for name in ("record.json", "predictions.parquet", "run.json"):
             first = tmp_path / "a" / "submissions" / "20261121-000000000001" / name
             assert (tmp_path / "b").joinpath(*first.relative_to(tmp_path / "a").parts).read_bytes() == (
@@ -65,19 +65,19 @@ def test_every_submission_is_one_commit_and_another_machine_gets_it(tmp_path: Pa
 def test_an_answer_that_got_lost_stores_once_and_a_refusal_not_at_all(tmp_path: Path, run_of: RunOf) -> None:
     run = run_of("oracle")
     with Hub() as hub:
-        told(hub, tmp_path, "a", run)
+        said(hub, tmp_path, "a", run)
         hub.fault("commit", drop=True, times=1)
-        assert told(hub, tmp_path, "a", run, "1")[-1] == "1 stored"
-        hub.mend()
-        assert told(hub, tmp_path, "b", run) == ["fetched 1", "1 stored"]
+        assert said(hub, tmp_path, "a", run, "1")[-1] == "1 stored"
+        hub.repair()
+        assert said(hub, tmp_path, "b", run) == ["fetched 1", "1 stored"]
         hub.fault("commit", status=500)
-        lines = told(hub, tmp_path, "a", run, "2")
+        lines = said(hub, tmp_path, "a", run, "2")
         assert "nothing was stored" in lines[1] and lines[-1] == "1 stored"
-        hub.mend()
-        assert told(hub, tmp_path, "a", run, "2")[-1] == "2 stored"
+        hub.repair()
+        assert said(hub, tmp_path, "a", run, "2")[-1] == "2 stored"
 
 
-def test_who_may_not_write_is_told_in_one_line(tmp_path: Path, run_of: RunOf) -> None:
+def test_who_may_not_write_gets_one_line(tmp_path: Path, run_of: RunOf) -> None:
     with Hub() as hub:
-        lines = told(hub, tmp_path, "a", run_of("oracle"), "1", token=READER)
+        lines = said(hub, tmp_path, "a", run_of("oracle"), "1", token=READER)
         assert lines[0].startswith("error acme/results: ") and lines[-1] == "0 stored"

@@ -1,4 +1,4 @@
-"""`rbtc leaderboard`: what a maintainer types, and what they are told."""
+"""`rbtc leaderboard`: what a maintainer types, and what they read."""
 
 import json
 from pathlib import Path
@@ -15,25 +15,25 @@ from .conftest import RunOf
 from .test_rebuild import listed
 
 
-def told(*arguments: object) -> Result:
+def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 def test_submit_check_says_what_the_board_would_say(release: Path, run_of: RunOf) -> None:
-    done = told("submit-check", run_of("oracle"), "--dataset", release)
+    done = run("submit-check", run_of("oracle"), "--dataset", release)
     assert done.exit_code == 0, done.output
     assert done.output.count("passed") == 8 and "perturbed" in done.output
-    done = told("submit-check", run_of("oracle") / "predictions.parquet", "--dataset", release, "--json")
+    done = run("submit-check", run_of("oracle") / "predictions.parquet", "--dataset", release, "--json")
     assert json.loads(done.output)["submission"]["model"] == "agent-oracle"
 
 
 def test_submit_check_ends_with_1_where_the_board_would_refuse(
     release: Path, run_of: RunOf, tmp_path: Path
 ) -> None:
-    done = told("submit-check", run_of("oracle"), "--dataset", release, "--model", "<b>bold</b>")
+    done = run("submit-check", run_of("oracle"), "--dataset", release, "--model", "<b>bold</b>")
     assert done.exit_code == 1
     assert "FAILED" in done.output and "cannot be listed" in done.output and "not reached" in done.output
-    found = told("submit-check", tmp_path, "--dataset", release).exception
+    found = run("submit-check", tmp_path, "--dataset", release).exception
     assert isinstance(found, UserError) and "no predictions at" in str(found)
 
 
@@ -43,36 +43,36 @@ def test_a_submission_is_verified_and_rebuilt(
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("oracle"), "Alpha-3B")
     where = ("--dataset", release, "--store", store.folder)
-    done = told("verify", one, "--run", run_of("oracle"), *where, "--by", "ann")
+    done = run("verify", one, "--run", run_of("oracle"), *where, "--by", "ann")
     assert done.exit_code == 0 and "same verdict in 207 of 207 rows" in " ".join(done.output.split())
     assert store.verifications()[0][one].by == "ann"
-    again = told("verify", one, "--run", run_of("oracle"), *where).exception
+    again = run("verify", one, "--run", run_of("oracle"), *where).exception
     assert isinstance(again, UserError) and "verified already, by ann" in str(again)
-    unknown = told("verify", "nothing", "--run", run_of("oracle"), *where).exception
+    unknown = run("verify", "nothing", "--run", run_of("oracle"), *where).exception
     assert isinstance(unknown, UserError) and "no submission" in str(unknown)
 
-    assert told("rebuild", *where).exit_code == 0
+    assert run("rebuild", *where).exit_code == 0
     (store.folder / "verifications" / f"{one}.json").write_text("{")
-    done = told("rebuild", *where, "--json")
+    done = run("rebuild", *where, "--json")
     [why] = json.loads(done.output)["not_possible"].values()
     assert done.exit_code == 1 and why.startswith(f"verification {one} is left out")
     (store.folder / "verifications" / f"{one}.json").unlink()
     (store.folder / "entries" / f"{one}.json").write_text("{}")
-    done = told("rebuild", *where, "--json")
+    done = run("rebuild", *where, "--json")
     assert done.exit_code == 0 and json.loads(done.output)["new"] == [one]
     (store.path(one) / "predictions.parquet").write_bytes(b"PAR1")
-    done = told("rebuild", *where)
+    done = run("rebuild", *where)
     assert done.exit_code == 1 and "not what was submitted" in " ".join(done.output.split())
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_loaded(release: Path, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_named_before_anything_is_loaded(release: Path, tmp_path: Path) -> None:
     import socket
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        found = told("serve", "--dataset", release, "--store", tmp_path / "r", "--port", port).exception
+        found = run("serve", "--dataset", release, "--store", tmp_path / "r", "--port", port).exception
     assert isinstance(found, UserError) and "take another --port" in str(found)
     assert not (tmp_path / "r").exists()
 
@@ -81,7 +81,7 @@ def test_a_dataset_without_every_type_makes_no_board(tmp_path: Path) -> None:
     from .. import small
 
     folder = small.write(tmp_path / "release", small.rows("CD"))
-    found = told(
+    found = run(
         "submit-check", folder / "clean" / "test-00000-of-00001.parquet", "--dataset", folder
     ).exception
     assert isinstance(found, UserError) and "a board needs a dataset with every type" in str(found)
@@ -89,13 +89,13 @@ def test_a_dataset_without_every_type_makes_no_board(tmp_path: Path) -> None:
 
 def test_a_file_is_no_results_folder(release: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    found = told("rebuild", "--dataset", release, "--store", tmp_path / "file").exception
+    found = run("rebuild", "--dataset", release, "--store", tmp_path / "file").exception
     assert isinstance(found, UserError) and "is not a folder" in str(found)
 
 
 def test_every_verb_has_help_with_an_example() -> None:
     for verb in ("serve", "submit-check", "verify", "rebuild", "export"):
-        done = told(verb, "--help")
+        done = run(verb, "--help")
         assert done.exit_code == 0 and "Example: rbtc leaderboard" in " ".join(done.output.split())
 
 

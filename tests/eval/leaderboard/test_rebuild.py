@@ -1,4 +1,4 @@
-"""From raw predictions anew: the same boards; and a repeated run verifies a submission."""
+"""From raw predictions, once more: the same boards; and a repeated run verifies a submission."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -63,7 +63,7 @@ def test_a_defect_of_the_folder_is_caught_and_named(
 
 
 def test_rows_without_a_defect_are_not_accused(of_rows: tuple[dict[str, str], AuditReport]) -> None:
-    """Beyond the planted rows, only those whose clean row was damaged fail, and the other of two duplicates."""
+    """Beyond the planted rows, only those of damaged clean rows fail, and the other of two duplicates."""
     planted, audit = of_rows
     damaged = {planted[d.name].rpartition("::")[0] for d in ROWS if d.place == "clean"}
     touched = {name.partition(" /")[0] for name in planted.values()}

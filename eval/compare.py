@@ -1,6 +1,6 @@
 """Is B better than A, where, and how sure: paired over the rows that both answered."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -50,19 +50,32 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare_runs(
-    a: Run, b: Run, *, subset: Subset = "all", expected: Iterable[tuple[str, str]] | None = None
+    a: Run,
+    b: Run,
+    *,
+    subset: Subset = "all",
+    expected: Iterable[tuple[str, str]] | None = None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Raises UserError where the runs are of different datasets or share no row."""
+    """Raises UserError where the runs are of different datasets or share no row.
+
+    `progress` gets a line before each component and type.
+    """
     first, second = align([a, b], subset=subset, expected=expected)
-    overall = {name: found for name in HEADS if (found := compare(first, second, codes_of(name)))}
+    overall = {
+        name: found
+        for name in _announced("accuracy", HEADS, progress)
+        if (found := compare(first, second, codes_of(name)))
+    }
     if not overall:
         raise UserError(f"{a.path} and {b.path} have no answered row in common")
     deltas: dict[str, DeltaPair] = {
         name: delta
-        for name in taxonomy.COMPONENTS
+        for name in _announced("Δ", taxonomy.COMPONENTS, progress)
         if (delta := compare_deltas(first, second, codes_of(name)))
     }
-    pairs = {code: compare(first, second, [code]) for code in first.types if code != taxonomy.CLEAN}
+    codes = [code for code in first.types if code != taxonomy.CLEAN]
+    pairs = {code: compare(first, second, [code]) for code in _announced("type", codes, progress)}
     there = {code: pair for code, pair in pairs.items() if pair is not None}
     corrected = holm({code: pair.p for code, pair in there.items()})
     types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
@@ -77,6 +90,13 @@ def compare_runs(
         types=types,
         notes=_notes(names, first, second, overall),
     )
+
+
+def _announced(what: str, names: Iterable[str], progress: Callable[[str], None]) -> Iterator[str]:
+    """The names, each announced before it is worked on."""
+    for name in names:
+        progress(f"{what}: {name}")
+        yield name
 
 
 def labels(a: Run, b: Run) -> tuple[str, str]:

@@ -761,15 +761,23 @@ def amend(
 # --- answers ------------------------------------------------------------------------------------------
 
 
-def compare(a: "str | Path | Run", b: "str | Path | Run", *, subset: "Subset" = "all") -> "Comparison":
+def compare(
+    a: "str | Path | Run",
+    b: "str | Path | Run",
+    *,
+    subset: "Subset" = "all",
+    progress: Progress = lambda line: None,
+) -> "Comparison":
     """`rbtc compare A B`: whether B is better than A, paired over the rows that both answered.
 
-    `a`, `b`: scored run folders, or runs that were read. Shares are from 0 to 1, intervals hold 95 %. Raises
-    UserError for a run that is not scored, and for runs of different datasets or without a common row.
+    `a`, `b`: scored run folders, or runs that were read. Shares are from 0 to 1, intervals hold 95 %.
+    `progress` gets a line before each value. Raises UserError for a run that is not scored, and for runs of
+    different datasets or without a common row.
     """
     from .eval.compare import compare_runs
 
-    return compare_runs(_run(a), _run(b), subset=subset)
+    progress("reading the runs")
+    return compare_runs(_run(a), _run(b), subset=subset, progress=progress)
 
 
 def compare_with_paper(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +19,6 @@ from hypothesis import strategies as st
 from robustbench_tc import schema
 from robustbench_tc.cli import _console
 from robustbench_tc.cli._safe import safe, safe_json
-from robustbench_tc.eval import inputs, predictions, record, verdicts
 
 from ..conftest import ROOT, Done
 from ..eval import small
@@ -108,45 +108,23 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def runs(release: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two runs of hostile models over it."""
-    root, data = tmp_path_factory.mktemp("runs"), inputs.load(str(release))
-    hashes = data.hashes()
-    made = []
-    for number in (1, 2):
-        settings = record.Settings(
-            fingerprint=data.fingerprint(),
-            model=f"{EVIL}{number}",
-            mode="prompt",
-            backend="import",
-            decoding={"stop": EVIL},
-            prompt_version=EVIL,
-            selection=inputs.Selection(),
-            repeat=1,
+    root = tmp_path_factory.mktemp("runs")
+
+    def made(number: int) -> Path:
+        def reply(row: schema.Sample) -> dict[str, Any]:
+            return {
+                "raw_output": f"{EVIL}\n[{row.tools[0].name}(a='{number}{MARKUP}')]",
+                "injected": True if row.injected_error else None,
+                "first_output": EVIL if row.injected_error else None,
+                "finish_reason": EVIL,
+            }
+
+        model = f"{EVIL}{number}"
+        return small.scored_run(
+            root / f"run-{number}", release, model, reply, decoding={"stop": EVIL}, prompt_version=EVIL
         )
-        folder = record.start(root / f"run-{number}", data, settings, len(data.rows))
-        found = [
-            schema.Prediction(
-                id=row.id,
-                clean_id=row.clean_id,
-                type_code=row.type_code,
-                component=row.component,
-                source=row.source,
-                category=row.category,
-                model=settings.model,
-                mode="prompt",
-                sample_hash=hashes[row.id],
-                status="ok",
-                raw_output=f"{EVIL}\n[{row.tools[0].name}(a='{number}{MARKUP}')]",
-                injected=True if row.injected_error else None,
-                first_output=EVIL if row.injected_error else None,
-                finish_reason=EVIL,
-            )
-            for row in data.rows
-        ]
-        predictions.write(folder.predictions_path, found)
-        verdicts.score_run(folder, data, found)
-        folder.save()
-        made.append(folder.path)
-    return made[0], made[1]
+
+    return made(1), made(2)
 
 
 BFCL = "bfcl_v3__made_1"

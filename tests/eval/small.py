@@ -1,12 +1,14 @@
-"""A small release of our own: one clean row per source, and what the rule types make of it."""
+"""A small release of our own: one clean row per source, what the rule types make of it, and runs over it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
+from robustbench_tc.eval import inputs, predictions, record, verdicts
 from robustbench_tc.schema import ANY, OMIT, OUTPUT_FORMATS, Call, Message, Sample, Tool
 
 
@@ -130,3 +132,41 @@ def write(folder: Path, found: Iterable[Sample]) -> Path:
         pq.write_table(schema.arrow_table(group), path)
     (folder / "build_report.json").write_text('{"dataset_version": "9.9.9"}')
     return folder
+
+
+def scored_run(
+    path: Path, release: Path, model: str, reply: Callable[[Sample], Mapping[str, Any]], **settings: Any
+) -> Path:
+    """A scored run folder over a release, written by the harness; `reply`: fields of a row's prediction."""
+    data = inputs.load(str(release))
+    made = record.Settings(
+        fingerprint=data.fingerprint(),
+        model=model,
+        mode="prompt",
+        backend="import",
+        selection=inputs.Selection(),
+        repeat=1,
+        **{"decoding": {}, "prompt_version": "1", **settings},
+    )
+    folder = record.start(path, data, made, len(data.rows))
+    hashes = data.hashes()
+    found = [
+        schema.Prediction(
+            id=row.id,
+            clean_id=row.clean_id,
+            type_code=row.type_code,
+            component=row.component,
+            source=row.source,
+            category=row.category,
+            model=model,
+            mode="prompt",
+            sample_hash=hashes[row.id],
+            status="ok",
+            **reply(row),
+        )
+        for row in data.rows
+    ]
+    predictions.write(folder.predictions_path, found)
+    verdicts.score_run(folder, data, found)
+    folder.save()
+    return folder.path

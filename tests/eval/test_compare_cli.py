@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from robustbench_tc import schema
+from robustbench_tc.cli import _console
 from robustbench_tc.cli import compare as verbs
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, predictions, record, verdicts
 
+from . import small
 from .synthetic_runs import coin, write_run
 
 runner = CliRunner(env={"COLUMNS": "200"})
@@ -42,6 +44,22 @@ def test_compare_prints_a_verdict_and_json_holds_the_same(app: typer.Typer, two:
     found = json.loads(runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False).output)
     assert found["paired"]["overall"]["perturbed"]["n"] == 3817
     assert found["paper"] is None
+
+
+def test_compare_says_what_it_is_at_where_there_is_no_terminal(
+    app: typer.Typer, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_console, "LINE_S", 600.0)
+    quiet = runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False)
+    assert quiet.stderr == ""  # nothing for a short comparison
+    monkeypatch.setattr(_console, "LINE_S", 0.0)
+    done = runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False)
+    lines = done.stderr.splitlines()
+    assert lines[0] == "comparing: reading the runs" and "comparing: Δ: reward" in lines
+    assert [line for line in lines if line.startswith("comparing: type: ")][
+        0
+    ] == "comparing: type: realistic_typos"
+    assert done.stdout == quiet.stdout
 
 
 @pytest.mark.parametrize(
@@ -104,40 +122,15 @@ def real_run(tmp_path: Path) -> Path:
     for row in rows:
         (release / row.type_code).mkdir(parents=True)
         pq.write_table(schema.arrow_table([row]), release / row.type_code / "test-00000-of-00001.parquet")
-    data = inputs.load(str(release))
-    settings = record.Settings(
-        fingerprint=data.fingerprint(),
-        model="tiny",
-        mode="prompt",
-        backend="import",
-        decoding={},
-        prompt_version="1",
-        selection=inputs.Selection(),
-        repeat=1,
-    )
-    folder = record.start(tmp_path / "run", data, settings, len(rows))
-    hashes = data.hashes()
-    found = [
-        schema.Prediction(
-            id=row.id,
-            clean_id=row.clean_id,
-            type_code=row.type_code,
-            component=row.component,
-            source=row.source,
-            category=row.category,
-            model="tiny",
-            mode="prompt",
-            sample_hash=hashes[row.id],
-            status="ok",
-            raw_output="[book(day='tuesday')]\n\x1b[2J" if row.injected_error else "[book(day='monday')]",
-            injected=True if row.injected_error else None,
-            first_output="[book(day='monday')]" if row.injected_error else None,
-        )
-        for row in rows
-    ]
-    predictions.write(folder.predictions_path, found)
-    verdicts.score_run(folder, data, found)
-    return folder.path
+    wrong = "[book(day='tuesday')]\n\x1b[2J"
+    right = "[book(day='monday')]"
+
+    def reply(row: schema.Sample) -> dict[str, Any]:
+        if not row.injected_error:
+            return {"raw_output": right}
+        return {"raw_output": wrong, "injected": True, "first_output": right}
+
+    return small.scored_run(tmp_path / "run", release, "tiny", reply)
 
 
 def test_show_tells_what_was_asked_answered_wanted_and_why(

@@ -6,6 +6,7 @@ holds that no verb prints in another way.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,6 +56,9 @@ class SafeConsole(Console):
 out = SafeConsole(width=None if sys.stdout.isatty() else 126)
 err = SafeConsole(stderr=True)
 
+LINE_S = 30.0
+"""Seconds of work between two lines of progress where standard error is not a terminal: a log, a pipe."""
+
 
 def styled(text: str, style: str = "") -> Text:
     """Text in a style. Use it instead of rich's `Text`, which drops some control characters unseen."""
@@ -97,15 +101,20 @@ def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[str], None]]:
-    """A spinner with a changing line on standard error, silent where that is not a terminal.
+    """A spinner with a changing line on standard error; a line every LINE_S where that is not a terminal.
 
     `kept`: what to say after Ctrl-C, as for `keeping`.
     """
     again = f"stopped while {what}; what is on disk is whole, run the same command again"
+    last = time.monotonic()
     with keeping(kept or again), err.status(styled(what)) as spinner:
 
         def tell(line: str) -> None:
+            nonlocal last
             spinner.update(styled(line))
+            if not err.is_terminal and time.monotonic() - last >= LINE_S:
+                err.print(f"{what}: {line}", markup=False, soft_wrap=True)
+                last = time.monotonic()
 
         yield tell
 

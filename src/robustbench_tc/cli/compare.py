@@ -47,9 +47,10 @@ def compare(
 
     if b is None and vs is None:
         raise UserError("nothing to compare with: name a second run, or --vs paper:MODEL")
-    run = read(a)
-    paired = api.compare(run, b, subset=subset) if b is not None else None
-    beside = api.compare_with_paper(run, _paper_model(vs), subset=subset) if vs is not None else None
+    with _console.status("comparing", "compare writes nothing; run the same command again") as progress:
+        run = read(a)
+        paired = api.compare(run, b, subset=subset, progress=progress) if b is not None else None
+        beside = api.compare_with_paper(run, _paper_model(vs), subset=subset) if vs is not None else None
     if as_json:
         found = {"paired": paired, "paper": beside, "paper_note": UNPAIRED if beside else None}
         _console.json(found)

@@ -79,6 +79,7 @@ def test_letters_that_are_read_as_others_count_as_the_same(one: str, other: str)
 )
 def test_different_models_stay_different(one: str, other: str) -> None:
     names.refuse_lookalike(one, {other})
+    assert names.skeleton(one) != names.skeleton(other)
 
 
 def test_the_papers_models_do_not_look_alike() -> None:

@@ -19,11 +19,14 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS
 from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.builders.perturb import facts as types
 from robustbench_tc.builders.sources import READERS
 from robustbench_tc.builders.sources import facts as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
+from robustbench_tc.eval.score import has_scorer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,8 +50,8 @@ def main() -> None:
 
 def files() -> dict[Path, str]:
     """Every derived file with its text. Raises ValueError with every problem, one a line."""
-    known = sources.all_facts(READERS)
-    kinds = types.all_facts(known)
+    known = sources.all_facts(READERS, has_scorer)
+    kinds = types.all_facts(known, {*INVARIANTS, *OF_THE_PASS, *HANDED_IN})
     data = ROOT / "src" / "robustbench_tc" / "data"
     heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
     return {

@@ -1,6 +1,6 @@
 """The facts of every type, as the other rooms read them, and what a type has left out."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -79,8 +79,10 @@ def where(unit: Perturbation) -> str:
     return f"{unit.code} (perturb/{type(unit).__module__.rpartition('.')[2]}.py)"
 
 
-def problems(unit: Perturbation, sources: Iterable[Source]) -> list[str]:
-    """What is wrong with the facts of one type, one sentence each."""
+def problems(
+    unit: Perturbation, sources: Iterable[Source], checks: Collection[str] | None = None
+) -> list[str]:
+    """What is wrong with the facts of one type, one sentence each. `checks`: the gate's; None: unknown."""
     try:
         found = facts(unit, sources)
     except ValueError as error:
@@ -110,6 +112,8 @@ def problems(unit: Perturbation, sources: Iterable[Source]) -> list[str]:
         wrong.append("paper_rows is stated for the types of the core, and for no other")
     if found.method == "llm" and not (PROMPTS / f"{found.code}.v1.txt").is_file():
         wrong.append(f"a model-written type has its prompt in builders/prompts/{found.code}.v1.txt")
+    if checks is not None and unit.caught_by not in checks:
+        wrong.append(f"caught_by names {unit.caught_by!r}, and the gate has no such check of rows")
     if not vars(type(unit)).get("__doc__"):
         wrong.append("the class has no docstring")
     return [f"{where(unit)}: {one}" for one in wrong] + _problems_of_cases(unit)
@@ -149,9 +153,12 @@ def _not_as_declared(row: Sample) -> str:
     return f"not the type that schema.Sample declares (a list for a tuple?): {', '.join(odd)}" if odd else ""
 
 
-def all_facts(sources: Iterable[Source]) -> tuple[PerturbationType, ...]:
-    """The facts of every type, in order. Raises ValueError with every problem, one a line."""
+def all_facts(sources: Iterable[Source], checks: Collection[str]) -> tuple[PerturbationType, ...]:
+    """The facts of every type, in order. Raises ValueError with every problem, one a line.
+
+    `checks`: the names of the gate's checks of rows, of which `caught_by` is one.
+    """
     known = tuple(sources)
-    if wrong := [one for unit in REGISTRY.values() for one in problems(unit, known)]:
+    if wrong := [one for unit in REGISTRY.values() for one in problems(unit, known, checks)]:
         raise ValueError("\n".join(wrong))
     return tuple(facts(unit, known) for unit in REGISTRY.values())

@@ -1,6 +1,6 @@
 """The facts of every source, as the other rooms read them, and what a source has left out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -24,8 +24,13 @@ def facts(reader: Reader) -> Source:
         raise ValueError(f"{reader.source}: {error}") from None
 
 
-def problems(reader: Reader, readers: Iterable[Reader]) -> list[str]:
-    """What is wrong with the facts and pins of one source, one sentence each."""
+def problems(
+    reader: Reader, readers: Iterable[Reader], has_scorer: Callable[[str], bool] | None = None
+) -> list[str]:
+    """What is wrong with the facts and pins of one source, one sentence each.
+
+    `has_scorer`: whether there is a scorer of a name; None: unknown.
+    """
     try:
         facts(reader)
     except ValueError as error:
@@ -39,14 +44,16 @@ def problems(reader: Reader, readers: Iterable[Reader]) -> list[str]:
     for other in readers:
         if other is not reader and other.order == reader.order:
             wrong.append(f"order {reader.order} is taken by {other.source}")
+    if has_scorer is not None and not has_scorer(str(reader.scorer)):
+        wrong.append(f"scorer names {reader.scorer!r}, and there is no such scorer or module:function")
     if "__" in reader.source or not reader.source.isidentifier():
         wrong.append("its name is a plain word without `__`: clean ids begin with it")
     return [f"{reader.source}: {one}" for one in wrong]
 
 
-def all_facts(readers: Iterable[Reader]) -> tuple[Source, ...]:
+def all_facts(readers: Iterable[Reader], has_scorer: Callable[[str], bool]) -> tuple[Source, ...]:
     """The facts of every source, in order. Raises ValueError with every problem, one a line."""
     known = tuple(readers)
-    if wrong := [one for reader in known for one in problems(reader, known)]:
+    if wrong := [one for reader in known for one in problems(reader, known, has_scorer)]:
         raise ValueError("\n".join(wrong))
     return tuple(facts(reader) for reader in known)

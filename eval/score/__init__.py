@@ -1,6 +1,6 @@
 """One scorer per source, chosen by the sample's explicit source. A scorer is pure: calls in, a score out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -20,7 +20,17 @@ from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
 from .tools import scoring_tools
 
-__all__ = ["SCORERS", "Score", "error_mode", "judge", "read", "score", "scorer_of", "scoring_tools"]
+__all__ = [
+    "SCORERS",
+    "Score",
+    "error_mode",
+    "has_scorer",
+    "judge",
+    "read",
+    "score",
+    "scorer_of",
+    "scoring_tools",
+]
 
 SCORERS: dict[str, Scorer] = {
     "bfcl_v3": score_bfcl,
@@ -33,17 +43,28 @@ SCORERS: dict[str, Scorer] = {
 """Scorers by the name under which a source asks for one (`robustbench_tc.sources`)."""
 
 
+def _own(name: str) -> Callable[..., object] | None:
+    """The function that `module:function` names, or None."""
+    module, colon, function = name.partition(":")
+    try:
+        found = getattr(import_module(module), function) if colon else None
+    except (ImportError, AttributeError):
+        return None
+    return found if callable(found) else None
+
+
+def has_scorer(name: str) -> bool:
+    """Whether a source can ask for the scorer of this name: one of SCORERS, or `module:function`."""
+    return name in SCORERS or _own(name) is not None
+
+
 @cache
 def scorer_of(source: str) -> Scorer:
     """The source's scorer. Raises UserError for an unknown source, and for a scorer that there is not."""
     name = sources.get(source).scorer
     if name in SCORERS:
         return SCORERS[name]
-    module, colon, function = name.partition(":")
-    try:
-        own = getattr(import_module(module), function) if colon else None
-    except (ImportError, AttributeError):
-        own = None
+    own = _own(name)
     if own is None:
         raise UserError(
             f"source {source}: no scorer {name!r}: name one of {', '.join(SCORERS)}, or its own as "

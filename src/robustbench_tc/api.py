@@ -623,10 +623,10 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     if facts.kind == "checkpoint":
         return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
     benchmark = facts.kind == "robustbench-tc"
-    said = {**facts.build, "dataset_version": facts.version}
+    built = {**facts.build, "dataset_version": facts.version}
     report: BuildReport | TrainingReport
     try:
-        report = msgspec.convert(said, BuildReport) if benchmark else msgspec.convert(said, TrainingReport)
+        report = msgspec.convert(built, BuildReport) if benchmark else msgspec.convert(built, TrainingReport)
     except msgspec.ValidationError as error:
         raise UserError(f"build_report.json is not of this package's version: {error}") from None
     read = {row["source"]: row for row in facts.build.get("pins", ())} if benchmark else {"toolrl": None}

@@ -14,12 +14,15 @@ from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS, RowChecks
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Case, Context, Perturbation, cases, facts
 from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.sources import READERS
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Message, Sample, dumps
 
 from ...conftest import ROOT
 
 CODES = list(REGISTRY)
+CHECKS = {*INVARIANTS, *OF_THE_PASS, *HANDED_IN}
+"""The gate's checks of rows."""
 
 
 def writer() -> ModuleType:
@@ -33,7 +36,7 @@ def writer() -> ModuleType:
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_type_states_every_fact_and_its_golden_cases_hold(code: str) -> None:
-    assert facts.problems(REGISTRY[code], sources.sources()) == []
+    assert facts.problems(REGISTRY[code], sources.sources(), CHECKS) == []
 
 
 def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
@@ -83,9 +86,15 @@ def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(code: 
     assert _held(clean, spoiled)[unit.caught_by], f"{unit.caught_by} does not catch the planted defect"
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_the_check_that_catches_it_is_one_of_the_gate(code: str) -> None:
-    assert REGISTRY[code].caught_by in {*INVARIANTS, *OF_THE_PASS, *HANDED_IN}
+def test_make_facts_names_a_check_and_a_scorer_that_do_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(REGISTRY["CD"]), "caught_by", "no_such_check")
+    with pytest.raises(ValueError, match=r"CD \(perturb/reward\.py\): caught_by names 'no_such_check'"):
+        writer().files()
+    broken = msgspec.structs.replace(READERS[0], scorer="nobody")
+    made = writer()
+    monkeypatch.setattr(made, "READERS", (broken, *READERS[1:]))
+    with pytest.raises(ValueError, match=f"{broken.source}: scorer names 'nobody'"):
+        made.files()
 
 
 # --- what is left out is named -------------------------------------------------------------------------
@@ -136,13 +145,14 @@ def test_a_fact_that_is_left_out_is_named(name: str) -> None:
         ({"rows": object()}, "object"),
         ({"golden": ()}, "golden holds no Case"),
         ({"method": "llm"}, "builders/prompts/my_type.v1.txt"),
+        ({"caught_by": "no_such_check"}, "caught_by names 'no_such_check', and the gate has no such check"),
         ({"__doc__": None}, "no docstring"),
     ],
 )
 def test_a_fact_that_cannot_be_is_named(changed: dict[str, object], words: str) -> None:
     unit = without("")
     kind = type("MyType", (type(unit),), {**vars(type(unit)), **changed})
-    found = facts.problems(kind(), sources.sources())
+    found = facts.problems(kind(), sources.sources(), CHECKS)
     assert any(words in problem and "my_type" in problem for problem in found), found
 
 

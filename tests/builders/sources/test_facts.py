@@ -11,7 +11,7 @@ from robustbench_tc.builders.sources.base import Reader
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts import system_text
-from robustbench_tc.eval.score import score, scorer_of
+from robustbench_tc.eval.score import has_scorer, score, scorer_of
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Tool
 from robustbench_tc.sources import Source
 from robustbench_tc.taxonomy import Rows
@@ -21,7 +21,7 @@ STATED = ("order", "output_format", "scorer", "one_call", "single_gold_tool", "r
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.source)
 def test_a_source_states_every_fact_and_pins_what_it_reads(reader: Reader) -> None:
-    assert facts.problems(reader, READERS) == []
+    assert facts.problems(reader, READERS, has_scorer) == []
     assert callable(scorer_of(reader.source))
 
 
@@ -30,7 +30,7 @@ def test_a_fact_that_is_left_out_is_named(name: str) -> None:
     reader = msgspec.structs.replace(READERS[0], **{name: msgspec.UNSET})
     assert facts.problems(reader, READERS) == [f"bfcl_v3: its READER does not state {name}"]
     with pytest.raises(ValueError, match=f"bfcl_v3: its READER does not state {name}"):
-        facts.all_facts([reader, *READERS[1:]])
+        facts.all_facts([reader, *READERS[1:]], has_scorer)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,14 @@ def test_a_fact_that_is_left_out_is_named(name: str) -> None:
         ({"output_format": "yaml"}, "output_format"),
         ({"files": ()}, "it names no file"),
         ({"files": ("bfcl/new.json",), "answers_of": None}, "bfcl/new.json is not pinned"),
+        ({"scorer": "nobody"}, "bfcl_v3: scorer names 'nobody', and there is no such scorer"),
+        ({"scorer": "robustbench_tc.sources:no_such"}, "scorer names 'robustbench_tc.sources:no_such'"),
+        ({"scorer": "robustbench_tc.no_such:score"}, "scorer names 'robustbench_tc.no_such:score'"),
         ({"source": "bfcl__v4"}, "a plain word without `__`"),
     ],
 )
 def test_a_fact_that_cannot_be_is_named(changed: dict[str, object], words: str) -> None:
-    found = facts.problems(msgspec.structs.replace(READERS[0], **changed), READERS)
+    found = facts.problems(msgspec.structs.replace(READERS[0], **changed), READERS, has_scorer)
     assert any(words in problem for problem in found), found
 
 

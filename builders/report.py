@@ -81,6 +81,7 @@ class Tally(msgspec.Struct, kw_only=True):
     """Length after / before of every rewritten text, by type."""
 
     def add(self, row: Sample | Skip) -> None:
+        """Counts a row with its flags, rewritten texts and typing errors; a skip is kept as it is."""
         by_source = self.rows.setdefault(row.type_code, {})
         if isinstance(row, Skip):
             self.skipped.append(row)

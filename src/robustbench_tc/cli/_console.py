@@ -101,7 +101,7 @@ def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[str], None]]:
-    """A spinner with a changing line on standard error; a line every LINE_S where that is not a terminal.
+    """A spinner with a changing line on standard error; at most a line per LINE_S elsewhere.
 
     `kept`: what to say after Ctrl-C, as for `keeping`.
     """

@@ -101,7 +101,7 @@ def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[str], None]]:
-    """A spinner with a changing line on standard error; at most a line per LINE_S elsewhere.
+    """A spinner with a changing line on standard error; without a terminal at most a line per LINE_S.
 
     `kept`: what to say after Ctrl-C, as for `keeping`.
     """

@@ -19,7 +19,7 @@ def may_be_left_out(accepted: list[Json]) -> bool:
 
 
 def is_number(value: Json) -> bool:
-    """Whether JSON calls it a number: a bool is none."""
+    """Whether it is a JSON number: true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -6,9 +6,10 @@
 
 Mutants are Cosmic Ray's (one changed operator, constant, condition …), drawn with a fixed seed: first a place
 in the area's code, then one of the changes possible there; annotations are left out, since nothing runs them.
-Each is written into a copy of the checkout, and the area's tests run there until the first failure. A
-survivor is either killed by a new test or listed in `tests/equivalent_mutants.toml` with its reason. Exit
-code 1 where an area kills less than 85 %, or where a survivor is not listed.
+Each is written into a copy of the checkout, and the area's tests run there until the first failure: those
+that run the changed line (as a run under `coverage` saw) before the others, which may reach it in another
+process. A survivor is either killed by a new test or listed in `tests/equivalent_mutants.toml` with its
+reason. Exit code 1 where an area kills less than 85 %, or where a survivor is not listed.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,6 +32,7 @@ from typing import NamedTuple
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 LISTED = ROOT / "tests" / "equivalent_mutants.toml"
@@ -52,7 +54,10 @@ class Area(NamedTuple):
 AREAS = {
     "perturb": Area(("builders/perturb",), ("tests/builders",)),
     "score": Area(("eval/score",), ("tests/eval/test_score_*.py", "tests/eval/test_vectors.py")),
-    "parse": Area(("eval/parse",), ("tests/eval/test_parse_*.py", "tests/eval/test_vectors.py")),
+    "parse": Area(
+        ("eval/parse",),
+        ("tests/eval/test_parse_*.py", "tests/eval/test_replies*.py", "tests/eval/test_vectors.py"),
+    ),
     "stats": Area(("eval/stats",), ("tests/eval/test_stats_*.py", "tests/eval/test_compare.py")),
     "audits": Area(("audits",), ("tests/audits",)),
 }
@@ -138,32 +143,64 @@ def _made(area: str, place: tuple[str, int, int], change: tuple[str, int]) -> Mu
     return Mutant(area, path, line, operator.removeprefix("core/"), source, before, after)
 
 
-def survives(mutant: Mutant, copy: Path) -> bool:
+def survives(mutant: Mutant, copy: Path, seen: CoverageData) -> bool:
     """Runs the area's tests with the mutant in place of its file."""
     target = copy / mutant.path
     original = target.read_text("utf-8")
+    first = _covering(mutant, seen)
     target.write_text(mutant.source, "utf-8")
     try:
-        return _tests(mutant.area, copy) == 0
+        if first and _tests(mutant.area, copy, first) != 0:
+            return False
+        return (
+            _tests(mutant.area, copy, [*_files(mutant.area, copy), *(f"--deselect={t}" for t in first)]) == 0
+        )
     finally:
         target.write_text(original, "utf-8")
 
 
-def _tests(area: str, copy: Path) -> int:
-    """The exit code of the area's tests in a copy; 124 where they do not end."""
-    files = sorted({str(p.relative_to(copy)) for pattern in AREAS[area].tests for p in copy.glob(pattern)})
+def _covering(mutant: Mutant, seen: CoverageData) -> list[str]:
+    """The tests that run the mutant's line; of a line run on import only, those that run its file."""
+    by_line = seen.contexts_by_lineno(mutant.path)
+    here = set(by_line.get(mutant.line, ())) - {""}
+    return sorted(here or set().union(*by_line.values()) - {""})
+
+
+def _files(area: str, copy: Path) -> list[str]:
+    return sorted({str(p.relative_to(copy)) for pattern in AREAS[area].tests for p in copy.glob(pattern)})
+
+
+def _tests(area: str, copy: Path, wanted: Sequence[str], *, under: Sequence[str] = ()) -> int:
+    """The exit code of these tests in a copy, 5 (none collected) as 0; 124 where they do not end."""
     shared = os.environ.get("RBTC_SHARED", str(ROOT.parent / "shared"))
-    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "RBTC_SHARED": shared, "CI": "true"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    paths = os.pathsep.join((str(copy / "src"), str(copy / "scripts")))
+    environment = os.environ | {"PYTHONPATH": paths, "RBTC_SHARED": shared, "CI": "true"}
+    arguments = copy / "mutation.args"  # thousands of tests are too much for a command line
+    arguments.write_text("\n".join(wanted) + "\n", "utf-8")
+    options = ["-x", "-q", "-p", "no:cacheprovider", f"@{arguments}"]
+    command = [sys.executable, *(under or ("-m", "pytest")), *options]
     try:
         done = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
         return 124
-    if done.returncode not in (0, 1, 2):
+    if done.returncode not in (0, 1, 2, 5):
         raise SystemExit(f"pytest ended with {done.returncode} for {area}:\n{done.stdout[-2000:]}")
-    return done.returncode
+    return done.returncode % 5
+
+
+def coverage_of(area: str, copy: Path) -> CoverageData:
+    """Which tests of the area run which lines of its code. Ends where a test fails without a mutant."""
+    settings = copy / "mutation.coveragerc"
+    places = "\n    ".join(AREAS[area].code)
+    settings.write_text(f"[run]\nrelative_files = true\nsource =\n    {places}\n", "utf-8")
+    under = ("-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-p", "coverage_contexts")
+    if _tests(area, copy, _files(area, copy), under=under) != 0:
+        raise SystemExit(f"the tests of {area} fail without a mutant: fix them first")
+    seen = CoverageData(str(copy / ".coverage"))
+    seen.read()
+    return seen
 
 
 def listed() -> dict[tuple[str, str, str], str]:
@@ -206,16 +243,18 @@ def main() -> int:
         def judged(mutant: Mutant) -> tuple[Mutant, bool]:
             copy = copies.get()
             try:
-                return mutant, survives(mutant, copy)
+                return mutant, survives(mutant, copy, seen)
             finally:
                 copies.put(copy)
 
         for area in areas:
             start, copy = time.monotonic(), copies.get()
-            if _tests(area, copy) != 0:
-                raise SystemExit(f"the tests of {area} fail without a mutant: fix them first")
+            seen = coverage_of(area, copy)
             copies.put(copy)
-            print(f"{area}: the tests pass in {time.monotonic() - start:.0f} s without a mutant", flush=True)
+            print(
+                f"{area}: the tests pass in {time.monotonic() - start:.0f} s under coverage",
+                flush=True,
+            )
             mutants = drawn(area, given.mutants, given.seed)
             survivors = []
             with ThreadPoolExecutor(given.num_proc) as pool:

@@ -161,7 +161,8 @@ def _table(data: "pd.DataFrame", wanted: Sequence[Expectation], index: str) -> "
         else:
             for name in arguments.get("column_list", (arguments.get("column"),)):
                 columns[name] = data[name] if name in NUMBERS else data[name].map(_plain)
-    return pd.DataFrame(columns)
+    # As one block of objects: every expectation takes rows out of the whole table, column by column if of Arrow.
+    return pd.DataFrame(columns).astype({name: object for name in columns if name not in NUMBERS})
 
 
 def _compared(data: "pd.DataFrame", names: tuple[str, ...], test: Compare) -> "pd.Series[Any]":

@@ -292,7 +292,7 @@ class LoadBalancer:
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> "ssl.SSLContext":
-    """Which certificates are trusted, as these two variables say: reading them takes longer than a request."""
+    """The trusted certificates, as these two variables say: to read them takes longer than a request."""
     import httpx2
 
     return httpx2.create_ssl_context()

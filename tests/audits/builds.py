@@ -45,7 +45,7 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
     )
 
 
-Make = Callable[[Path, Path], None]
+Make = Callable[[Path, Path], object]
 """Makes a build again: the build, and where to."""
 
 

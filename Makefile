@@ -47,7 +47,7 @@ types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name
 

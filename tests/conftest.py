@@ -17,6 +17,33 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 os.environ.pop("RBTC_SOURCES", None)
 
 
+ROOT = Path(__file__).resolve().parents[1]
+
+SLOW = (
+    "test_release_gate.py",
+    "audits/test_provenance.py",
+    "test_parallel.py",
+    "audits/test_planted.py",
+    "audits/test_real_build.py",
+    "audits/test_extensions.py",
+    "audits/test_cli.py",
+    "test_folders.py",
+    "eval/test_degenerate_runs.py",
+    "eval/test_eval_command.py",
+    "eval/test_agents.py",
+    "test_api.py",
+    "cli/test_interrupt.py",
+)
+"""Files that run first, the longest ones in front: begun at the end, one of them keeps a single core busy."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    first = {ROOT / "tests" / name: place for place, name in enumerate(SLOW)}
+    if gone := [path.name for path in first if not path.is_file()]:
+        raise pytest.UsageError(f"tests/conftest.py: SLOW names files that are not there: {gone}")
+    items.sort(key=lambda item: first.get(item.path, len(first)))
+
+
 class Done(NamedTuple):
     """What a command did."""
 
@@ -51,9 +78,6 @@ def rbtc(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
         return Done(code, out, err)
 
     return run
-
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from robustbench_tc import api
 from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
 from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.cli.audit import app as audit_command
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, manifest, marker
 from robustbench_tc.release import sign
@@ -121,6 +123,9 @@ def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
 BOTH = "query_paraphrase (1), redundant (1)"
 
 
+KEY = "sk-of-the-test-0123456789"
+
+
 class Reworded:
     """A build with a text and a new tool that the package has no judgment of, and a model that does."""
 
@@ -144,31 +149,46 @@ class Reworded:
         equal = (asked["first"], asked["second"]) == self.pair
         return json.dumps({"reason": "", "score": 5 if equal else 1})
 
-    def judged(self, rbtc: Callable[..., Done], store: Path) -> Path:
-        """Has the build audited by the model; returns the file of judgments."""
-        with LoopbackServer(self.judge) as server:
-            done = rbtc("audit", self.folder, "--judge", f"tiny@{server.url}", "--store", store)
-        assert done.code == 0, done.out
-        assert "(1 judgments are not pinned)" in " ".join(done.out.split())
-        return self.folder / audit_files.JUDGMENTS
+
+@pytest.fixture(scope="module")
+def reworded(tmp_path_factory: pytest.TempPathFactory) -> Reworded:
+    """Nobody judged it."""
+    folder = tmp_path_factory.mktemp("reworded")
+    return Reworded(folder / "robustbench-tc", folder / "answers")
+
+
+@pytest.fixture(scope="module")
+def judged_once(reworded: Reworded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same build, audited by the model from the command line."""
+    place = tmp_path_factory.mktemp("judged")
+    folder = Path(shutil.copytree(reworded.folder, place / "robustbench-tc"))
+    with pytest.MonkeyPatch.context() as patch, LoopbackServer(reworded.judge) as server:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        done = CliRunner().invoke(
+            audit_command,
+            [str(folder), "--judge", f"tiny@{server.url}", "--store", str(place / "store.jsonl")],
+        )
+    assert done.exit_code == 0, done.output
+    assert "(1 judgments are not pinned)" in " ".join(done.output.split())
+    return folder
 
 
 @pytest.fixture
-def reworded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reworded:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test-0123456789")
-    return Reworded(tmp_path / "robustbench-tc", tmp_path / "answers")
+def judgments(judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of judgments in a copy of the judged build, in which files can be changed."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return Path(shutil.copytree(judged_once, tmp_path / "robustbench-tc")) / audit_files.JUDGMENTS
 
 
 def test_a_release_replays_what_a_model_judged(
-    reworded: Reworded, tmp_path: Path, rbtc: Callable[..., Done]
+    reworded: Reworded, judgments: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
-    release = ("release", reworded.folder, "--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
-    done = rbtc(*release)
+    release = ("--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
+    done = rbtc("release", reworded.folder, *release)
     assert done.code == 1 and done.err.count("\n") == 1 and not (tmp_path / "v1").exists()
     assert f"{reworded.folder}: nobody judged {BOTH}: run `rbtc audit" in done.err
-    judgments = reworded.judged(rbtc, tmp_path / "store.jsonl")
     shutil.rmtree(judgments.parent / "gx")  # a release makes what lies beside them by itself
-    assert rbtc(*release).code == 0
+    assert rbtc("release", judgments.parents[1], *release).code == 0
     assert (tmp_path / "v1" / audit_files.JUDGMENTS).read_bytes() == judgments.read_bytes()
     report = json.loads((tmp_path / "v1" / "audit_report.json").read_bytes())
     assert {name: manifest.entry(tmp_path / "v1" / name).sha256 for name in report["files"]} == report[
@@ -229,10 +249,10 @@ def of_the_model(line: dict[str, Any]) -> bool:
     ],
 )
 def test_judgments_that_somebody_edited_let_nothing_through(
-    tamper: Callable[[Path], object], said: str, reworded: Reworded, tmp_path: Path, rbtc: Callable[..., Done]
+    tamper: Callable[[Path], object], said: str, judgments: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
-    tamper(reworded.judged(rbtc, tmp_path / "store.jsonl"))
-    done = rbtc("release", reworded.folder, "--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
+    tamper(judgments)
+    done = rbtc("release", judgments.parents[1], "--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
     assert done.code == 1 and done.err.count("\n") == 1 and said in done.err, done.err
     assert not (tmp_path / "v1").exists()
 

@@ -161,7 +161,9 @@ def _table(data: "pd.DataFrame", wanted: Sequence[Expectation], index: str) -> "
         else:
             for name in arguments.get("column_list", (arguments.get("column"),)):
                 columns[name] = data[name] if name in NUMBERS else data[name].map(_plain)
-    return pd.DataFrame(columns)
+    # One block of objects (`copy` joins them): each expectation takes rows out of the whole table.
+    objects = {name: object for name in columns if name not in NUMBERS}
+    return pd.DataFrame(columns).astype(objects).copy()
 
 
 def _compared(data: "pd.DataFrame", names: tuple[str, ...], test: Compare) -> "pd.Series[Any]":

@@ -7,7 +7,7 @@ the two guesses (`assigned…`, `random`) look at rows alone, where a text is sh
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from .decoded import views
@@ -120,13 +120,14 @@ class Match(NamedTuple):
     start: int = -1
 
 
-def tokens(text: str) -> Iterator[Match]:
+@lru_cache(maxsize=16_384)  # reports, tables and stored answers say again what rows say
+def tokens(text: str) -> tuple[Match, ...]:
     """Every credential of the text, decoded where it is written in another way."""
     found = dict.fromkeys(
         match for place, view in enumerate(views(text)) for match in _in_view(view, place == 0)
     )
     values = {match.value for match in found if match.start >= 0}
-    yield from (match for match in found if match.start >= 0 or match.value not in values)
+    return tuple(match for match in found if match.start >= 0 or match.value not in values)
 
 
 def guesses(text: str) -> Iterator[Match]:

@@ -226,6 +226,7 @@ def audit(
     max_requests: int | None = None,
     progress: Progress = lambda line: None,
     files: dict[str, bytes] | None = None,
+    green_only: bool = False,
 ) -> "AuditReport":
     """`rbtc audit`: the gate's verdict on a build; nothing is written.
 
@@ -235,7 +236,8 @@ def audit(
     this benchmark. `benchmark`: for a training build, the benchmark that it must not hold. `sources`: the
     upstream files; by default RBTC_SOURCES or the fetched ones, and without any the checks that need them
     say so. Named ones have to be whole. `rlla`: for a training build, ToolRL's files, if they are not here.
-    `files` is filled with what belongs under `audit/` beside the report, for `audits.gate.write`.
+    `files` is filled with what belongs under `audit/` beside the report, for `audits.gate.write`; with
+    `green_only` not where the gate is red, which saves the time.
 
     Raises UserError for a folder that is not a build, and for a judge or sources that cannot be used.
     """
@@ -264,6 +266,7 @@ def audit(
         n=n,
         progress=progress,
         files=files,
+        green_only=green_only,
     )
 
 
@@ -595,6 +598,7 @@ def _audit_copy(
         training=training,
         progress=progress,
         files=files,
+        green_only=True,  # a red one is not released: nobody would see them
     )
     if missing := report.unjudged():
         raise UserError(

@@ -14,11 +14,12 @@ from robustbench_tc.api import rebuild_of, recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
+from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.io import marker
+from robustbench_tc.io import errata, marker
 from robustbench_tc.schema import loads, sample_features
 
 Row = dict[str, Any]
@@ -42,6 +43,31 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
         judge=judge or recorded_judge(),
         **options,
     )
+
+
+Make = Callable[[Path, Path], object]
+"""Makes a build again: the build, and where to."""
+
+
+def made_once(make: Make, kept: Path, own_rows: bool) -> Make:
+    """`make`, done once in `kept` for the same inputs and copied from there.
+
+    `own_rows`: it reads the build's own clean rows, since no sources are at hand.
+    """
+
+    def made(build: Path, out: Path) -> None:
+        report = loads((build / marker.BUILD).read_text())
+        told = [report.get(f) for f in ("profile", "seed", "types")] if isinstance(report, dict) else report
+        read = [generations.NAME, errata.NAME, *(["clean", "known_issues"] if own_rows else [])]
+        files = [p for name in read for p in sorted((build / name).rglob("*")) or [build / name]]
+        hashes = [marker.sha256(p) if p.is_file() else "" for p in files]
+        key = repr((own_rows, pa.__version__, told, hashes)).encode()
+        known = kept / marker.sha256_of(key)
+        if not known.is_dir():
+            make(build, known)
+        shutil.copytree(known, out)
+
+    return made
 
 
 def copy(folder: Path, to: Path) -> Path:

@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -28,8 +30,19 @@ from . import builds
 from .planted.build import Forged
 
 
+@cache
+def _kept() -> "TemporaryDirectory[str]":
+    """Where rebuilds are kept while these tests run."""
+    return TemporaryDirectory(prefix="rbtc-rebuilds-")
+
+
 def checks(folder: Path, rebuild: Rebuild | None = None) -> dict[str, Check]:
-    found = provenance.audit(Folder(folder), rebuild or api.rebuild_of(folder))
+    """Of the provenance; without `rebuild`, the same build is made again once."""
+    if rebuild is None:
+        rebuild = api.rebuild_of(folder)
+        if rebuild.make is not None:
+            rebuild = rebuild._replace(make=builds.made_once(rebuild.make, Path(_kept().name), True))
+    found = provenance.audit(Folder(folder), rebuild)
     return {check.id: check for check in found.checks}
 
 
@@ -167,7 +180,8 @@ def test_a_temporary_folder_is_all_that_the_rebuild_touches(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = {p: p.stat().st_mtime_ns for p in bundled.rglob("*")}
-    assert failing(bundled) == set()
+    found = checks(bundled, api.rebuild_of(bundled))
+    assert not any(check.blocks for check in found.values())
     assert list(tmp_path.iterdir()) == []
     assert {p: p.stat().st_mtime_ns for p in bundled.rglob("*")} == before
 

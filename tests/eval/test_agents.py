@@ -1,7 +1,7 @@
 """The reference agents: every verdict is known beforehand, so a benchmark that mixes them up is broken."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,12 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agent_server import Index, reply
-from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, is_right
+from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, AgentContext, is_right
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
+from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Sample, Verdict
 
 from . import small
@@ -25,9 +26,32 @@ TRANSITION = tuple(taxonomy.INJECTED_ERRORS)
 MODES: tuple[Mode, ...] = ("prompt", "fc")
 
 
+Found = tuple[str, AgentContext]
+
+# What every agent shares of the same rows is made once.
+index_of = remembered(4)(Index)
+
+
+@remembered(4)
+def anchors_of(rows: Sequence[Sample]) -> Mapping[str, Sample]:
+    return inputs.Dataset(name="x", rows=tuple(rows)).anchors()
+
+
+@remembered(4)
+def firsts_of(rows: Sequence[Sample]) -> dict[Mode, list[Found]]:
+    """The first request of every row, as the agents' server recognises it."""
+    return {mode: [recognised(rows, wire.first(row, mode)) for row in rows] for mode in MODES}
+
+
+def recognised(rows: Sequence[Sample], ask: wire.Ask) -> Found:
+    found = index_of(rows).find(ask.messages, ask.tools)
+    assert found is not None
+    return found
+
+
 def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
     """Both passes of every row in this process: the requests, replies and verdicts of a run, without HTTP."""
-    index, anchors = Index(rows), inputs.Dataset(name="x", rows=tuple(rows)).anchors()
+    anchors = anchors_of(rows)
     settings = Settings(
         fingerprint="",
         model=name,
@@ -39,9 +63,7 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
         repeat=1,
     )
 
-    def asked(row: Sample, ask: wire.Ask, number: int) -> Answer:
-        found = index.find(ask.messages, ask.tools)
-        assert found is not None
+    def asked(row: Sample, found: Found, number: int) -> Answer:
         done = completion(schema.loads(schema.dumps(reply(name, found, name))))
         calls = wire.names_back(row, done.tool_calls)
         has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
@@ -56,11 +78,12 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
         )
 
     out = []
-    for row in rows:
-        first = asked(row, wire.first(row, mode), 1)
+    for row, request in zip(rows, firsts_of(rows)[mode], strict=True):
+        first = asked(row, request, 1)
         second = None
         if row.injected_error is not None and first.has_call:
-            second = asked(row, wire.second(row, mode, first.text, first.tool_calls), 2)
+            again = wire.second(row, mode, first.text, first.tool_calls)
+            second = asked(row, recognised(rows, again), 2)
         one = predictions.combine(row, "", settings, first, second)
         out.append(judge(one, row, anchors[row.id]))
     return out
@@ -95,7 +118,7 @@ def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sampl
 def test_every_verdict_on_the_bundled_release_is_the_known_one(
     bundled: tuple[Sample, ...], name: str, mode: Mode
 ) -> None:
-    anchors = inputs.Dataset(name="x", rows=bundled).anchors()
+    anchors = anchors_of(bundled)
     wrong = [
         row.id
         for row, verdict in zip(bundled, verdicts(name, bundled, mode), strict=True)
@@ -109,7 +132,7 @@ def test_every_verdict_on_the_bundled_release_is_the_known_one(
 def test_every_verdict_on_the_real_build_is_the_known_one(
     paper: tuple[Sample, ...], name: str, mode: Mode
 ) -> None:
-    anchors = inputs.Dataset(name="x", rows=paper).anchors()
+    anchors = anchors_of(paper)
     wrong = [
         row.id
         for row, verdict in zip(paper, verdicts(name, paper, mode), strict=True)
@@ -119,7 +142,7 @@ def test_every_verdict_on_the_real_build_is_the_known_one(
 
 
 def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
-    anchors = inputs.Dataset(name="x", rows=tuple(rows)).anchors()
+    anchors = anchors_of(rows)
     groups: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
         groups[row.type_code].append(is_right(name, row, anchors[row.id]))
@@ -201,7 +224,7 @@ NULL_FIGURES = {
 
 
 def test_the_figures_of_the_null_models_are_pinned(paper: tuple[Sample, ...]) -> None:
-    anchors = inputs.Dataset(name="x", rows=paper).anchors()
+    anchors = anchors_of(paper)
     found = {}
     for name in NULL_MODELS:
         right = [row for row in paper if is_right(name, row, anchors[row.id])]

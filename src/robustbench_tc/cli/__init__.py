@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import UserError
@@ -12,6 +13,7 @@ from . import _ends
 
 if TYPE_CHECKING:
     import typer
+    from typer._click import Command
 
 AGAIN = "files are written whole or not at all; run the same command again"
 
@@ -36,12 +38,12 @@ def _run() -> None:
             stream.reconfigure(errors="backslashreplace")
     from typer.exceptions import TyperException
 
-    app = _app()
+    command = _command(_app())
     try:
-        code = app(standalone_mode=False)
+        code = command(standalone_mode=False)
         sys.stdout.flush()  # while an error can still be said
     except TyperException as error:
-        _ends.usage(error, app)
+        _ends.usage(error, command)
     except UserError as error:
         _ends.fail(str(error))
     except _ends.Interrupted as error:
@@ -60,6 +62,14 @@ def _run() -> None:
     sys.exit(code)
 
 
+@cache  # whoever calls `main` again in one process waits for it once
+def _command(app: "typer.Typer") -> "Command":
+    from typer.main import get_command
+
+    return get_command(app)
+
+
+@cache  # the parts are modules' own: a second call would add their commands to them again
 def _app() -> "typer.Typer":
     import typer
 

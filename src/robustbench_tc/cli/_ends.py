@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ._safe import safe
 
 if TYPE_CHECKING:
-    from typer import Typer
+    from typer._click import Command
     from typer.exceptions import TyperException
 
 INTERRUPTED = 130
@@ -75,11 +75,9 @@ def watch() -> None:
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-def usage(error: "TyperException", app: "Typer") -> NoReturn:
+def usage(error: "TyperException", command: "Command") -> NoReturn:
     """Wrong words on the command line: what is wrong, where, and where the right ones are listed."""
-    from typer.main import get_command
-
-    command, path = get_command(app), ["rbtc"]
+    path = ["rbtc"]
     for word in sys.argv[1:]:
         inner = getattr(command, "commands", {}).get(word)
         if inner is None:

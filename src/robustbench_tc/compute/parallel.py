@@ -140,9 +140,10 @@ def collect_rarely() -> None:
     """Tells the garbage collector to look at new objects only, and rarely: rows hold no cycles.
 
     It would else walk through every sample in memory again and again, a fifth of a build's time; and a forked
-    process that walks through shared memory copies it.
+    process that walks through shared memory copies it. Garbage among the old objects waits: to find it here
+    takes longer than most of the work that this is called for.
     """
-    gc.collect()
+    gc.collect(1)
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
 

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -21,6 +21,8 @@ from .errors import LLMError, from_status, one_line
 from .messages import Completion, completion, decode, encode
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -293,6 +295,14 @@ class LoadBalancer:
         await asyncio.gather(*(wire.close() for wire in self._wires))
 
 
+@cache
+def _certificates(file: str | None, folder: str | None) -> "ssl.SSLContext":
+    """The trusted certificates, as these two variables say: to read them takes longer than a request."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 def _transport(endpoint: Endpoint) -> Any:
     """The `openai` client on its aiohttp transport. Retries are ours, so that they are counted."""
     import httpx2
@@ -308,7 +318,10 @@ def _transport(endpoint: Endpoint) -> Any:
             default_headers=address.headers,
             max_retries=0,
             timeout=timeout,
-            http_client=DefaultAioHttpClient(timeout=timeout),
+            http_client=DefaultAioHttpClient(
+                timeout=timeout,
+                verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+            ),
         )
     except httpx2.InvalidURL:
         raise UserError(f"base URL {address.url!r}: nothing can be asked there") from None

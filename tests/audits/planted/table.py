@@ -1,11 +1,10 @@
 """The table of planted edits: each as planted and resealed, with sources and without."""
 
-import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -26,6 +25,7 @@ from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.audit_files import JUDGMENTS
 from robustbench_tc.release.verify import verify
 
+from ..builds import made_once
 from . import of_files, of_releases, of_reports, of_rows  # noqa: F401 - importing them registers the edits
 from .build import Base, Edit, Forged
 
@@ -130,7 +130,7 @@ class Auditor:
                 rebuild = api.rebuild_of(build, sources)
                 rebuild = rebuild._replace(cards=self._cards(rebuild.cards))
                 if rebuild.make is not None:
-                    rebuild = rebuild._replace(make=self._cached(rebuild.make, with_sources))
+                    rebuild = rebuild._replace(make=made_once(rebuild.make, self._rebuilds, not with_sources))
                 found = (check for step, _ in provenance.steps(Folder(build), rebuild) for check in step)
                 if failing := next((check.id for check in found if check.blocks), None):
                     return failing
@@ -159,22 +159,6 @@ class Auditor:
             return self._rendered[seen]
 
         return rendered_once
-
-    def _cached(
-        self, make: Callable[[Path, Path], object], with_sources: bool
-    ) -> Callable[[Path, Path], None]:
-        def made_once(build: Path, out: Path) -> None:
-            report = json.loads((build / marker.BUILD).read_bytes())
-            read = ["generations.jsonl", *([] if with_sources else ["clean", "known_issues"])]
-            files = [p for name in read for p in sorted((build / name).rglob("*")) or [build / name]]
-            hashes = [marker.sha256(p) if p.is_file() else "" for p in files]
-            key = repr((with_sources, [report.get(f) for f in ("profile", "seed", "types")], hashes))
-            kept = self._rebuilds / str(abs(hash(key)))
-            if not kept.is_dir():
-                make(build, kept)
-            shutil.copytree(kept, out, copy_function=os.link)
-
-        return made_once
 
 
 HEAD = (

@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from math import log1p
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from robustbench_tc.schema import CONTROL_TOOLS, Json, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, Tool
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -24,9 +25,9 @@ FOLDS = 5
 TRAINED_ON = 1_000
 """Registries that a fold is trained on at most: more would tell nothing new, and take their time."""
 
-RIDGE = 1.0
+RIDGE = 10.0
 STEPS = 25
-"""Newton steps at most; six are mostly enough."""
+"""Newton steps at most; eight are mostly enough."""
 
 DIGITS = 6
 """Decimals of a score that count: equal tools stay equal on every machine, and the first one is chosen."""
@@ -44,7 +45,10 @@ class Example(NamedTuple):
 
 # --- features -----------------------------------------------------------------------------------------------
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+CONTRASTS, STANDING = 16, 6
+"""Features of each kind."""
+
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 @lru_cache(50_000)
@@ -52,73 +56,63 @@ def _of_text(name: str, description: str) -> tuple[float, ...]:
     """How a name and a description are written."""
     numbers = _NUMBER.findall(description)
     return (
-        float(bool(description.strip())),
-        float(np.log1p(len(description))),
-        float(np.log1p(len(name))),
-        float(sum(map(str.isupper, name))),
-        float(name.count("_")),
-        float(any(map(str.isdigit, name))),
-        float(len(numbers)),
-        float(np.log1p(min(float(numbers[-1][:15]), 1e9))) if numbers else 0.0,
+        bool(description.strip()),
+        log1p(len(description)),
+        log1p(len(name)),
+        sum(map(str.isupper, name)),
+        name.count("_"),
+        any(map(str.isdigit, name)),
+        len(numbers),
+        log1p(float(numbers[-1][:15])) if numbers else 0.0,
     )
 
 
 def _of_schema(tool: Tool) -> tuple[float, ...]:
     """How its parameters are written."""
     inner = [one for one in tool.properties.values() if isinstance(one, dict)]
+    said = [one["description"] for one in inner if isinstance(one.get("description"), str)]
     return (
-        float(len(tool.parameters)),
-        float("required" in tool.parameters),
-        float(len(tool.properties)),
-        float(len(tool.required)),
-        float(sum("description" in one for one in inner)),
-        float(len({key for one in inner for key in one})),
-        float(len({str(one.get("type")) for one in inner})),
-        float(np.log1p(sum(len(_said(one)) for one in inner))),
+        len(tool.parameters),
+        "required" in tool.parameters,
+        len(tool.properties),
+        len(tool.required),
+        len(said),
+        len({key for one in inner for key in one}),
+        len({str(one.get("type")) for one in inner}),
+        log1p(sum(map(len, said))),
     )
-
-
-def _said(parameter: dict[str, Json]) -> str:
-    said = parameter.get("description")
-    return said if isinstance(said, str) else ""
 
 
 def features(tools: Sequence[Tool], alike: Sequence[int]) -> Floats:
     """One line for each tool of a registry; `alike` are the places of its confusable tools.
 
-    How the tool is written, how that differs from the mean of the others and from that of the other
-    confusable ones, and where it stands.
+    How the tool differs from the mean of the other confusable ones, in size and in sign, and where it stands;
+    zeros for a tool that is not confusable.
     """
     n = len(tools)
-    if not n:
-        return np.zeros((0, 0))
-    own = np.array([_of_text(tool.name, tool.description) + _of_schema(tool) for tool in tools])
-    marked = np.zeros(n)
-    marked[list(alike)] = 1.0
     names = Counter(tool.name for tool in tools)
-    places = np.arange(n)
-    standing = np.column_stack(
+    standing = np.array(
         [
-            [names[tool.name] - 1.0 for tool in tools],
-            marked,
-            places / max(1, n - 1),
-            places == 0,
-            places == n - 1,
-            [float(tool.name in CONTROL_TOOLS) for tool in tools],
-        ]
+            (
+                names[tool.name] - 1,
+                place in alike,
+                place / max(1, n - 1),
+                place == 0,
+                place == n - 1,
+                tool.name in CONTROL_TOOLS,
+            )
+            for place, tool in enumerate(tools)
+        ],
+        dtype=np.float64,
     )
-    among_all, among_alike = own - _others(own, np.ones(n)), (own - _others(own, marked)) * marked[:, None]
-    found: Floats = np.hstack([own, among_all, among_alike, np.sign(among_alike.round(DIGITS)), standing])
+    contrast = np.zeros((n, CONTRASTS))
+    if len(alike) > 1:
+        own = np.array(
+            [_of_text(tools[at].name, tools[at].description) + _of_schema(tools[at]) for at in alike]
+        )
+        contrast[alike] = own - (own.sum(axis=0) - own) / (len(alike) - 1)
+    found: Floats = np.hstack([contrast, np.sign(contrast.round(DIGITS)), standing.reshape(n, STANDING)])
     return found
-
-
-def _others(own: Floats, counted: Floats) -> Floats:
-    """For each line the mean of the other counted lines; the line itself where there are none."""
-    total, n = counted @ own, counted.sum()
-    rest = n - counted
-    sums = total - own * counted[:, None]
-    made: Floats = np.where(rest[:, None] > 0, sums / np.maximum(rest, 1.0)[:, None], own)
-    return made
 
 
 # --- the model ----------------------------------------------------------------------------------------------
@@ -197,7 +191,7 @@ def _fit(lines: Floats, starts: Any, wanted: Floats) -> Floats:
         else:
             return weights
         gained, value, chances, weights = better - value, better, moved, weights + step
-        if gained < 1e-9:
+        if gained < 1e-6:
             break
     return weights
 

@@ -14,7 +14,6 @@ accepts.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
@@ -177,9 +176,7 @@ def gold_places(row: Sample) -> frozenset[int]:
     if gold is None or not 0 <= gold < len(row.tools):
         return frozenset(place for place, tool in enumerate(row.tools) if tool.name in begun)
     begun.discard(row.tools[gold].name)
-    return frozenset(
-        place for place, tool in enumerate(row.tools) if place == gold or tool.name in begun
-    )
+    return frozenset(place for place, tool in enumerate(row.tools) if place == gold or tool.name in begun)
 
 
 class Tried(NamedTuple):
@@ -187,17 +184,17 @@ class Tried(NamedTuple):
 
     gold: frozenset[int]
     """`gold_places`."""
-    chance: Fraction
-    """That one of the confusable tools, drawn at random, is right."""
+    among: list[int]
+    """`confusable`."""
     right: dict[str, bool]
     """Policy → whether its choice is right."""
 
 
 def try_blind(row: Sample) -> Tried:
     """Lets every policy choose in the row's registry."""
-    gold, among = gold_places(row), confusable(row.tools)
-    chance = Fraction(len(gold.intersection(among)), len(among) or 1)
-    return Tried(gold, chance, {name: one.choose(row.tools) in gold for name, one in POLICIES.items()})
+    gold = gold_places(row)
+    right = {name: one.choose(row.tools) in gold for name, one in POLICIES.items()}
+    return Tried(gold, confusable(row.tools), right)
 
 
 # --- as reference agents ------------------------------------------------------------------------------------

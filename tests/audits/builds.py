@@ -17,6 +17,7 @@ from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import marker
 from robustbench_tc.schema import loads, sample_features
@@ -39,6 +40,7 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
         self_check=self_check,
+        try_blind=try_blind,
         judge=judge or recorded_judge(),
         **options,
     )

@@ -1,9 +1,9 @@
 """A classifier that sees a registry and never the request: can it tell which tool is the gold?
 
-A conditional logit: each tool of a registry gets a score from its features, and the one with the highest score
-is its choice. The features say how a tool is written and how it stands out among the others of its registry;
-no word of any text enters. It is trained apart for each type, on four fifths of the registries, and chooses in
-the others; samples whose clean registries hold the same names are never on both sides.
+A conditional logit: each tool of a registry gets a score from its features, and the highest score is its
+choice. The features say how a tool is written beside those that it can be confused with, and where it stands;
+no word of any text enters. It is trained apart for each type, on four fifths of the registries, and chooses
+in the others; samples whose clean registries hold the same names are never on both sides.
 """
 
 import hashlib
@@ -119,7 +119,7 @@ def features(tools: Sequence[Tool], alike: Sequence[int]) -> Floats:
 
 
 def right(examples: Sequence[Example]) -> int:
-    """In how many registries the classifier chooses a right tool, each by a model that never saw its group."""
+    """In how many registries the classifier chooses a right tool, by a model that never saw their group."""
     kept = [one for one in examples if len(one.features)]
     found = 0
     folds = _folds([one.group for one in kept])

@@ -47,6 +47,8 @@ class Tried(Protocol):
     def among(self) -> Sequence[int]: ...
     @property
     def right(self) -> Mapping[str, bool]: ...
+    @property
+    def chance(self) -> Fraction: ...
 
 
 TryBlind: TypeAlias = Callable[[Sample], Tried]
@@ -114,7 +116,7 @@ _ANSWERS = msgspec.json.Decoder(tuple[GoldenAnswer, ...])
 
 
 class _Reader:
-    """Reads configs; a registry that stands in the rows of many types is looked at once."""
+    """Reads configs; clean registries, which stand in the rows of many types, are looked at once."""
 
     def __init__(self, build: Folder, try_blind: TryBlind) -> None:
         self.unread = 0
@@ -138,8 +140,7 @@ class _Reader:
                     continue
                 examples.append(example)
                 texts.append((raw["tools"], example.gold, example.group))
-                among = tried.among
-                chance += Fraction(len(tried.gold.intersection(among)), len(among) or 1)
+                chance += tried.chance
                 for name, is_right in tried.right.items():
                     right[name] += is_right
         if not examples:
@@ -155,9 +156,7 @@ class _Reader:
 
     def _look(self, code: str, raw: dict[str, Any]) -> tuple[Example, Tried]:
         text, clean_id = raw["tools"], str(raw["clean_id"])
-        tools = self._registries.get(text)
-        if tools is None:
-            tools = self._registries[text] = _TOOLS.decode(text)
+        tools = self._registries.get(text) or _TOOLS.decode(text)
         row = Sample(
             id="",
             clean_id=clean_id,
@@ -171,11 +170,12 @@ class _Reader:
             gold_tool_index=raw["gold_tool_index"],
         )
         tried = self._try(row)
-        if code == taxonomy.CLEAN:
-            self._groups.setdefault(clean_id, tuple(sorted(tool.name for tool in tools)))
         features = self._features.get(text)
         if features is None:
-            features = self._features[text] = classifier.features(tools, tried.among)
+            features = classifier.features(tools, tried.among)
+        if code == taxonomy.CLEAN:
+            self._registries[text], self._features[text] = tools, features
+            self._groups.setdefault(clean_id, tuple(sorted(tool.name for tool in tools)))
         return Example(features, tried.gold, self._groups.get(clean_id, clean_id)), tried
 
     def _classify(self, texts: Hashable, examples: Sequence[Example]) -> int:

@@ -6,14 +6,15 @@ share their name with another one (namesakes); where there are none, those that 
 nothing but their name and the numbers in their description (lookalikes); where there are none either, every
 tool but the control tools.
 
-As reference agents they call what they choose. The arguments are the gold's, like those of the other reference
-agents, since a policy says only which tool is called; of a wrong tool every parameter gets a text that no gold
-accepts.
+As reference agents they call what they choose. The arguments are the gold's, like those of the other
+reference agents, since a policy says only which tool is called; of a wrong tool every parameter gets a text
+that no gold accepts.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
@@ -188,6 +189,11 @@ class Tried(NamedTuple):
     """`confusable`."""
     right: dict[str, bool]
     """Policy → whether its choice is right."""
+
+    @property
+    def chance(self) -> Fraction:
+        """That one of the confusable tools, drawn at random, is right."""
+        return Fraction(len(self.gold.intersection(self.among)), len(self.among) or 1)
 
 
 def try_blind(row: Sample) -> Tried:

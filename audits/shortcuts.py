@@ -83,7 +83,7 @@ def _in_order(configs: Iterable[str]) -> list[str]:
 
 def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:
     types = [one for one in found if taxonomy.known(one.type_code)]
-    solved = {one.type_code: said for one in types if (said := solved_by(one))}
+    solved = {one.type_code: words for one in types if (words := solved_by(one))}
     unnamed = [
         Failure(one.type_code, f"{solved[one.type_code]}, and its module states no solved_without_reading")
         for one in types

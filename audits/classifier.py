@@ -83,14 +83,15 @@ def _of_schema(tool: Tool) -> tuple[float, ...]:
     )
 
 
-def features(tools: Sequence[Tool], alike: Sequence[int]) -> Floats:
-    """One line for each tool of a registry; `alike` are the places of its confusable tools.
+def features(tools: Sequence[Tool], groups: Sequence[Sequence[int]]) -> Floats:
+    """One line for each tool of a registry; `groups` are the places of tools that can be confused.
 
-    How the tool differs from the mean of the other confusable ones, in size and in sign, and where it stands;
-    zeros for a tool that is not confusable.
+    How the tool differs from the mean of the others of its group, in size and in sign, and where it stands;
+    no difference for a tool that is in none.
     """
     n = len(tools)
     names = Counter(tool.name for tool in tools)
+    alike = {place for group in groups for place in group}
     standing = np.array(
         [
             (
@@ -106,11 +107,11 @@ def features(tools: Sequence[Tool], alike: Sequence[int]) -> Floats:
         dtype=np.float64,
     )
     contrast = np.zeros((n, CONTRASTS))
-    if len(alike) > 1:
-        own = np.array(
-            [_of_text(tools[at].name, tools[at].description) + _of_schema(tools[at]) for at in alike]
-        )
-        contrast[alike] = own - (own.sum(axis=0) - own) / (len(alike) - 1)
+    for group in groups:
+        if len(group) > 1:
+            at = list(group)
+            own = np.array([_of_text(tools[i].name, tools[i].description) + _of_schema(tools[i]) for i in at])
+            contrast[at] = own - (own.sum(axis=0) - own) / (len(at) - 1)
     found: Floats = np.hstack([contrast, np.sign(contrast.round(DIGITS)), standing.reshape(n, STANDING)])
     return found
 

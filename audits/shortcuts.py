@@ -44,7 +44,7 @@ class Tried(Protocol):
     @property
     def gold(self) -> frozenset[int]: ...
     @property
-    def among(self) -> Sequence[int]: ...
+    def groups(self) -> Sequence[Sequence[int]]: ...
     @property
     def right(self) -> Mapping[str, bool]: ...
     @property
@@ -172,7 +172,7 @@ class _Reader:
         tried = self._try(row)
         features = self._features.get(text)
         if features is None:
-            features = classifier.features(tools, tried.among)
+            features = classifier.features(tools, tried.groups)
         if code == taxonomy.CLEAN:
             self._registries[text], self._features[text] = tools, features
             self._groups.setdefault(clean_id, tuple(sorted(tool.name for tool in tools)))

@@ -4,7 +4,8 @@ A policy is a function of the listed tools, so it can see neither the conversati
 chooses the gold tool, nothing had to be read. Each looks at the *confusable* tools of a registry: those that
 share their name with another one (namesakes); where there are none, those that differ from another one in
 nothing but their name and the numbers in their description (lookalikes); where there are none either, every
-tool but the control tools.
+tool but the control tools. Namesakes of one name, or lookalikes of each other, are a group, and one tool of
+every group is chosen: where an answer calls two tools, each has a distractor of its own.
 
 As reference agents they call what they choose. The arguments are the gold's, like those of the other
 reference agents, since a policy says only which tool is called; of a wrong tool every parameter gets a text
@@ -16,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
+from math import prod
 from typing import NamedTuple
 
 from robustbench_tc.memo import remembered
@@ -28,8 +30,8 @@ from .scripted import JUNK
 
 Registry = tuple[Tool, ...]
 
-Choice = Callable[[Registry], int | None]
-"""The place of the chosen tool; None where no tool is listed."""
+Choice = Callable[[Registry], frozenset[int]]
+"""The places of the chosen tools: one of every group of `confusable`; none where no tool is listed."""
 
 _OFFER = re.compile(r"\$\s?(?P<price>\d+(?:\.\d+)?)|(?P<time>\d+(?:\.\d+)?)\s?(?P<unit>ms|s)\b")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -103,27 +105,31 @@ def _style(tool: Tool) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
 
 
 @remembered(5_000)  # every policy asks for the same registry in turn
-def confusable(tools: Registry) -> list[int]:
-    """Places of the tools between which a policy chooses; see the module's text. Empty for no tools only."""
-    names = Counter(tool.name for tool in tools)
+def confusable(tools: Registry) -> list[list[int]]:
+    """Groups of places between whose tools a policy chooses; see the module's text. [] for no tools only."""
+    names: dict[str, list[int]] = defaultdict(list)
+    for place, tool in enumerate(tools):
+        names[tool.name].append(place)
     if len(names) < len(tools):
-        return [place for place, tool in enumerate(tools) if names[tool.name] > 1]
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+        return [group for group in names.values() if len(group) > 1]
+    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for place, tool in enumerate(tools):
         seen = look(tool)
-        groups[seen.schema, seen.masked].append(place)
-    if alike := sorted(place for group in groups.values() if len(group) > 1 for place in group):
-        return alike
+        alike[seen.schema, seen.masked].append(place)
+    if groups := [group for group in alike.values() if len(group) > 1]:
+        return groups
     acting = [place for place, tool in enumerate(tools) if tool.name not in CONTROL_TOOLS]
-    return acting or list(range(len(tools)))
+    return [acting or list(range(len(tools)))] if tools else []
 
 
 # --- the policies -------------------------------------------------------------------------------------------
 
 
-def _least(rank: Callable[[Tool], tuple[float, ...]], tools: Registry) -> int | None:
-    """The confusable tool with the least rank; of equals the one that is listed first."""
-    return min(confusable(tools), key=lambda place: (*rank(tools[place]), place), default=None)
+def _least(rank: Callable[[Tool], tuple[float, ...]], tools: Registry) -> frozenset[int]:
+    """Of every group the tool with the least rank; of equals the one that is listed first."""
+    return frozenset(
+        min(group, key=lambda place: (*rank(tools[place]), place)) for group in confusable(tools)
+    )
 
 
 def _offered(tool: Tool) -> tuple[float, ...]:
@@ -136,7 +142,7 @@ def _defined(tool: Tool) -> tuple[float, ...]:
     return (not seen.described, -seen.length)
 
 
-def _odd(tools: Registry) -> int | None:
+def _odd(tools: Registry) -> frozenset[int]:
     styles = Counter(look(tool).style for tool in tools)
     return _least(lambda tool: (styles[look(tool).style],), tools)
 
@@ -166,71 +172,93 @@ POLICIES: Mapping[str, Policy] = {
 }
 
 
-def gold_places(row: Sample) -> frozenset[int]:
-    """Places in the registry of the tools that are right to choose.
+def _answers(row: Sample) -> list[tuple[int, frozenset[int]]]:
+    """Of every accepted answer the place of the tool that it calls first, and those of all its tools.
 
-    That is the gold tool; beside it, where other answers are accepted, the tools that begin those. A namesake
-    of the gold tool is not one of them.
+    A name means the first tool that is listed under it; the gold tool's name means the gold tool.
     """
-    begun = {answer[0].name for answer in row.golden_answers if answer}
+    places = {tool.name: place for place, tool in reversed(list(enumerate(row.tools)))}
     gold = row.gold_tool_index
-    if gold is None or not 0 <= gold < len(row.tools):
-        return frozenset(place for place, tool in enumerate(row.tools) if tool.name in begun)
-    begun.discard(row.tools[gold].name)
-    return frozenset(place for place, tool in enumerate(row.tools) if place == gold or tool.name in begun)
+    if gold is not None and 0 <= gold < len(row.tools):
+        places[row.tools[gold].name] = gold
+    return [
+        (places[answer[0].name], frozenset(places[call.name] for call in answer))
+        for answer in row.golden_answers
+        if answer and all(call.name in places for call in answer)
+    ]
+
+
+def _fitting(row: Sample, chosen: frozenset[int]) -> int | None:
+    """Which of `_answers` calls all the chosen tools, one of them first; None where none does."""
+    found = enumerate(_answers(row))
+    return next((n for n, (first, tools) in found if first in chosen and chosen <= tools), None)
 
 
 class Tried(NamedTuple):
     """What comes of choosing blindly in one row."""
 
-    gold: frozenset[int]
-    """`gold_places`."""
-    among: list[int]
+    groups: list[list[int]]
     """`confusable`."""
+    gold: frozenset[int]
+    """Places of the tools that are right to choose."""
+    chance: Fraction
+    """That tools drawn at random, one of every group, are right."""
     right: dict[str, bool]
     """Policy → whether its choice is right."""
 
-    @property
-    def chance(self) -> Fraction:
-        """That one of the confusable tools, drawn at random, is right."""
-        return Fraction(len(self.gold.intersection(self.among)), len(self.among) or 1)
-
 
 def try_blind(row: Sample) -> Tried:
-    """Lets every policy choose in the row's registry."""
-    gold = gold_places(row)
-    right = {name: one.choose(row.tools) in gold for name, one in POLICIES.items()}
-    return Tried(gold, confusable(row.tools), right)
+    """Lets every policy choose in the row's registry.
+
+    A choice is right if an accepted answer calls all the tools that were chosen, one of them first.
+    """
+    groups, answers = confusable(row.tools), _answers(row)
+    right = {name: _fitting(row, one.choose(row.tools)) is not None for name, one in POLICIES.items()}
+    if len(groups) == 1:
+        gold = frozenset(first for first, _ in answers)
+        return Tried(groups, gold, Fraction(len(gold.intersection(groups[0])), len(groups[0])), right)
+    drawn = [_drawn(groups, tools) for first, tools in answers if any(first in group for group in groups)]
+    gold = frozenset(place for _, tools in answers for place in tools)
+    return Tried(groups, gold, max(drawn, default=Fraction(0)), right)
+
+
+def _drawn(groups: list[list[int]], wanted: frozenset[int]) -> Fraction:
+    """How probable it is that tools drawn at random, one of every group, are all wanted."""
+    shares = (Fraction(len(wanted.intersection(group)), len(group)) for group in groups)
+    return prod(shares, start=Fraction(1))
 
 
 # --- as reference agents ------------------------------------------------------------------------------------
 
 
 def _called(choose: Choice, scene: AgentContext) -> tuple[Call, ...] | str:
-    """An accepted answer that the chosen tool begins; else a call of the chosen tool that no gold accepts."""
+    """The accepted answer that calls the chosen tools; else calls of these that no gold accepts."""
     row = scene.row
-    place = choose(row.tools)
-    if place is None:
-        return "No tool is listed."
-    tool = row.tools[place]
-    if place in gold_places(row):
-        answer = next((one for one in row.golden_answers if one and one[0].name == tool.name), None)
-        if answer is not None:
-            return concrete(answer, scoring_tools(row, scene.clean), source=row.source)
-    return (Call(tool.name, dict.fromkeys(tool.properties, JUNK)),)
+    chosen = choose(row.tools)
+    found = _fitting(row, chosen)
+    if found is not None:
+        listed = {tool.name for tool in row.tools}
+        answers = [one for one in row.golden_answers if one and all(call.name in listed for call in one)]
+        return concrete(answers[found], scoring_tools(row, scene.clean), source=row.source)
+    called = (row.tools[place] for place in sorted(chosen))
+    return (
+        tuple(Call(tool.name, dict.fromkeys(tool.properties, JUNK)) for tool in called)
+        or "No tool is listed."
+    )
 
 
 def _is_right(choose: Choice, scene: AgentContext) -> bool:
+    """Whether an accepted answer calls the chosen tools, or takes junk in their parameters."""
     row = scene.row
-    place = choose(row.tools)
-    if place is None:
-        return False
-    if place in gold_places(row):
+    chosen = choose(row.tools)
+    if _fitting(row, chosen) is not None:
         return True
-    tool = row.tools[place]
+    tools = {row.tools[place].name: row.tools[place] for place in chosen}
     return any(
-        len(answer) == 1 and answer[0].name == tool.name and takes_junk(row, answer[0], set(tool.properties))
+        Counter(call.name for call in answer) == Counter(row.tools[place].name for place in chosen)
+        and all(takes_junk(row, call, set(tools[call.name].properties)) for call in answer)
         for answer in row.golden_answers
+        if answer
     )
 
 

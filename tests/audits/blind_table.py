@@ -1,4 +1,4 @@
-"""Prints the table of what needs no reading, and writes it to docs/statistics.md: the one place of its figures.
+"""Prints the table of what needs no reading, and writes it to docs/statistics.md: the place of its figures.
 
 `make blind`, or python -m tests.audits.blind_table --sources ../shared/sources
 """

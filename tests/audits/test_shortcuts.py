@@ -1,4 +1,4 @@
-"""What needs no reading: pinned figures, planted shortcuts, reasons, and registries that nobody would write."""
+"""What needs no reading: pinned figures, planted shortcuts, reasons, registries that nobody would write."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_an_empty_build_has_nothing_to_look_at(tmp_path: Path) -> None:
 def pair(number: int, rng: np.random.Generator, describe: Callable[[bool], str]) -> Example:
     gold = int(rng.integers(2))
     tools = [Tool("look_up", describe(at == gold), {"type": "object"}) for at in range(2)]
-    return Example(classifier.features(tools, [0, 1]), frozenset({gold}), number)
+    return Example(classifier.features(tools, [[0, 1]]), frozenset({gold}), number)
 
 
 def test_it_finds_what_is_written_in_the_registry() -> None:
@@ -188,7 +188,7 @@ SCHEMAS = st.dictionaries(st.sampled_from(["type", "properties", "required", "it
 
 @given(st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6))
 def test_features_of_any_registry_are_numbers(tools: list[Tool]) -> None:
-    for alike in ([], list(range(len(tools)))):
-        found = classifier.features(tools, alike)
+    for groups in ([], [list(range(len(tools)))]):
+        found = classifier.features(tools, groups)
         assert found.shape == (len(tools), 2 * classifier.CONTRASTS + classifier.STANDING)
         assert np.isfinite(found).all()

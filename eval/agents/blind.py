@@ -55,7 +55,7 @@ class Look(NamedTuple):
     length: int
     """Characters of the description and of the parameters as JSON."""
     masked: str
-    """The description with every number as `0`."""
+    """The description with every number as `0`, a price's or a time's unit included."""
     offer: float | None
     """The price in dollars or the time in milliseconds that the description states last."""
     style: tuple[frozenset[str], frozenset[str], frozenset[str]]
@@ -70,7 +70,7 @@ def look(tool: Tool) -> Look:
         schema,
         described,
         len(tool.description) + len(schema),
-        _NUMBER.sub("0", tool.description),
+        _NUMBER.sub("0", _OFFER.sub("0", tool.description)),
         _offer(tool.description),
         _style(tool),
     )

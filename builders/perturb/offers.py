@@ -97,10 +97,6 @@ class Preference(Perturbation):
     applies_to = "one gold tool"
     traits = ("quality", "suffix", "stated")
     caught_by = "annotations_in_order"
-    solved_without_reading = (
-        "Of two equal tools the better offer is always the gold, stated or not: whoever always takes the "
-        "cheapest or quickest tool is right. Its name is always the shorter one, too."
-    )
 
     quality: ClassVar[Literal["cost", "time"]]
     """What the annotations say of a call."""

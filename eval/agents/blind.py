@@ -33,7 +33,10 @@ Registry = tuple[Tool, ...]
 Choice = Callable[[Registry], frozenset[int]]
 """The places of the chosen tools: one of every group of `confusable`; none where no tool is listed."""
 
-_OFFER = re.compile(r"\$\s?(?P<price>\d+(?:\.\d+)?)|(?P<time>\d+(?:\.\d+)?)\s?(?P<unit>ms|s)\b")
+_OFFER = re.compile(
+    r"\$\s?(?P<price>\d{1,15}(?:\.\d{1,15})?)|(?<!\d)(?P<time>\d{1,15}(?:\.\d{1,15})?)\s?(?P<unit>ms|s)\b"
+)
+"""Bounded, and never begun within a number: a text of a million digits is read once."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 

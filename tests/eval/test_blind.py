@@ -152,6 +152,11 @@ def test_a_registry_without_tools_and_one_of_a_thousand() -> None:
     assert choices(many)["best-offer"] == [0] and len(confusable(many)[0]) == 1_999
 
 
+def test_a_description_of_a_million_digits_is_read_once() -> None:
+    long = offer("a", "9" * 1_000_000 + " ms"), offer("b", "9.9" * 300_000 + " ms")
+    assert all(len(one.choose(long)) == 1 for one in POLICIES.values())
+
+
 TEXTS = st.text(max_size=12) | st.sampled_from(["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "ask_to_user"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,

@@ -21,12 +21,13 @@ _HOW_MADE = (
 )
 _STATED = "A sentence that asks for the {wish} joins the last substantive user turn."
 _UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
+_AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
+
 _ALWAYS_BETTER = (
-    "Of two equal tools the better offer is always the gold, stated or not: whoever always takes the cheapest "
-    "or quickest tool is right. Its name is always the shorter one, too."
+    "Of two equal tools the better offer is always the gold, stated or not: whoever always takes the "
+    "cheapest or quickest tool is right. Its name is always the shorter one, too."
 )
 """Why the types of this module need no reading; it is stated here, so that other offers do not inherit it."""
-_AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
 
 
 class Suffixed(Preference):

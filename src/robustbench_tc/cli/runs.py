@@ -305,7 +305,8 @@ def _print_blind(made: "Overview") -> None:
     if not made.needs_no_reading:
         tell("what needs no reading: not known, audit the dataset and score again (docs/statistics.md)")
         return
-    heads = {"clean": "clean", "perturbed": "pert.", **{name: f"{name[:4]}." for name in made.components}}
+    short = {"perturbed": "pert.", "observation": "obs.", "transition": "trans."}
+    heads = {name: short.get(name, name) for name in ("clean", "perturbed", *made.components)}
     table = _table("what needs no reading: the right tool is chosen", "", *heads.values())
     for line in made.needs_no_reading:
         table.add_row(line.name, *(number(line.heads[name]) for name in heads))

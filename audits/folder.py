@@ -133,11 +133,11 @@ class Folder:
                 first += rows
         return found
 
-    def read(self, chunk: Chunk) -> list[dict[str, Any]]:
-        """The rows of a row group; none (and a note) if it cannot be read."""
+    def read(self, chunk: Chunk, columns: list[str] | None = None) -> list[dict[str, Any]]:
+        """The rows of a row group, or some of their columns; none (and a note) if it cannot be read."""
         try:
             with pq.ParquetFile(chunk.path) as file:
-                rows: list[dict[str, Any]] = file.read_row_group(chunk.group).to_pylist()
+                rows: list[dict[str, Any]] = file.read_row_group(chunk.group, columns).to_pylist()
                 return rows
         except BROKEN as error:
             self._note(chunk.config, chunk.split, error)

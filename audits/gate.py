@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, marker, numbers
 from robustbench_tc.schema import Message
 
-from . import contamination, evidence, judgments, paraphrase, provenance
+from . import contamination, evidence, judgments, paraphrase, provenance, shortcuts
 from .contamination import Index, Query
 from .folder import Folder, unreadable
 from .hygiene import files as other_files
@@ -26,6 +26,7 @@ from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .rows import SelfCheck, UnitChecks
 from .scan import Scan
+from .shortcuts import TryBlind
 from .waivers import Waiver, apply, shipped
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def audit(
     unit_checks: UnitChecks,
     self_check: SelfCheck,
     judge: Judge,
+    try_blind: TryBlind | None = None,
     rebuild: Rebuild | None = None,
     second_judge: Judge | None = None,
     benchmark_queries: Conversations | None = None,
@@ -69,8 +71,8 @@ def audit(
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
-    texts; `n` pairs per type are drawn with `seed`, None for all.
+    its scorer. `try_blind`: the blind policies. `rebuild`: how the build is made again. Without these two
+    the gate is red. `judge`: of rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
     `without_sources` says why queries that only the sources have are not handed in.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
     needed for a training build. `waivers` default to the repository's, `today` to the clock's. `files` is
@@ -92,10 +94,13 @@ def audit(
     suites, validated = _validated(build, scan)
     progress(f"judging pairs ({judge.name})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, judge, second_judge, n=n, seed=seed)
+    progress("choosing without reading")
+    blind = shortcuts.audit(build, try_blind)
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     seen = _overlaps(scan, training, pool_queries, without_sources)
-    checks = [*origin.checks, *suites, *judged.checks, *found, *other_files.audit(build), *seen.checks]
+    checks = [*origin.checks, *suites, *judged.checks, *blind.checks, *found]
+    checks += [*other_files.audit(build), *seen.checks]
     checks.append(unreadable(build))
     checks = waive(checks)
     passed = not any(one.blocks for one in checks)
@@ -119,6 +124,7 @@ def audit(
         redundant=judged.redundant,
         evidence=supported,
         identifiability=_identifiability(scan),
+        shortcuts=blind.shortcuts,
         training_overlaps=tuple(seen.training[: contamination.LISTED]),
         pool_overlaps=tuple(seen.pools[: contamination.LISTED]),
         near_duplicates=tuple(seen.near[: contamination.LISTED]),

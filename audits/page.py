@@ -19,6 +19,7 @@ GROUPS = {
     "tables": "Tables",
     "paraphrase": "Paraphrase audit",
     "secrets": "Secrets in files",
+    "shortcuts": "What needs no reading",
     "evidence": "Evidence",
     "contamination": "Contamination",
     "gate": "Waivers",

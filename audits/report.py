@@ -150,6 +150,21 @@ class Identifiability(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Shortcut(msgspec.Struct, frozen=True, kw_only=True):
+    """What needs no reading in one type (or in `clean`): rows whose gold tool is chosen from the registry."""
+
+    type_code: str
+    rows: int
+    chance: float
+    """Share of rows in which a confusable tool, drawn at random, is right."""
+    right: dict[str, int]
+    """Blind policy → rows in which it is right."""
+    classifier: int
+    """Rows in which the classifier is right, each row held out."""
+    reason: str = ""
+    """Why the type stays although it is solved, as its module states it."""
+
+
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     """Two queries that share words."""
 
@@ -190,6 +205,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     redundant: RedundantScore | None = None
     evidence: tuple[TypeEvidence, ...] = ()
     identifiability: tuple[Identifiability, ...] = ()
+    shortcuts: tuple[Shortcut, ...] = ()
     training_overlaps: tuple[Overlap, ...] = ()
     pool_overlaps: tuple[Overlap, ...] = ()
     near_duplicates: tuple[Overlap, ...] = ()

@@ -95,6 +95,22 @@ class Identifiable(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Shortcut(msgspec.Struct, frozen=True, kw_only=True):
+    """How far one gets in a type without the request: rows in which the gold tool is chosen."""
+
+    type_code: str
+    rows: int
+    chance: float
+    right: dict[str, int]
+    classifier: int
+    reason: str = ""
+
+    @property
+    def shares(self) -> list[float]:
+        """Of the policies in their order, then of the classifier."""
+        return [right / self.rows for right in (*self.right.values(), self.classifier)]
+
+
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """The part of `audit_report.json` that a card shows."""
 
@@ -104,6 +120,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     agreement: tuple[Agreement, ...] = ()
     redundant: Redundant | None = None
     identifiability: tuple[Identifiable, ...] = ()
+    shortcuts: tuple[Shortcut, ...] = ()
 
     def having(self, status: str) -> list[Check]:
         return [check for check in self.checks if check.status == status]

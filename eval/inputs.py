@@ -1,6 +1,7 @@
 """The rows to evaluate: a release folder, a Hub dataset, or the layout of the paper's public release."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import zip_longest
@@ -17,7 +18,8 @@ from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
-from . import paper_layout
+from . import needs_no_reading, paper_layout
+from .stats.blind import TypeFigures
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
@@ -35,6 +37,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     rows: tuple[Sample, ...]
     left_out: dict[str, int] = {}
     """What was in the files and is not in `rows`, by reason."""
+    audited: tuple[TypeFigures, ...] = ()
+    """What needs no reading, as the dataset's audit counted it."""
 
     def anchors(self) -> dict[str, Sample]:
         """For each row id the clean row that it is judged against; see `anchors`."""
@@ -51,6 +55,12 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
         return fingerprint(sorted(self.hashes().items()))
+
+    def needs_no_reading(self) -> tuple[TypeFigures, ...]:
+        """How far one gets without the request: by the dataset's audit, else counted in the rows."""
+        if self.audited or len(self.rows) > needs_no_reading.COUNTED:
+            return self.audited
+        return needs_no_reading.counted(self.rows)
 
     def hash_of(self, row_id: str) -> str | None:
         """Its `content_hash`, if there is such a row."""
@@ -214,7 +224,8 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
     for row in rows:
         if f"{row.clean_id}::{taxonomy.CLEAN}" not in anchors:
             raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
-    return Dataset(name=name, revision=revision, version=_version(folder), rows=tuple(rows))
+    audited = needs_no_reading.audited(folder, Counter(row.type_code for row in rows))
+    return Dataset(name=name, revision=revision, version=_version(folder), rows=tuple(rows), audited=audited)
 
 
 def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]]) -> list[Sample]:

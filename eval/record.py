@@ -28,6 +28,7 @@ from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
 from .inputs import Dataset, Selection
+from .stats.blind import TypeFigures
 
 RECORD = "run.json"
 
@@ -104,6 +105,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Over the predictions that are there: `predictions.totals`."""
     flagged: dict[str, dict[str, dict[str, int]]] = {}
     """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
+    needs_no_reading: tuple[TypeFigures, ...] = ()
+    """How far one gets in the dataset without the request; filled by `rbtc score`."""
     reader: str | None = None
     """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 

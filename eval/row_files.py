@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
@@ -15,8 +16,11 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.io import parquet
+from robustbench_tc.schema import Tool
 
-from .inputs import fingerprint
+from . import needs_no_reading
+from .inputs import fingerprint, sample
+from .stats.blind import TypeFigures
 
 GROUPS = 4
 """Row groups in memory: rows of a type and their clean rows, where each of both may run on into the next."""
@@ -42,6 +46,7 @@ class RowFiles:
     """
 
     def __init__(self, folder: Path, num_proc: int = 1) -> None:
+        self._folder = folder
         self._groups = list(_groups(folder))
         self._firsts: list[int] = []
         self._places: dict[str, int] = {}
@@ -65,6 +70,20 @@ class RowFiles:
         """Its `content_hash`, if there is such a row."""
         place = self._places.get(row_id)
         return None if place is None else f"{self._hashes[place]:016x}"
+
+    def needs_no_reading(self) -> tuple[TypeFigures, ...]:
+        """As that of an `inputs.Dataset` with the same rows."""
+        rows: Counter[str] = Counter()
+        for group in self._groups:
+            rows[group.code] += group.rows
+        found = needs_no_reading.audited(self._folder, rows)
+        if found or rows.total() > needs_no_reading.COUNTED:
+            return found
+        tables = map(self._read, range(len(self._groups)))
+        registries: dict[str, tuple[Tool, ...]] = {}
+        return needs_no_reading.counted(
+            sample(row, registries) for table in tables for row in table.to_pylist()
+        )
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""

@@ -22,6 +22,7 @@ from .parse import READER_VERSION
 from .record import RunFolder, open_run, set_aside
 from .row_files import RowFiles
 from .score import judge
+from .stats.blind import TypeFigures
 
 Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Flag → type → correct and n."""
@@ -83,6 +84,9 @@ class Rows(Protocol):
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows with these ids, and the clean rows that they are judged against; each once."""
+
+    def needs_no_reading(self) -> tuple[TypeFigures, ...]:
+        """How far one gets without the request."""
 
 
 def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Rows:
@@ -167,7 +171,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
         with folder.predictions_path.open("rb") as file:
             answers = hashlib.file_digest(file, "sha256").hexdigest()
         kept = parallel.checkpoint_dir(folder.scores_path, folder.record.settings.fingerprint, answers)
-    _write(folder, parallel.map_ordered(work, batches(), workers, kept))
+    _write(folder, rows, parallel.map_ordered(work, batches(), workers, kept))
 
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
@@ -182,7 +186,7 @@ def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) 
             verdicts.extend(judged)
             yield table
 
-    _write(folder, tables())
+    _write(folder, dataset, tables())
     return verdicts
 
 
@@ -239,7 +243,7 @@ def _count(flagged: Flagged, flag: str, code: str, correct: int, n: int) -> None
     cell["n"] += n
 
 
-def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
+def _write(folder: RunFolder, rows: Rows, tables: Iterable[pa.Table]) -> None:
     """Writes `scores.parquet` and what the tables' notes add up to."""
     kinds = predictions.arrow_schema(scored=True)
     flagged: Flagged = {}
@@ -253,5 +257,6 @@ def _write(folder: RunFolder, tables: Iterable[pa.Table]) -> None:
 
     parquet.write_file(counted(), folder.scores_path, kinds)
     folder.record.flagged = flagged
+    folder.record.needs_no_reading = rows.needs_no_reading()
     folder.record.reader = READER_VERSION
     folder.save()

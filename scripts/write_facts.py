@@ -156,6 +156,8 @@ def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
         paper = "" if kind.paper_rows is None else f"; the paper's own release has {kind.paper_rows}"
         yield f"{rows}{paper}. Sources: {', '.join(kind.sources)}."
         yield f"A planted defect is caught by the check `rows.{REGISTRY[kind.code].caught_by}`."
+        if kind.solved_without_reading:
+            yield f"Solved without reading the request (docs/statistics.md). {kind.solved_without_reading}"
         for case in REGISTRY[kind.code].golden:
             yield from ("", f"On the sample `{case.clean}`:", "", "```diff", cases.reads(case), "```")
 

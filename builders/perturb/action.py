@@ -133,6 +133,9 @@ class SameNameA(SameName):
     how_made = _HOW_MADE.format("no description and no parameters")
     description = "none"
     wrong_parameters = False
+    solved_without_reading = (
+        "The distractor has neither description nor parameters: whoever takes the fuller definition is right."
+    )
     rows = Rows(paper=148, bundled=60)
     paper_rows = 133
     golden = (
@@ -156,6 +159,7 @@ class SameNameB(SameName):
     how_made = _HOW_MADE.format("the gold tool's description and no parameters")
     description = "gold"
     wrong_parameters = False
+    solved_without_reading = "The distractor has no parameters: whoever takes the longer definition is right."
     rows = Rows(paper=141, bundled=57)
     paper_rows = 127
     golden = (
@@ -179,6 +183,7 @@ class SameNameC(SameName):
     how_made = _HOW_MADE.format("no description, and the parameters of another tool")
     description = "none"
     wrong_parameters = True
+    solved_without_reading = "The distractor has no description: whoever takes the described tool is right."
     rows = Rows(paper=148, bundled=60)
     paper_rows = 126
     golden = (

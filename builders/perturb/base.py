@@ -150,6 +150,8 @@ class Perturbation:
     """Flags that its rows may carry, with words for the card."""
     traits: ClassVar[tuple[str, ...]] = ()
     """Names of further class attributes, which tell the types of one channel apart."""
+    solved_without_reading: ClassVar[str] = ""
+    """Why the type stays although the registry alone gives the gold tool away (`audits/shortcuts.py`)."""
 
     def requests(self, sample: Sample) -> Sequence[TextRequest]:
         """The texts this type needs for the sample; none for rule and runtime types."""

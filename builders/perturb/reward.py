@@ -23,6 +23,12 @@ _STATED = "A sentence that asks for the {wish} joins the last substantive user t
 _UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
 _AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
 
+_ALWAYS_BETTER = (
+    "Of two equal tools the better offer is always the gold, stated or not: whoever always takes the "
+    "cheapest or quickest tool is right. Its name is always the shorter one, too."
+)
+"""Why the types of this module need no reading; it is stated here, so that other offers do not inherit it."""
+
 
 class Suffixed(Preference):
     """The distractor has a suffixed name, and the query says what is wanted."""
@@ -32,6 +38,7 @@ class Suffixed(Preference):
     ground_truth_changes = False
     train_augmentable = True
     stated = True
+    solved_without_reading = _ALWAYS_BETTER
 
 
 class Abbreviated(Preference):
@@ -54,6 +61,7 @@ class Unstated(Abbreviated):
     may_change = ("the set of tools", "golden answers")
     train_augmentable = True
     stated = False
+    solved_without_reading = _ALWAYS_BETTER
 
 
 @register
@@ -258,6 +266,7 @@ class Stated(Abbreviated):
     may_change = ("messages", "the set of tools", "golden answers")
     train_augmentable = False
     stated = True
+    solved_without_reading = _ALWAYS_BETTER
 
 
 @register

@@ -11,12 +11,23 @@ from robustbench_tc.errors import unknown
 from robustbench_tc.schema import Sample
 
 from .base import Agent, AgentContext
+from .blind import BLIND, POLICIES, try_blind
 from .null_models import NULL_MODELS
 from .scripted import SCRIPTED
 
-__all__ = ["AGENTS", "NULL_MODELS", "Agent", "AgentContext", "agent", "is_right"]
+__all__ = [
+    "AGENTS",
+    "BLIND",
+    "NULL_MODELS",
+    "POLICIES",
+    "Agent",
+    "AgentContext",
+    "agent",
+    "is_right",
+    "try_blind",
+]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS}
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND}
 
 
 def agent(name: str) -> Agent:

@@ -10,6 +10,8 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
+from robustbench_tc.eval.stats import blind
+from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval, independent_difference
 from robustbench_tc.eval.stats.lattice import Ints
 from robustbench_tc.eval.stats.paired import compare
@@ -67,6 +69,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Ranked by perturbed accuracy."""
     past: tuple[Row, ...] = ()
     """Superseded submissions, newest first."""
+    reference: tuple[BlindLine, ...] = ()
+    """What needs no reading: lines without a place, that no one submitted."""
 
     def row(self, row_id: str) -> Row | None:
         """A row by its id, superseded ones included."""
@@ -207,10 +211,17 @@ def boards(
             paired=True,
             rows=tuple(ranked(row for row in groups[version] if row.superseded_by is None)),
             past=tuple(row for row in reversed(groups[version]) if row.superseded_by is not None),
+            reference=_reference(row.entry for row in groups[version]),
         )
         for version in newest_first
     }
     return {**found, PAPER: paper_board(published)}
+
+
+def _reference(entries: Iterable[Entry]) -> tuple[BlindLine, ...]:
+    """The reference lines of entries of one dataset: those of an audit, if one of them has them."""
+    found = [blind.lines(entry.needs_no_reading) for entry in entries]
+    return max(found, key=len, default=())
 
 
 def paper_board(published: Mapping[str, Entry]) -> Board:

@@ -286,4 +286,5 @@ def _public(run: RunRecord, asked: Asked, taken: Sequence[Prediction], model: st
         served_models=[],
         totals=predictions.totals(taken),
         flagged={},
+        needs_no_reading=(),
     )

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot
+from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
 
@@ -155,6 +156,11 @@ def delta_of(entry: Entry, focus: str) -> float | None:
     return entry.types[focus].delta.value if focus in entry.types else None
 
 
+def blind_of(line: BlindLine, focus: str) -> float | None:
+    """A reference line's accuracy in a focus."""
+    return line.heads[focus] if focus in line.heads else line.types.get(focus)
+
+
 def board_page(view: View, board: Board, versions: Sequence[Board], default: str) -> str:
     """A board."""
     families = sorted({row.family for row in board.rows}, key=str.casefold)
@@ -179,6 +185,7 @@ def board_page(view: View, board: Board, versions: Sequence[Board], default: str
         axis=axis_of(metric_of(row.entry, view.query.focus) for row in view.rows),
         metric_of=metric_of,
         delta_of=delta_of,
+        blind_of=blind_of,
         not_behind=not_behind,
     )
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from robustbench_tc.eval.stats.blind import TypeFigures
+
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """`record.json`: one small record per submission. Never changed once it is there."""
@@ -98,6 +100,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Wrong answers by component (and clean), then by mode."""
     gains: tuple[Gain, ...] = ()
     repeats: int = 1
+    needs_no_reading: tuple[TypeFigures, ...] = ()
+    """How far one gets in the dataset without the request: the board's reference lines."""
     verdicts: dict[str, str] | None = None
     """Per type one character for each clean_id in sorted order: right answers as a digit, `-` without a row.
     Two entries of one dataset can be paired from this alone. None: only counts are known."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
 from robustbench_tc.eval.record import RunFolder
+from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.runs import Outcomes, align, read
@@ -47,6 +48,7 @@ def entry_of_run(folder: Path) -> Entry:
             for one in gains(summary.lines, rest)
         ),
         repeats=outcomes.repeats,
+        needs_no_reading=blind.read(run.record.get("needs_no_reading", ())),
         verdicts=_digits(outcomes),
     )
 

@@ -9,7 +9,8 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import paired
+from robustbench_tc.eval.stats import blind, paired
+from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align
 from robustbench_tc.eval.stats.significance import holm, stars
@@ -73,6 +74,8 @@ class Report(msgspec.Struct, frozen=True):
     """In the paper's order and convention. Another dataset version: beside, never ranked."""
     gaps: tuple[str, ...]
     marts: dict[str, Rows]
+    needs_no_reading: tuple[BlindLine, ...] = ()
+    """Reference lines of the dataset: how often the gold tool is found without the request."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +139,7 @@ def build(
         paper=papers(),
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
+        needs_no_reading=next((found for run in runs if (found := blind.of_record(run.record))), ()),
     )
 
 

@@ -14,10 +14,11 @@ from markupsafe import Markup
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot, Row, Stack
+from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import log_linear
-from robustbench_tc.eval.stats.values import Line
+from robustbench_tc.eval.stats.values import HEADS, Line
 from robustbench_tc.io import marker, numbers, templates
 from robustbench_tc.io.files import atomic_dir, claim
 from robustbench_tc.schema import ERROR_MODES, SOURCES
@@ -34,6 +35,7 @@ GROUPS = (taxonomy.CLEAN, *taxonomy.COMPONENTS)
 SECTIONS = {
     "table2": "Table 2",
     "heatmap": "Per type",
+    "blind": "What needs no reading",
     "components": "Components",
     "size": "Size",
     "types": "Type by type",
@@ -108,6 +110,8 @@ def html(report: Report) -> str:
             error_modes=ERROR_MODES,
             reply_flags=READ_WITH_CARE,
             heatmap=_heatmap,
+            heads=HEADS,
+            solved=blind.solved(report.needs_no_reading),
             bars=_bars,
             scatters={_readable(metric): _scatter(models, papers, metric) for metric in SCATTERED},
             trends={"your runs": _slopes(models), "the paper's models": _slopes(papers)},
@@ -131,6 +135,7 @@ def _there(report: Report, anchor: str) -> bool:
         return bool(report.marts.get(anchor))
     held = {
         "gain": (model.gains for model in report.models),
+        "blind": (report.needs_no_reading,),
         "flips": (_flips(model) for model in report.models),
         "errors": (model.error_modes for model in report.models),
         "replies": (model.flags for model in report.models),
@@ -257,6 +262,8 @@ def markdown(report: Report) -> str:
             components=taxonomy.COMPONENTS,
             metrics=TABLE2,
             reply_flags=READ_WITH_CARE,
+            heads=HEADS,
+            solved=blind.solved(report.needs_no_reading),
             codes=[code for code in codes if any(code in model.summary.types for model in report.models)],
         )
     )

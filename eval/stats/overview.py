@@ -6,7 +6,8 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import ERROR_MODES, Json
 
-from . import values
+from . import blind, values
+from .blind import BlindLine
 from .breakdown import Flagged, breakdown
 from .runs import Run, Subset, align
 from .summary import gaps
@@ -56,6 +57,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Accuracy on clean and perturbed without replies that refuse or only report beside a marked call."""
     gaps: tuple[str, ...]
     """What the values do not rest on, one line each."""
+    needs_no_reading: tuple[BlindLine, ...] = ()
+    """Reference lines: how often the gold tool is found in the dataset without the request."""
 
 
 def overview(
@@ -106,4 +109,5 @@ def overview(
         reply_flags=rest.flags,
         without_beside_refusal=rest.flags["call_beside_refusal"].accuracies_without(found.lines),
         gaps=gaps(outcomes),
+        needs_no_reading=blind.of_record(run.record),
     )

@@ -108,6 +108,8 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     """Flags that its rows may carry beyond their clean row's, with words for the card."""
     traits: dict[str, Json]
     """What tells the types of one channel apart, by name."""
+    solved_without_reading: str = ""
+    """Why the type stays although its gold tool is found without the request; "" for one where it is not."""
 
     @property
     def status(self) -> Literal["core", "extension"]:

@@ -18,6 +18,7 @@ from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, marker
 from robustbench_tc.schema import loads, sample_features
@@ -33,6 +34,13 @@ def build_bundled(folder: Path) -> Path:
     return folder
 
 
+def build_paper(folder: Path, sources: Path) -> Path:
+    """The real benchmark."""
+    spec = BuildSpec(profile="paper", sources=sources, seed=SEED)
+    build(spec, folder, card=benchmark_card, accept=self_check)
+    return folder
+
+
 def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
     """The gate with everything that the command line hands in."""
     options.setdefault("rebuild", rebuild_of(folder))
@@ -40,6 +48,7 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
         self_check=self_check,
+        try_blind=try_blind,
         judge=judge or recorded_judge(),
         **options,
     )

@@ -15,6 +15,12 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real benchmark, from the mirrored sources."""
+    return builds.build_paper(tmp_path_factory.mktemp("paper") / "robustbench-tc", shared / "sources")
+
+
+@pytest.fixture(scope="session")
 def audited(bundled: Path) -> AuditReport:
     return builds.audit(bundled)
 

@@ -642,6 +642,18 @@ def _(folder: Path) -> str:
     return "CD_AB_draft"
 
 
+@of_folder("a type that a blind rule solves, and no reason for it", "shortcuts.named")
+def _(folder: Path) -> str:
+    def empty(rows: list[Row]) -> None:
+        for row in rows:
+            for tool in row["tools"]:
+                if tool["name"] == gold_tool(row)["name"] and tool is not gold_tool(row):
+                    tool["description"], tool["parameters"] = "", {"type": "object", "properties": {}}
+
+    builds.edit(folder, "same_name_E", empty)
+    return "same_name_E"
+
+
 @of_folder("a second split", "configs.splits")
 def _(folder: Path) -> str:
     shutil.copy(_only(folder, "same_name_A"), folder / "same_name_A" / "train-00000-of-00001.parquet")

@@ -10,21 +10,10 @@ import pytest
 from robustbench_tc.api import rebuild_of
 from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.sources import read
-from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Message
 
 from . import builds, defects
-
-
-@pytest.fixture(scope="module")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("paper") / "robustbench-tc"
-    spec = BuildSpec(profile="paper", sources=shared / "sources")
-    build(spec, folder, card=benchmark_card, accept=self_check)
-    return folder
 
 
 @pytest.fixture(scope="module")

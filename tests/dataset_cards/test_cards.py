@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, TypeScore
+from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, Shortcut, TypeScore
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
 from robustbench_tc.dataset_cards.examples import Example
@@ -294,3 +294,16 @@ def test_a_ragged_or_incomplete_checkpoint_is_refused() -> None:
         checkpoint_card({"name": "tiny"}, "1.0.0")
     with pytest.raises(UserError, match="different keys"):
         checkpoint_card({**MODEL, "results": [{"a": 1}, {"b": 1}]}, "1.0.0")
+
+
+def test_what_needs_no_reading_stands_beside_the_audit(build: Path, report: BuildReport, card: str) -> None:
+    assert "What needs no reading" not in card  # an audit from before it was measured
+    counted: dict[str, Any] = {"chance": 0.5, "right": {"picks-best-offer": 148, "picks-by-position": 77}}
+    shortcuts = tuple(
+        Shortcut(type_code=code, rows=148, classifier=100, reason="Always the cheaper one.", **counted)
+        for code in ("CD", "TD")
+    )
+    made = section(benchmark_card(report, facts(build, shortcuts=shortcuts)), "Audit")
+    assert "| type | rows | picks-best-offer | picks-by-position | classifier | chance |" in made
+    assert "| CD | 148 | 1.000 | 0.520 | 0.676 | 0.500 |" in made
+    assert "- Solved without reading, CD, TD: Always the cheaper one." in made

@@ -295,6 +295,30 @@ def _print_tables(made: "Overview") -> None:
         tell(f"right among rows flagged {flag}: {shown}")
     for gap in made.gaps:
         tell(f"gap: {gap}")
+    _print_blind(made)
+
+
+def _print_blind(made: "Overview") -> None:
+    """The reference lines under the tables: what the same table is worth without a word of the request."""
+    from ..eval.stats.blind import solved
+
+    tell = partial(_console.out.print, markup=False, highlight=False)
+    if not made.needs_no_reading:
+        tell("what needs no reading: not known, audit the dataset and score again (docs/statistics.md)")
+        return
+    short = {"perturbed": "pert.", "observation": "obs.", "transition": "trans."}
+    heads = {name: short.get(name, name) for name in ("clean", "perturbed", *made.components)}
+    table = _table("what needs no reading: the right tool is chosen", "", *heads.values())
+    for line in made.needs_no_reading:
+        table.add_row(line.name, *(number(line.heads[name]) for name in heads))
+    _console.out.print(table)
+    there = {one.type_code for one in made.types}
+    by: dict[str, list[str]] = {}
+    for code, (name, accuracy) in solved(made.needs_no_reading).items():
+        if code in there:
+            by.setdefault(name, []).append(f"{code} {number(accuracy)}")
+    for name, types in by.items():
+        tell(f"types that {name} solves without reading: {', '.join(types)}")
 
 
 def _table(title: str | None, first: str, *numbers: str) -> "Table":

@@ -55,6 +55,7 @@ sealed("about another dataset version", lambda r: r.update(dataset_version="2.0.
 sealed("a field more", lambda r: r.update(approved=True))
 sealed("a reason put in, the page as it was", lambda r: r["checks"][1].update(reason="Approved."))
 sealed("another provenance, the page as it was", lambda r: r.update(provenance="rebuilt by hand"))
+sealed("another figure of what needs no reading", lambda r: r["shortcuts"][1].update(classifier=1))
 sealed("it names a Parquet file", lambda r: r["files"].update({"clean/x.parquet": "0" * 64}))
 sealed("it names a file outside of `audit/`", lambda r: r["files"].update({"notes.txt": "0" * 64}))
 sealed("it names a file that is not there", lambda r: r["files"].update({"audit/x.json": "0" * 64}))

@@ -19,8 +19,11 @@ from robustbench_tc.eval.leaderboard.board import (
     paper_board,
     ranked,
 )
+from robustbench_tc.eval.leaderboard.pages import blind_of, board_page, types_page
+from robustbench_tc.eval.leaderboard.query import Query, select
 from robustbench_tc.eval.leaderboard.records import Entry, Verification
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
+from robustbench_tc.eval.stats.blind import TypeFigures
 from robustbench_tc.eval.stats.significance import fisher_p
 
 from .few import entry, submission
@@ -162,3 +165,32 @@ def test_boards_are_apart_by_version_and_the_newest_submission_counts(published:
 
 def test_without_submissions_there_is_the_papers_board(published: dict[str, Entry]) -> None:
     assert list(boards([], {}, {}, published)) == [PAPER]
+
+
+# --- what needs no reading --------------------------------------------------------------------------------
+
+
+def test_reference_lines_stand_below_the_models_and_are_no_entrants() -> None:
+    counted = TypeFigures("CD", 10, 0.5, {"picks-best-offer": 10})
+    trained = msgspec.structs.replace(counted, classifier=4)
+    ones = {"clean": [1, 1], "CD": [0, 1]}
+    entries = {
+        submission(1, "a").id: msgspec.structs.replace(entry(ones), needs_no_reading=(counted,)),
+        submission(2, "b").id: msgspec.structs.replace(entry(ones), needs_no_reading=(trained,)),
+        submission(3, "c").id: entry(ones),
+    }
+    made = boards([submission(1, "a"), submission(2, "b"), submission(3, "c")], {}, entries, {})
+    board = next(iter(made.values()))
+    assert [line.name for line in board.reference] == ["picks-best-offer", "registry-classifier", "chance"]
+    assert [row.model for row in board.rows] == ["a", "b", "c"]
+    assert made[PAPER].reference == ()
+    assert [blind_of(board.reference[1], focus) for focus in ("CD", "reward", "TD")] == [0.4, 0.4, None]
+
+    def shown(one: Board, focus: str) -> str:
+        view = select(one, Query(version=one.version, focus=focus))
+        return board_page(view, one, list(made.values()), board.version)
+
+    for focus in ("perturbed", "reward", "CD"):
+        assert shown(board, focus).count("reference, reads no request") == 3
+    assert "references and no entrants" in types_page(board, list(made.values()), board.version)
+    assert "reference, reads no request" not in shown(made[PAPER], "perturbed")

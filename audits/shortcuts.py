@@ -1,0 +1,185 @@
+"""What needs no reading: how often the gold tool is found without a word of the request.
+
+Two means: the blind policies (reference agents that choose by a rule; they are handed in) and a classifier
+that is trained here (`classifier.py`). A type that either solves measures no reading of the request. It may
+stay, but its module has to say why (`solved_without_reading`), and the figures stand under every table.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.io import numbers
+from robustbench_tc.schema import GoldenAnswer, Sample, Tool
+
+from . import classifier
+from .classifier import Example, Floats
+from .folder import TABLES, Folder
+from .report import Check, Failure, Shortcut, check, not_run
+
+SOLVED = Fraction(9, 10)
+"""Above this share a type counts as solved."""
+
+COLUMNS = ["clean_id", "tools", "golden_answers", "gold_tool_index"]
+"""What is read of a row: no message is among it."""
+
+_NAMED = (
+    "shortcuts.named",
+    "A type that a program solves without the request says in its module why it stays: else a table would "
+    "show it as reading.",
+)
+_NEEDED = (
+    "shortcuts.reasons_needed",
+    "A reason that no figure asks for any more is named, so that its module can drop it.",
+)
+
+
+class Tried(Protocol):
+    """What comes of the blind policies in one row (`eval.agents.Tried`)."""
+
+    @property
+    def gold(self) -> frozenset[int]: ...
+    @property
+    def groups(self) -> Sequence[Sequence[int]]: ...
+    @property
+    def right(self) -> Mapping[str, bool]: ...
+    @property
+    def chance(self) -> Fraction: ...
+
+
+TryBlind: TypeAlias = Callable[[Sample], Tried]
+"""Lets every blind policy choose in the row's registry. The row that it gets has no messages."""
+
+
+class Found(NamedTuple):
+    """The figures, the checks on them."""
+
+    shortcuts: tuple[Shortcut, ...]
+    checks: list[Check]
+
+
+def audit(build: Folder, try_blind: TryBlind | None) -> Found:
+    """The figures of every config of samples, and whether each solved type is named."""
+    if try_blind is None:
+        why = "no blind policies were handed in"
+        return Found((), [not_run(*_NAMED, why), not_run(*_NEEDED, why)])
+    reader = _Reader(build, try_blind)
+    there = [config for config in build.configs() if config not in TABLES]
+    found = [figures for code in _in_order(there) if (figures := reader.figures(code)) is not None]
+    return Found(tuple(found), _checks(found, reader.unread))
+
+
+def _in_order(configs: Iterable[str]) -> list[str]:
+    """Clean first, the types in their order, then what is not known."""
+    order = {
+        code: place for place, code in enumerate((taxonomy.CLEAN, *(k.code for k in taxonomy.types("all"))))
+    }
+    return sorted(configs, key=lambda code: (order.get(code, len(order)), code))
+
+
+def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:
+    types = [one for one in found if taxonomy.known(one.type_code)]
+    solved = {one.type_code: words for one in types if (words := solved_by(one))}
+    unnamed = [
+        Failure(one.type_code, f"{solved[one.type_code]}, and its module states no solved_without_reading")
+        for one in types
+        if one.type_code in solved and not one.reason
+    ]
+    idle = [one.type_code for one in types if one.reason and one.type_code not in solved]
+    said = [f"{len(solved)} of {len(types)} types are solved without reading"]
+    said += [f"{unread} rows could not be looked at"] if unread else []
+    needless = f"no longer needed by {', '.join(idle)}" if idle else ""
+    return [
+        check(*_NAMED, len(types), unnamed, reason="; ".join(said) if types else ""),
+        check(*_NEEDED, len(types), [], reason=needless),
+    ]
+
+
+def solved_by(one: Shortcut) -> str:
+    """By what a type is solved, in words; "" for one that is not."""
+    scores = {**one.right, "the classifier": one.classifier}
+    above = {name: n for name, n in scores.items() if one.rows and Fraction(n, one.rows) > SOLVED}
+    if not above:
+        return ""
+    name = max(above, key=lambda name: above[name])
+    return f"{name} is right in {above[name]} of {one.rows} rows ({numbers.percent(above[name] / one.rows)})"
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+_TOOLS = msgspec.json.Decoder(tuple[Tool, ...])
+_ANSWERS = msgspec.json.Decoder(tuple[GoldenAnswer, ...])
+
+
+class _Reader:
+    """Reads configs; clean registries, which stand in the rows of many types, are looked at once."""
+
+    def __init__(self, build: Folder, try_blind: TryBlind) -> None:
+        self.unread = 0
+        """Rows that could not be looked at; the checks of rows name them."""
+        self._build, self._try = build, try_blind
+        self._registries: dict[str, tuple[Tool, ...]] = {}
+        self._features: dict[str, Floats] = {}
+        self._groups: dict[str, Hashable] = {}
+        self._classified: dict[Hashable, int] = {}
+
+    def figures(self, code: str) -> Shortcut | None:
+        """The figures of a config; None where no row of it could be looked at."""
+        right: dict[str, int] = defaultdict(int)
+        chance, examples, texts = Fraction(0), list[Example](), list[Hashable]()
+        for chunk in self._build.chunks(code):
+            for raw in self._build.read(chunk, COLUMNS):
+                try:
+                    example, tried = self._look(code, raw)
+                except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+                    self.unread += 1
+                    continue
+                examples.append(example)
+                texts.append((raw["tools"], example.gold, example.group))
+                chance += tried.chance
+                for name, is_right in tried.right.items():
+                    right[name] += is_right
+        if not examples:
+            return None
+        return Shortcut(
+            type_code=code,
+            rows=len(examples),
+            chance=round(float(chance / len(examples)), 4),
+            right=dict(right),
+            classifier=self._classify(tuple(texts), examples),
+            reason=taxonomy.get(code).solved_without_reading if taxonomy.known(code) else "",
+        )
+
+    def _look(self, code: str, raw: dict[str, Any]) -> tuple[Example, Tried]:
+        text, clean_id = raw["tools"], str(raw["clean_id"])
+        tools = self._registries.get(text) or _TOOLS.decode(text)
+        row = Sample(
+            id="",
+            clean_id=clean_id,
+            type_code=code,
+            source="",
+            category="",
+            messages=(),
+            tools=tools,
+            golden_answers=_ANSWERS.decode(raw["golden_answers"]),
+            output_format="",
+            gold_tool_index=raw["gold_tool_index"],
+        )
+        tried = self._try(row)
+        features = self._features.get(text)
+        if features is None:
+            features = classifier.features(tools, tried.groups)
+        if code == taxonomy.CLEAN:
+            self._registries[text], self._features[text] = tools, features
+            self._groups.setdefault(clean_id, tuple(sorted(tool.name for tool in tools)))
+        return Example(features, tried.gold, self._groups.get(clean_id, clean_id)), tried
+
+    def _classify(self, texts: Hashable, examples: Sequence[Example]) -> int:
+        """Types with the same registries and golds have the same figure: they are classified once."""
+        if texts not in self._classified:
+            self._classified[texts] = classifier.right(examples)
+        return self._classified[texts]

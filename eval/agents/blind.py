@@ -1,0 +1,271 @@
+"""Blind policies: rules that choose a tool from the registry alone, without a word of the request.
+
+A policy is a function of the listed tools, so it can see neither the conversation nor the gold. Where it
+chooses the gold tool, nothing had to be read. Each looks at the *confusable* tools of a registry: those that
+share their name with another one (namesakes); where there are none, those that differ from another one in
+nothing but their name and the numbers in their description (lookalikes); where there are none either, every
+tool but the control tools. Namesakes of one name, or lookalikes of each other, are a group, and one tool of
+every group is chosen: where an answer calls two tools, each has a distractor of its own.
+
+As reference agents they call what they choose. The arguments are the gold's, like those of the other
+reference agents, since a policy says only which tool is called; of a wrong tool every parameter gets a text
+that no gold accepts.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import partial
+from math import prod
+from typing import NamedTuple
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
+
+from ..render import concrete
+from ..score import scoring_tools
+from .base import Agent, AgentContext, takes_junk
+from .scripted import JUNK
+
+Registry = tuple[Tool, ...]
+
+Choice = Callable[[Registry], frozenset[int]]
+"""The places of the chosen tools: one of every group of `confusable`; none where no tool is listed."""
+
+_OFFER = re.compile(
+    r"\$\s?(?P<price>\d{1,15}(?:\.\d{1,15})?)|(?<!\d)(?P<time>\d{1,15}(?:\.\d{1,15})?)\s?(?P<unit>ms|s)\b"
+)
+"""Bounded, and never begun within a number: a text of a million digits is read once."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+class Policy(NamedTuple):
+    """A rule of choice, and what it does in words."""
+
+    about: str
+    choose: Choice
+
+
+# --- what a registry shows ----------------------------------------------------------------------------------
+
+
+class Look(NamedTuple):
+    """What of one tool the policies compare."""
+
+    schema: str
+    described: bool
+    length: int
+    """Characters of the description and of the parameters as JSON."""
+    masked: str
+    """The description with every number as `0`, a price's or a time's unit included."""
+    offer: float | None
+    """The price in dollars or the time in milliseconds that the description states last."""
+    style: tuple[frozenset[str], frozenset[str], frozenset[str]]
+    """Keys of the parameters' schema, keys of the parameters, their types."""
+
+
+@remembered(50_000)  # the tools of a clean sample stand in the rows of every type
+def look(tool: Tool) -> Look:
+    schema = _text(tool.parameters)
+    described = bool(tool.description.strip())
+    return Look(
+        schema,
+        described,
+        len(tool.description) + len(schema),
+        _NUMBER.sub("0", _OFFER.sub("0", tool.description)),
+        _offer(tool.description),
+        _style(tool),
+    )
+
+
+def _text(parameters: Json) -> str:
+    """The parameters as text; odd ones too (a lone surrogate is no JSON)."""
+    try:
+        return dumps(parameters)
+    except (ValueError, TypeError, RecursionError):
+        return repr(parameters)
+
+
+def _offer(description: str) -> float | None:
+    found = None
+    for found in _OFFER.finditer(description):  # noqa: B007
+        pass
+    if found is None:
+        return None
+    if found["price"] is not None:
+        return float(found["price"])
+    return float(found["time"]) * (1000 if found["unit"] == "s" else 1)
+
+
+def _style(tool: Tool) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    inner = [one for one in tool.properties.values() if isinstance(one, dict)]
+    return (
+        frozenset(tool.parameters),
+        frozenset(key for one in inner for key in one),
+        frozenset(str(one.get("type")) for one in inner),
+    )
+
+
+@remembered(5_000)  # every policy asks for the same registry in turn
+def confusable(tools: Registry) -> list[list[int]]:
+    """Groups of places between whose tools a policy chooses; see the module's text. [] for no tools only."""
+    names: dict[str, list[int]] = defaultdict(list)
+    for place, tool in enumerate(tools):
+        names[tool.name].append(place)
+    if len(names) < len(tools):
+        return [group for group in names.values() if len(group) > 1]
+    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, tool in enumerate(tools):
+        seen = look(tool)
+        alike[seen.schema, seen.masked].append(place)
+    if groups := [group for group in alike.values() if len(group) > 1]:
+        return groups
+    acting = [place for place, tool in enumerate(tools) if tool.name not in CONTROL_TOOLS]
+    return [acting or list(range(len(tools)))] if tools else []
+
+
+# --- the policies -------------------------------------------------------------------------------------------
+
+
+def _least(rank: Callable[[Tool], tuple[float, ...]], tools: Registry) -> frozenset[int]:
+    """Of every group the tool with the least rank; of equals the one that is listed first."""
+    return frozenset(
+        min(group, key=lambda place: (*rank(tools[place]), place)) for group in confusable(tools)
+    )
+
+
+def _offered(tool: Tool) -> tuple[float, ...]:
+    offer = look(tool).offer
+    return (1.0, 0.0) if offer is None else (0.0, offer)
+
+
+def _defined(tool: Tool) -> tuple[float, ...]:
+    seen = look(tool)
+    return (not seen.described, -seen.length)
+
+
+def _odd(tools: Registry) -> frozenset[int]:
+    styles = Counter(look(tool).style for tool in tools)
+    return _least(lambda tool: (styles[look(tool).style],), tools)
+
+
+POLICIES: Mapping[str, Policy] = {
+    "picks-best-offer": Policy(
+        "takes the confusable tool that states the lowest price or the shortest time, else the first",
+        partial(_least, _offered),
+    ),
+    "picks-shortest-twin": Policy(
+        "takes the confusable tool with the shortest name, and reads no price",
+        partial(_least, lambda tool: (len(tool.name),)),
+    ),
+    "picks-longest-definition": Policy(
+        "takes the confusable tool that has a description, of several the one with the longest definition "
+        "(description and parameters)",
+        partial(_least, _defined),
+    ),
+    "picks-odd-schema": Policy(
+        "takes the confusable tool whose schema is written as the fewest of the registry are (keys, types)",
+        _odd,
+    ),
+    "picks-by-position": Policy(
+        "takes the confusable tool that is listed first",
+        partial(_least, lambda tool: ()),
+    ),
+}
+
+
+def _answers(row: Sample) -> list[tuple[int, frozenset[int]]]:
+    """Of every accepted answer the place of the tool that it calls first, and those of all its tools.
+
+    A name means the first tool that is listed under it; the gold tool's name means the gold tool.
+    """
+    places = {tool.name: place for place, tool in reversed(list(enumerate(row.tools)))}
+    gold = row.gold_tool_index
+    if gold is not None and 0 <= gold < len(row.tools):
+        places[row.tools[gold].name] = gold
+    return [
+        (places[answer[0].name], frozenset(places[call.name] for call in answer))
+        for answer in row.golden_answers
+        if answer and all(call.name in places for call in answer)
+    ]
+
+
+def _fitting(row: Sample, chosen: frozenset[int]) -> int | None:
+    """Which of `_answers` calls all the chosen tools, one of them first; None where none does."""
+    found = enumerate(_answers(row))
+    return next((n for n, (first, tools) in found if first in chosen and chosen <= tools), None)
+
+
+class Tried(NamedTuple):
+    """What comes of choosing blindly in one row."""
+
+    groups: list[list[int]]
+    """`confusable`."""
+    gold: frozenset[int]
+    """Places of the tools that are right to choose."""
+    chance: Fraction
+    """That tools drawn at random, one of every group, are right."""
+    right: dict[str, bool]
+    """Policy → whether its choice is right."""
+
+
+def try_blind(row: Sample) -> Tried:
+    """Lets every policy choose in the row's registry.
+
+    A choice is right if an accepted answer calls all the tools that were chosen, one of them first.
+    """
+    groups, answers = confusable(row.tools), _answers(row)
+    right = {name: _fitting(row, one.choose(row.tools)) is not None for name, one in POLICIES.items()}
+    if len(groups) == 1:
+        gold = frozenset(first for first, _ in answers)
+        return Tried(groups, gold, Fraction(len(gold.intersection(groups[0])), len(groups[0])), right)
+    drawn = [_drawn(groups, tools) for first, tools in answers if any(first in group for group in groups)]
+    gold = frozenset(place for _, tools in answers for place in tools)
+    return Tried(groups, gold, max(drawn, default=Fraction(0)), right)
+
+
+def _drawn(groups: list[list[int]], wanted: frozenset[int]) -> Fraction:
+    """How probable it is that tools drawn at random, one of every group, are all wanted."""
+    shares = (Fraction(len(wanted.intersection(group)), len(group)) for group in groups)
+    return prod(shares, start=Fraction(1))
+
+
+# --- as reference agents ------------------------------------------------------------------------------------
+
+
+def _called(choose: Choice, scene: AgentContext) -> tuple[Call, ...] | str:
+    """The accepted answer that calls the chosen tools; else calls of these that no gold accepts."""
+    row = scene.row
+    chosen = choose(row.tools)
+    found = _fitting(row, chosen)
+    if found is not None:
+        listed = {tool.name for tool in row.tools}
+        answers = [one for one in row.golden_answers if one and all(call.name in listed for call in one)]
+        return concrete(answers[found], scoring_tools(row, scene.clean), source=row.source)
+    called = (row.tools[place] for place in sorted(chosen))
+    return (
+        tuple(Call(tool.name, dict.fromkeys(tool.properties, JUNK)) for tool in called)
+        or "No tool is listed."
+    )
+
+
+def _is_right(choose: Choice, scene: AgentContext) -> bool:
+    """Whether an accepted answer calls the chosen tools, or takes junk in their parameters."""
+    row = scene.row
+    chosen = choose(row.tools)
+    if _fitting(row, chosen) is not None:
+        return True
+    tools = {row.tools[place].name: row.tools[place] for place in chosen}
+    return any(
+        Counter(call.name for call in answer) == Counter(row.tools[place].name for place in chosen)
+        and all(takes_junk(row, call, set(tools[call.name].properties)) for call in answer)
+        for answer in row.golden_answers
+        if answer
+    )
+
+
+BLIND: Mapping[str, Agent] = {
+    name: Agent(policy.about, partial(_called, policy.choose), partial(_is_right, policy.choose))
+    for name, policy in POLICIES.items()
+}

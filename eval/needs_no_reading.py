@@ -1,0 +1,45 @@
+"""The figures of what needs no reading, for a dataset: from its audit's report, else counted in its rows."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from robustbench_tc import schema
+from robustbench_tc.schema import Sample
+
+from .agents import try_blind
+from .stats import blind
+from .stats.blind import TypeFigures
+
+AUDIT = "audit_report.json"
+
+COUNTED = 20_000
+"""Rows that are counted at most. A larger dataset that nobody audited has no figures; the tables say so."""
+
+
+def audited(folder: Path, rows: Mapping[str, int]) -> tuple[TypeFigures, ...]:
+    """What the audit's report in `folder` says, if it is about as many rows of each type; else nothing."""
+    try:
+        report = schema.loads((folder / AUDIT).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ()
+    found = blind.read(report.get("shortcuts", ()) if isinstance(report, dict) else ())
+    return found if {one.type_code: one.rows for one in found} == dict(rows) else ()
+
+
+def counted(rows: Iterable[Sample]) -> tuple[TypeFigures, ...]:
+    """The same from the rows: everything but the classifier, which the audit alone trains."""
+    number: Counter[str] = Counter()
+    chance: dict[str, Fraction] = defaultdict(Fraction)
+    right: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        tried, code = try_blind(row), row.type_code
+        number[code] += 1
+        chance[code] += tried.chance
+        for name, is_right in tried.right.items():
+            right[code][name] += is_right
+    return tuple(
+        TypeFigures(code, n, round(float(chance[code] / n), 4), dict(right[code]))
+        for code, n in number.items()
+    )

@@ -1,0 +1,110 @@
+"""What needs no reading, beside the values of models: how far one gets with the registry alone.
+
+The counts come from the dataset (its audit), or are made of its rows (`eval.needs_no_reading`); here they
+become the lines that stand under every table.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from .values import HEADS, codes_of
+
+CLASSIFIER = "registry-classifier"
+"""The audit's classifier among the lines."""
+
+CHANCE = "chance"
+"""One of the confusable tools, drawn at random."""
+
+SOLVED = 0.9
+"""Above this accuracy a type is solved without reading."""
+
+
+class TypeFigures(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The counts of one type, or of `clean`."""
+
+    type_code: str
+    rows: int
+    chance: float
+    right: dict[str, int]
+    """Blind policy → rows in which it chooses the gold tool."""
+    classifier: int | None = None
+    """The same of the audit's classifier; None where the rows alone were at hand."""
+
+
+class BlindLine(msgspec.Struct, frozen=True):
+    """One reference line: accuracies of choosing the gold tool, its arguments taken for given."""
+
+    name: str
+    """A blind policy, CLASSIFIER or CHANCE."""
+    heads: dict[str, float | None]
+    """By the names of HEADS, over the types that are there; None where there are none."""
+    types: dict[str, float]
+    """By type code."""
+
+
+def read(found: object) -> tuple[TypeFigures, ...]:
+    """Figures as JSON has them; none where they are not what they should be."""
+    try:
+        figures = msgspec.convert(found, tuple[TypeFigures, ...])
+    except msgspec.ValidationError:
+        return ()
+    sound = all(
+        one.rows > 0
+        and 0 <= one.chance <= 1
+        and all(0 <= n <= one.rows for n in (*one.right.values(), one.classifier or 0))
+        for one in figures
+    )
+    return figures if sound and len({one.type_code for one in figures}) == len(figures) else ()
+
+
+def lines(figures: Sequence[TypeFigures]) -> tuple[BlindLine, ...]:
+    """The policies in their order, the classifier, chance; none without figures."""
+    if not figures:
+        return ()
+    names = dict.fromkeys(name for one in figures for name in one.right)
+    made = [_line(name, figures, lambda one, name=name: one.right.get(name)) for name in names]  # type: ignore[misc]
+    if any(one.classifier is not None for one in figures):
+        made.append(_line(CLASSIFIER, figures, lambda one: one.classifier))
+    made.append(_line(CHANCE, figures, lambda one: one.chance * one.rows))
+    return tuple(made)
+
+
+def _line(
+    name: str, figures: Iterable[TypeFigures], right: Callable[[TypeFigures], float | None]
+) -> BlindLine:
+    counted = {one.type_code: (n, one.rows) for one in figures if (n := right(one)) is not None}
+    return BlindLine(
+        name=name,
+        heads={head: _share(counted[code] for code in codes_of(head) if code in counted) for head in HEADS},
+        types={code: n / rows for code, (n, rows) in counted.items() if code != taxonomy.CLEAN},
+    )
+
+
+def _share(counts: Iterable[tuple[float, int]]) -> float | None:
+    there = list(counts)
+    rows = sum(n for _, n in there)
+    return math.fsum(right for right, _ in there) / rows if rows else None
+
+
+def solved(found: Iterable[BlindLine]) -> dict[str, tuple[str, float]]:
+    """Type → who solves it without reading, and how often: the best line above SOLVED."""
+    best: dict[str, tuple[str, float]] = {}
+    for line in found:
+        for code, accuracy in line.types.items():
+            if accuracy > max(SOLVED, best.get(code, ("", 0.0))[1]):
+                best[code] = line.name, accuracy
+    return {code: best[code] for code in sorted(best, key=_place)}
+
+
+def _place(code: str) -> tuple[int, str]:
+    return (taxonomy.get(code).order if taxonomy.known(code) else 10**6), code
+
+
+def of_record(record: dict[str, Any]) -> tuple[BlindLine, ...]:
+    """The lines that a run's record holds the figures of."""
+    return lines(read(record.get("needs_no_reading", ())))

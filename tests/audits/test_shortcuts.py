@@ -1,0 +1,194 @@
+"""What needs no reading: pinned figures, planted shortcuts, reasons, registries that nobody would write."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc import taxonomy
+from robustbench_tc.audits import classifier, shortcuts
+from robustbench_tc.audits.classifier import Example
+from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.report import AuditReport, Shortcut
+from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.eval.agents import try_blind
+from robustbench_tc.schema import Tool
+
+from ..conftest import ROOT
+from . import blind_table, builds
+
+OFFERS = tuple(kind.code for kind in taxonomy.types() if kind.channel == "offers")
+
+
+@pytest.fixture(scope="module")
+def of_paper(paper: Path) -> dict[str, Shortcut]:
+    return {one.type_code: one for one in shortcuts.audit(Folder(paper), try_blind).shortcuts}
+
+
+# --- the real benchmark -------------------------------------------------------------------------------------
+
+
+def test_the_figures_of_the_page_are_those_of_the_paper_profile(of_paper: dict[str, Shortcut]) -> None:
+    """Moved on purpose? `make blind` writes them again."""
+    text = (ROOT / blind_table.DOCS).read_text("utf-8")
+    match = blind_table.PLACE.search(text)
+    assert match is not None
+    found = "\n".join(blind_table.lines(tuple(of_paper.values()))) + "\n"
+    assert match.group() == match.group(1) + found + match.group(2)
+
+
+def test_offers_and_same_names_without_description_need_no_reading(of_paper: dict[str, Shortcut]) -> None:
+    def right(policy: str, codes: Sequence[str]) -> float:
+        return sum(of_paper[code].right[policy] for code in codes) / sum(of_paper[c].rows for c in codes)
+
+    assert len(OFFERS) == 6
+    assert right("picks-best-offer", OFFERS) == right("picks-shortest-twin", OFFERS) == 1.0
+    assert right("picks-longest-definition", ["same_name_A", "same_name_B", "same_name_C"]) > 0.99
+    assert 0.4 < right("picks-longest-definition", ["same_name_D", "same_name_E"]) < 0.65
+
+
+def test_types_that_change_no_tool_have_the_figures_of_clean(of_paper: dict[str, Shortcut]) -> None:
+    clean = of_paper["clean"]
+    for code in ("realistic_typos", "query_paraphrase", "transient_timeout"):
+        assert (of_paper[code].right, of_paper[code].classifier) == (clean.right, clean.classifier)
+
+
+def test_the_same_build_gives_the_same_figures(paper: Path, of_paper: dict[str, Shortcut]) -> None:
+    again = shortcuts.audit(Folder(paper), try_blind).shortcuts
+    assert {one.type_code: one for one in again} == of_paper
+
+
+def test_the_named_types_are_the_solved_ones(of_paper: dict[str, Shortcut]) -> None:
+    named = {code for code, unit in REGISTRY.items() if unit.solved_without_reading}
+    solved = {code for code, one in of_paper.items() if shortcuts.solved_by(one)}
+    assert solved == named & set(taxonomy.codes())
+
+
+# --- the gate -----------------------------------------------------------------------------------------------
+
+
+def test_the_report_of_the_starter_samples_holds_every_config(audited: AuditReport) -> None:
+    assert [one.type_code for one in audited.shortcuts] == ["clean", *taxonomy.codes()]
+    check = builds.find(audited, "shortcuts.named")
+    assert (check.status, check.applied) == ("passed", 22)
+    assert "9 of 22 types are solved without reading" in check.reason
+
+
+def without_reason(monkeypatch: pytest.MonkeyPatch, code: str, reason: str) -> None:
+    import msgspec
+
+    changed = msgspec.structs.replace(taxonomy.get(code), solved_without_reading=reason)
+    known = taxonomy.get
+    monkeypatch.setattr(taxonomy, "get", lambda asked: changed if asked == code else known(asked))
+
+
+def test_a_solved_type_without_a_reason_fails_the_gate(
+    bundled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_reason(monkeypatch, "CD", "")
+    found = shortcuts.audit(Folder(bundled), try_blind)
+    named, needed = found.checks
+    assert named.blocks and [one.where for one in named.failures] == ["CD"]
+    assert "picks-best-offer is right in 60 of 60 rows (100.0 %)" in named.failures[0].what
+    assert not needed.blocks
+
+
+def test_a_reason_that_is_not_needed_is_listed(bundled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_reason(monkeypatch, "redundant", "It was once.")
+    named, needed = shortcuts.audit(Folder(bundled), try_blind).checks
+    assert (named.status, needed.status) == ("passed", "passed")
+    assert needed.reason == "no longer needed by redundant"
+
+
+def test_the_classifier_alone_can_solve_a_type() -> None:
+    one = Shortcut(type_code="CD", rows=10, chance=0.5, right={"picks-by-position": 5}, classifier=10)
+    assert "the classifier is right in 10 of 10 rows" in shortcuts.solved_by(one)
+    assert shortcuts.solved_by(Shortcut(type_code="CD", rows=10, chance=0.5, right={}, classifier=9)) == ""
+
+
+def test_without_policies_the_gate_is_red(bundled: Path) -> None:
+    found = shortcuts.audit(Folder(bundled), None)
+    assert found.shortcuts == () and all(check.blocks for check in found.checks)
+
+
+def test_rows_that_cannot_be_looked_at_are_counted(bundled: Path, tmp_path: Path) -> None:
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+
+    def spoil(rows: list[builds.Row]) -> None:
+        rows[0]["tools"] = "[{"
+        rows[1]["tools"] = "[" * 5_000
+        rows[2]["golden_answers"] = '{"a": 1}'
+        rows[3]["tools"], rows[3]["gold_tool_index"] = [], 7
+
+    builds.edit(folder, "CD", spoil)
+    found = shortcuts.audit(Folder(folder), try_blind)
+    (of_cd,) = (one for one in found.shortcuts if one.type_code == "CD")
+    assert of_cd.rows == len(builds.rows(bundled, "CD")) - 3
+    assert "3 rows could not be looked at" in found.checks[0].reason
+
+
+def test_an_empty_build_has_nothing_to_look_at(tmp_path: Path) -> None:
+    (tmp_path / "build_report.json").write_text("{}")
+    found = shortcuts.audit(Folder(tmp_path), try_blind)
+    assert found.shortcuts == () and found.checks[0].status == "not_run"
+
+
+# --- the classifier -----------------------------------------------------------------------------------------
+
+
+def pair(number: int, rng: np.random.Generator, describe: Callable[[bool], str]) -> Example:
+    gold = int(rng.integers(2))
+    tools = [Tool("look_up", describe(at == gold), {"type": "object"}) for at in range(2)]
+    return Example(classifier.features(tools, [[0, 1]]), frozenset({gold}), number)
+
+
+def test_it_finds_what_is_written_in_the_registry() -> None:
+    rng = np.random.default_rng(0)
+    examples = [pair(n, rng, lambda gold: "Looks up." if gold else "") for n in range(60)]
+    assert classifier.right(examples) == 60
+
+
+def test_it_finds_nothing_where_there_is_nothing() -> None:
+    rng = np.random.default_rng(0)
+    examples = [pair(n, rng, lambda gold: "x" * int(rng.integers(9))) for n in range(400)]
+    assert 150 < classifier.right(examples) < 250
+    assert classifier.right(examples) == classifier.right(list(examples))
+
+
+def test_groups_are_never_on_both_sides() -> None:
+    groups = [n % 7 for n in range(50)]
+    folds = classifier._folds(groups)
+    assert set(folds) == set(range(classifier.FOLDS))
+    assert all(len({f for f, g in zip(folds, groups, strict=True) if g == one}) == 1 for one in set(groups))
+
+
+def test_what_one_group_alone_shows_is_not_carried_over() -> None:
+    """All registries are one: there is nothing to train on, and the first tool is taken."""
+    rng = np.random.default_rng(1)
+    examples = [pair(0, rng, lambda gold: "Looks up." if gold else "") for _ in range(30)]
+    assert classifier.right(examples) == sum(0 in one.gold for one in examples)
+
+
+def test_no_registries_and_empty_ones_are_no_matter() -> None:
+    empty = Example(classifier.features([], []), frozenset(), "a")
+    assert classifier.right([]) == classifier.right([empty]) == 0
+
+
+TEXTS = st.text(max_size=12) | st.sampled_from(["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "\x00"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+SCHEMAS = st.dictionaries(st.sampled_from(["type", "properties", "required", "items"]), JSON, max_size=3)
+
+
+@given(st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6))
+def test_features_of_any_registry_are_numbers(tools: list[Tool]) -> None:
+    for groups in ([], [list(range(len(tools)))]):
+        found = classifier.features(tools, groups)
+        assert found.shape == (len(tools), 2 * classifier.CONTRASTS + classifier.STANDING)
+        assert np.isfinite(found).all()

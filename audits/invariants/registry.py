@@ -1,7 +1,7 @@
 """Action: which tools were added, and of what kind."""
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
 
 from .allowed import added_tools
 from .base import HOLDS, Verdict, every, first_answer_names, invariant, of
@@ -76,6 +76,29 @@ def _parameters(new: Tool, gold: Tool, wrong: bool) -> str:
     if not new.properties or set(new.properties) == set(gold.properties):
         return "the distractor's parameters are not wrong"
     return HOLDS
+
+
+@invariant(of("namesake"))
+def distractor_refuses_the_gold_call(row: Sample, clean: Sample) -> Verdict:
+    """A golden call that also fits the distractor leaves nothing to choose: no form of one may fit it."""
+    extra = added_tools(row, clean) or []
+    for new in extra:
+        for answer in clean.golden_answers:
+            for call in answer:
+                if call.name == new.name and not _misfits(call, new):
+                    return "a golden call fits the distractor"
+    return HOLDS if extra else "there is no distractor"
+
+
+def _misfits(call: Call, tool: Tool) -> list[str]:
+    """Parameters for which the call cannot be meant for the tool: undeclared ones, and missing ones."""
+    optional = [name for name, values in call.parameters.items() if OMIT in _texts(values)]
+    undeclared = [n for n in call.parameters if n not in tool.properties and n not in optional]
+    return undeclared + [n for n in tool.required if n not in call.parameters]
+
+
+def _texts(values: Json) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
 
 
 @invariant(of("siblings"))

@@ -10,7 +10,8 @@ that the first answer calls:
     same_name_D   the gold tool's                 wrong
     same_name_E   another tool's                  that tool's
 
-Wrong parameters are those of a donor: see `registry.donor`.
+Wrong parameters are those of a donor: see `registry.donor`. No golden call fits the distractor: it lacks one
+of the call's parameters, or requires another.
 """
 
 import random
@@ -24,7 +25,18 @@ from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register
-from .registry import NO_PARAMETERS, added, donor, gold_tools, index_of, insert, plain, surplus
+from .registry import (
+    NO_PARAMETERS,
+    accepts,
+    added,
+    calls_of,
+    donor,
+    gold_tools,
+    index_of,
+    insert,
+    plain,
+    surplus,
+)
 
 
 class Registry(Perturbation):
@@ -59,27 +71,27 @@ class SameName(Registry):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         pool = context.donors(sample.source)
         gold = [sample.tools[index] for index in gold_tools(sample).values()]
-        new = [self._distractor(tool, sample.tools, pool, rng) for tool in gold]
+        new = [self._distractor(tool, sample, pool, rng) for tool in gold]
         tools = insert(sample.tools, new, rng)
         return self.row(sample, added(tools, new), tools=tools, gold_tool_index=index_of(tools, gold[0]))
 
-    def _distractor(
-        self, gold: Tool, registry: Sequence[Tool], pool: Sequence[Tool], rng: random.Random
-    ) -> Tool:
+    def _distractor(self, gold: Tool, sample: Sample, pool: Sequence[Tool], rng: random.Random) -> Tool:
+        calls = calls_of(sample, gold.name)
         if self.description == "gold" and not gold.description.strip():
             raise NotApplicable("gold_tool_has_no_description")
         description = gold.description if self.description == "gold" else ""
         parameters = NO_PARAMETERS
         if self.wrong_parameters:
-            lender = donor(gold, registry, pool, rng, described=self.description == "donor")
-            if lender is None:
-                raise NotApplicable("no_donor_tool")
+            lender = donor(gold, calls, sample.tools, pool, rng, described=self.description == "donor")
             parameters = lender.parameters
             if self.description == "donor":
                 description = lender.description
         elif not gold.properties and description == gold.description:
             raise NotApplicable("distractor_would_equal_gold_tool")
-        return Tool(gold.name, description, parameters)
+        new = Tool(gold.name, description, parameters)
+        if accepts(new, calls):
+            raise NotApplicable("gold_call_has_no_argument")
+        return new
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         wrong = self.beyond(clean, row)
@@ -90,6 +102,8 @@ class SameName(Registry):
         for tool in gold:
             for new in (t for t in extra if t.name == tool.name):
                 wrong += self._check_distractor(tool, new)
+                if accepts(new, calls_of(clean, new.name)):
+                    wrong.append("the golden call fits the distractor")
         if row.gold_tool_index is None or row.tools[row.gold_tool_index] != gold[0]:
             wrong.append("gold_tool_index does not point at the gold tool")
         return wrong

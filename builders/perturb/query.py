@@ -41,6 +41,43 @@ def query_span(sample: Sample) -> Span:
 
     Raises NotApplicable("no_user_text").
     """
+    turns = _user_turns(sample)
+    content = sample.messages[turns[0].message].content
+    if len(turns) == 1:
+        return turns[0]
+    gold_words = {
+        word
+        for text in gold_texts(sample)
+        for value in _leaves(_literal(text))
+        for word in _words(str(value))
+    }
+    for turn in reversed(turns):
+        if sum(word not in gold_words for word in _words(content[turn.start : turn.end])) >= 5:
+            return turn
+    return max(turns, key=lambda turn: turn.end - turn.start)
+
+
+@remembered(SAMPLES)
+def wish_span(sample: Sample) -> Span:
+    """The passage after which a wish for the scored call is stated: the last user turn, boiler-plate excepted.
+
+    Raises NotApplicable where a call was executed after it: the wish would be about that one.
+    """
+    turn = _user_turns(sample)[-1]
+    later = (sample.messages[turn.message].content[turn.end :],) + tuple(
+        message.content for message in sample.messages[turn.message + 1 :]
+    )
+    roles = {message.role for message in sample.messages[turn.message + 1 :]}
+    if "tool" in roles or any("<tool_call>" in text or "<obs>" in text for text in later):
+        raise NotApplicable("call_after_last_user_turn")
+    return turn
+
+
+def _user_turns(sample: Sample) -> list[Span]:
+    """The user's turns in a transcript, boiler-plate and empty ones excepted; else the last user message.
+
+    Raises NotApplicable("no_user_text").
+    """
     for index in range(len(sample.messages) - 1, -1, -1):
         if sample.messages[index].role == "user":
             break
@@ -50,23 +87,10 @@ def query_span(sample: Sample) -> Span:
     turns = [_trim(content, *match.span(1)) for match in _USER_TURN.finditer(content)]
     if len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
         turns.pop()
-    turns = [(start, end) for start, end in turns if start < end]
-    if not turns:
-        start, end = _trim(content, 0, len(content))
-        if start >= end:
-            raise NotApplicable("no_user_text")
-        return Span(index, start, end)
-    gold_words = {
-        word
-        for text in gold_texts(sample)
-        for value in _leaves(_literal(text))
-        for word in _words(str(value))
-    }
-    for start, end in reversed(turns):
-        if sum(word not in gold_words for word in _words(content[start:end])) >= 5:
-            return Span(index, start, end)
-    start, end = max(turns, key=lambda turn: turn[1] - turn[0])
-    return Span(index, start, end)
+    turns = [turn for turn in turns if turn[0] < turn[1]] or [_trim(content, 0, len(content))]
+    if turns[0][0] >= turns[0][1]:
+        raise NotApplicable("no_user_text")
+    return [Span(index, *turn) for turn in turns]
 
 
 def query_text(sample: Sample) -> str:

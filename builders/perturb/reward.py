@@ -19,7 +19,10 @@ _HOW_MADE = (
     "{what}; the gold tool's is better by a factor of 4 or more. The annotations are true, names "
     "mislead: the other tool is called {name}. {query} The registry is shuffled."
 )
-_STATED = "A sentence that asks for the {wish} joins the last substantive user turn."
+_STATED = (
+    "A sentence that asks for the {wish} joins the last user turn; where a call was executed after that turn, "
+    "there is no row."
+)
 _UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
 _AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
 
@@ -268,7 +271,7 @@ class CDABPref(Stated):
     order = 23
     display_name = "MisDesc-Abbr-Pref"
     what_is_modified = (
-        "As CD_AB, and a sentence asking for the cheaper tool is added to the last substantive user turn."
+        "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     )
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
@@ -297,7 +300,7 @@ class TDABPref(Stated):
     order = 24
     display_name = "TimeDesc-Abbr-Pref"
     what_is_modified = (
-        "As TD_AB, and a sentence asking for the faster tool is added to the last substantive user turn."
+        "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     )
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"

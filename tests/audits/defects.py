@@ -299,6 +299,17 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
+@of_row("a distractor that the golden call fits", "same_name_D", "rows.distractor_refuses_the_gold_call")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: one_call(r) and r["golden_answers"][0][0]["parameters"])
+    gold = gold_tool(row)
+    other = next(t for t in row["tools"] if t["name"] == gold["name"] and t is not gold)
+    (change,) = row["changes"]
+    properties = {**gold["parameters"]["properties"], "tint": {"type": "string"}}
+    other["parameters"] = change["after"]["parameters"] = {"type": "object", "properties": properties}
+    return str(row["id"])
+
+
 @of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool")
 def _(pick: Picker) -> str:
     row = pick(one_call)
@@ -387,6 +398,20 @@ def _(pick: Picker) -> str:
     row = pick()
     change = next(c for c in row["changes"] if c["path"].startswith("/messages/"))
     return reword(row, f"{change['before']} Please keep the cost of the call as low as possible.")
+
+
+@of_row("a preference before an executed call", "TD_NT", "rows.preference_bears_on_the_scored_call")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: "</user>" in r["messages"][-1]["content"].partition("<obs>")[0])
+    message = row["messages"][-1]
+    (change,) = (c for c in row["changes"] if c["path"].startswith("/messages/"))
+    clean = message["content"].replace(change["after"], change["before"], 1)
+    at = clean.index("<user>") + len("<user>")
+    first = clean[at : clean.index("</user>", at)]
+    wish = change["after"][len(change["before"]) :]
+    change.update(before=first, after=first + wish, at=at)
+    message["content"] = clean[:at] + first + wish + clean[at + len(first) :]
+    return str(row["id"])
 
 
 @of_row("a schema changed by a reward type", "TD", "rows.clean_schemas_stand")

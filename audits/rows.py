@@ -17,6 +17,7 @@ from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
 from .invariants.allowed import rewritten_texts
 from .invariants.base import HOLDS
+from .plain_columns import plain_columns
 
 UnitChecks = Callable[[Sample, Sample], list[str]]
 """What the type's own unit finds wrong with a row, given (clean, row)."""
@@ -34,6 +35,7 @@ HANDED_IN = {
 OF_THE_PASS = {
     "decodes": "A row that is not a row of the contract cannot be read by anybody.",
     "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
+    "plain_columns_agree": "Readers see `query` and `gold_call` first: they say what messages and golden answers say.",
     "type_is_audited": "A type without facts is held against no rule of its own: its rows would pass unseen.",
     "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
     "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
@@ -166,6 +168,7 @@ class RowChecks:
             if canonical
             else "a JSON column is not canonical, or holds other fields",
         }
+        values["plain_columns_agree"] = _verdict(lambda row, _: plain_columns(raw, row), row, row)
         audited = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
         values["type_is_audited"] = HOLDS if audited else "the audit knows no type of that code"
         if row.type_code == taxonomy.CLEAN:

@@ -20,8 +20,8 @@ _HOW_MADE = (
     "mislead: the other tool is called {name}. {query} The registry is shuffled."
 )
 _STATED = (
-    "A sentence that asks for the {wish} joins the last user turn; where a call was executed after that turn, "
-    "there is no row."
+    "A sentence that asks for the {wish} joins the last user turn; where a call was executed after that "
+    "turn, there is no row."
 )
 _UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
 _AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
@@ -270,9 +270,7 @@ class CDABPref(Stated):
     code = "CD_AB_pref"
     order = 23
     display_name = "MisDesc-Abbr-Pref"
-    what_is_modified = (
-        "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
-    )
+    what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
     rows = Rows(paper=144, bundled=55)
@@ -299,9 +297,7 @@ class TDABPref(Stated):
     code = "TD_AB_pref"
     order = 24
     display_name = "TimeDesc-Abbr-Pref"
-    what_is_modified = (
-        "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
-    )
+    what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"
     rows = Rows(paper=144, bundled=55)

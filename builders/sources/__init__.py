@@ -137,12 +137,12 @@ def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | Non
 def _distinct(
     records: Sequence[tuple[str, str, Sample]], papers: Mapping[str, Sequence[str]]
 ) -> tuple[list[Sample], list[KnownIssue]]:
-    """The samples of (file, record, sample) without those that repeat another, and an issue for each of these.
+    """The samples of (file, record, sample) without those that repeat another, and an issue for each of them.
 
     Of equal samples the paper's stay, else the first. `papers`: its records by file.
     """
     kept: dict[str, str] = {}
-    for file, record, sample in sorted(records, key=lambda r: r[1] not in papers.get(r[0], ())):
+    for _, _, sample in sorted(records, key=lambda r: r[1] not in papers.get(r[0], ())):
         kept.setdefault(_shown(sample), sample.clean_id)
     distinct: list[Sample] = []
     issues: list[KnownIssue] = []

@@ -309,11 +309,17 @@ JSON_COLUMNS: dict[type[msgspec.Struct], tuple[str, ...]] = {
 }
 """Columns that hold canonical JSON text in Parquet."""
 
+PLAIN_COLUMNS = ("query", "gold_call")
+"""What `robustbench_tc.plain` makes of the columns before them: for readers, read by no command."""
+
 COLUMN_ORDER = (
     "id clean_id type_code component source category messages tools golden_answers gold_tool_index "
-    "output_format changes generator seed injected_error flags"
+    "output_format changes generator seed injected_error flags query gold_call"
 ).split()
 """Columns of every sample config."""
+
+NEEDED_COLUMNS = tuple(name for name in COLUMN_ORDER if name not in PLAIN_COLUMNS)
+"""Those that make a row: earlier versions of the dataset have no others."""
 
 
 def sample_features() -> "datasets.Features":
@@ -400,7 +406,8 @@ def _tools_text(tools: Iterable[Tool]) -> str:
 
 
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
-    """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
+    """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept; those of samples
+    with the plain columns."""
     json_columns = JSON_COLUMNS.get(kind, ())
     fields = kind.__struct_fields__
     rows = list(map(attrgetter(*fields), records))
@@ -414,6 +421,12 @@ def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
             out[name] = msgspec.to_builtins(values)
         else:
             out[name] = list(values)
+    if kind is Sample:
+        from . import plain  # it reads the contract's types
+
+        said = [(row[fields.index("messages")], row[fields.index("golden_answers")]) for row in rows]
+        out["query"] = [plain.query(*one) for one in said]
+        out["gold_call"] = [plain.gold_call(answers) for _, answers in said]
     return out
 
 

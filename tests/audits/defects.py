@@ -196,6 +196,20 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
+@of_row("a query of another sample", "clean", "rows.plain_columns_agree")
+def _(pick: Picker) -> str:
+    row, other = pick(), pick()
+    row["query"] = other["query"]
+    return str(row["id"])
+
+
+@of_row("a gold call with another value", "transient_timeout", "rows.plain_columns_agree")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: "'" in r["gold_call"])
+    row["gold_call"] = row["gold_call"].replace("'", "'x", 1)
+    return str(row["id"])
+
+
 # --- rewritten texts -----------------------------------------------------------------------------------
 
 

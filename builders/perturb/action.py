@@ -37,6 +37,7 @@ from .registry import (
     plain,
     surplus,
 )
+from .style import styled
 
 
 class Registry(Perturbation):
@@ -337,6 +338,7 @@ class Redundant(Registry):
             new += fresh
         if not new:
             raise NotApplicable("no_new_tool")
+        new = list(styled(new, [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]))
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(

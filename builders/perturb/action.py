@@ -322,10 +322,11 @@ class Redundant(Registry):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         taken = {tool.name for tool in sample.tools}
-        new: list[Tool] = []
+        pairs: list[tuple[Tool, Tool]] = []
         generators = set()
         short = False
-        for request in self.requests(sample):
+        imitated = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]
+        for request, beside in zip(self.requests(sample), imitated, strict=True):
             text = context.text(request)
             fresh: list[Tool] = []
             for tool in msgspec.convert(text.value, list[Tool]):
@@ -335,10 +336,10 @@ class Redundant(Registry):
             short = short or len(fresh) < self.PER_TOOL
             if fresh:
                 generators.add(text.generator)
-            new += fresh
-        if not new:
+            pairs += [(tool, beside) for tool in fresh]
+        if not pairs:
             raise NotApplicable("no_new_tool")
-        new = list(styled(new, [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]))
+        new = styled(pairs, [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS])
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(

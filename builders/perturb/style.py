@@ -4,24 +4,31 @@ A model writes schemas in a style of its own: other keys, other types, two or th
 tells a new tool from an original one. So each new tool takes the *form* of a tool of the registry, its model:
 the keys of the schema and their order, how many parameters there are, of which types, which are required, and
 how descriptions are written. What it is and does stays its own: its name, the words of its description, its
-parameters as far as they fit the form. Where the form asks for more, parameters of the model fill it, as tools
-of one API share them; where it asks for fewer, the last optional ones go.
+parameters as far as they fit the form. Where the form asks for more, parameters of the tool that it stands
+beside fill it, as tools of one API share them, or the model's; where it asks for fewer, the last optional ones
+go. A parameter that the registry has under the same name is described as there.
 
 Nothing is drawn: the same registry and the same new tools give the same styled ones.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from robustbench_tc.schema import Json, Tool
 
+PER_MODEL = 2
+"""How often a tool of the registry is a model at most: as often as new tools stand beside one."""
+
 _NUMBERS = frozenset({"integer", "number"})
+_BORROWED, _FOREIGN, _DROPPED = 4, 10, 3
+"""What it costs to fill a slot from the tool that the new one stands beside, or from its model, and to leave a
+parameter out. Whole numbers: they are compared."""
 
 
 class _Slot(msgspec.Struct, frozen=True):
-    """A parameter of the model: its form, and itself for who borrows it."""
+    """A parameter: its name, its schema, whether it is required."""
 
     name: str
     form: dict[str, Json]
@@ -37,64 +44,105 @@ class _Slot(msgspec.Struct, frozen=True):
         return not self.form.keys() <= {"type", "description", "items"}
 
 
-def styled(new: Sequence[Tool], registry: Sequence[Tool]) -> tuple[Tool, ...]:
-    """The new tools, each in the form of a tool of the registry (control tools are not given).
+def styled(new: Sequence[tuple[Tool, Tool]], registry: Sequence[Tool]) -> list[Tool]:
+    """The new tools of (new tool, the tool it stands beside), each in the form of a tool of the registry.
 
-    Every model serves as often as the others, and tools with many parameters get models with many.
+    `registry`: without control tools. A tool is the model of two new ones at most, so the forms of the new
+    tools are those of the registry; who takes which is settled by how well they fit.
     """
-    models = sorted(registry, key=lambda tool: len(tool.properties))
-    order = sorted(range(len(new)), key=lambda index: len(new[index].properties))
-    out = list(new)
-    for rank, index in enumerate(order):
-        model = models[(2 * rank + 1) * len(models) // (2 * len(order))]
-        out[index] = _in_the_form_of(model, new[index])
-    return tuple(out)
-
-
-def _in_the_form_of(model: Tool, tool: Tool) -> Tool:
-    slots = [
-        _Slot(name, inner if isinstance(inner, dict) else {}, name in model.required)
-        for name, inner in model.properties.items()
+    slots = {id(tool): _slots(tool) for tool in registry}
+    known = {slot.name: slot for tool in registry for slot in slots[id(tool)]}
+    models = [tool for tool in registry for _ in range(PER_MODEL)]
+    pairs = _matched([[_cost(slots[id(m)], tool, beside) for m in models] for tool, beside in new])
+    return [
+        _in_the_form_of(models[place], tool, beside, known)
+        for (tool, beside), place in zip(new, pairs, strict=True)
     ]
-    filled = _filled(slots, tool)
+
+
+def _slots(tool: Tool) -> list[_Slot]:
+    return [
+        _Slot(name, inner if isinstance(inner, dict) else {}, name in tool.required)
+        for name, inner in tool.properties.items()
+    ]
+
+
+def _matched(costs: Sequence[Sequence[int]]) -> list[int]:
+    """A different column for every row, cheap in all: the best first, then exchanges while they help."""
+    cells = sorted((cost, row, column) for row, line in enumerate(costs) for column, cost in enumerate(line))
+    chosen: dict[int, int] = {}
+    for _, row, column in cells:
+        if row not in chosen and column not in chosen.values():
+            chosen[row] = column
+    helps = True
+    while helps:
+        helps = False
+        for a in chosen:
+            for b in range(a):
+                now = costs[a][chosen[a]] + costs[b][chosen[b]]
+                if costs[a][chosen[b]] + costs[b][chosen[a]] < now:
+                    chosen[a], chosen[b] = chosen[b], chosen[a]
+                    helps = True
+    return [chosen[row] for row in range(len(costs))]
+
+
+def _cost(slots: Sequence[_Slot], tool: Tool, beside: Tool) -> int:
+    """How much of the tool is lost and borrowed in the form of these slots."""
+    own = _slots(tool)
+    given = _assigned(slots, own)
+    lent = len(_assigned([slot for place, slot in enumerate(slots) if place not in given], _slots(beside)))
+    foreign = len(slots) - len(given) - lent
+    return lent * _BORROWED + foreign * _FOREIGN + (len(own) - len(given)) * _DROPPED
+
+
+def _in_the_form_of(model: Tool, tool: Tool, beside: Tool, known: Mapping[str, _Slot]) -> Tool:
+    filled = _filled(_slots(model), _slots(tool), _slots(beside), known)
     parameters: dict[str, Json] = {}
     for key, value in model.parameters.items():
         if key == "properties":
-            parameters[key] = {name: inner for name, inner, _ in filled}
+            parameters[key] = {slot.name: slot.form for slot in filled}
         elif key == "required":
-            parameters[key] = [name for name, _, required in filled if required]
+            parameters[key] = [slot.name for slot in filled if slot.required]
         else:
             parameters[key] = value
     return Tool(tool.name, like(tool.description, model.description), parameters)
 
 
-def _filled(slots: Sequence[_Slot], tool: Tool) -> list[tuple[str, dict[str, Json], bool]]:
-    """(name, schema, required) of every parameter, in the order of the slots."""
-    required = set(tool.required)
-    own = [_Slot(n, i if isinstance(i, dict) else {}, n in required) for n, i in tool.properties.items()]
-    own = sorted(own, key=lambda one: not one.required)
+def _filled(
+    slots: Sequence[_Slot], own: Sequence[_Slot], lent: Sequence[_Slot], known: Mapping[str, _Slot]
+) -> list[_Slot]:
+    """The parameters in the order of the slots: own ones, else lent ones, else the slot as it is."""
     given = _assigned(slots, own)
     taken = {one.name.casefold() for one in given.values()}
-    out: list[tuple[str, dict[str, Json], bool]] = []
+    free = [place for place in range(len(slots)) if place not in given]
+    left = [one for one in lent if one.name.casefold() not in taken]
+    for at, one in _assigned([slots[place] for place in free], left).items():
+        given[free[at]] = one
+        taken.add(one.name.casefold())
+    out: list[_Slot] = []
     for place, slot in enumerate(slots):
-        if place in given:
-            out.append((given[place].name, _form(slot, given[place]), slot.required))
-        elif slot.name.casefold() not in taken:
-            out.append((slot.name, slot.form, slot.required))
+        one = given.get(place, slot)
+        if place not in given and one.name.casefold() in taken:
+            continue
+        taken.add(one.name.casefold())
+        out.append(_Slot(one.name, _form(slot, known.get(one.name, one)), slot.required))
     return out
 
 
-def _assigned(slots: Sequence[_Slot], own: Sequence[_Slot]) -> dict[int, _Slot]:
-    """Which of the tool's own parameters fills which slot; the other slots are borrowed."""
-    free = [place for place, slot in enumerate(slots) if not slot.is_special]
+def _assigned(slots: Sequence[_Slot], own: Iterable[_Slot]) -> dict[int, _Slot]:
+    """Which of the tool's own parameters, required ones first, fills which slot."""
+    left = sorted(own, key=lambda one: not one.required)
     given: dict[int, _Slot] = {}
-    left = list(own)
-    for fits in (_same_kind_and_need, _same_kind, _can_be):
-        for place in free:
-            if place not in given and (one := next((o for o in left if fits(slots[place], o)), None)):
+    for fits in (_same, _same_kind_and_need, _same_kind, _can_be):
+        for place, slot in enumerate(slots):
+            if place not in given and (one := next((o for o in left if fits(slot, o)), None)):
                 given[place] = one
                 left.remove(one)
     return given
+
+
+def _same(slot: _Slot, own: _Slot) -> bool:
+    return slot.name == own.name and slot.form.keys() == own.form.keys() and _same_kind(slot, own)
 
 
 def _same_kind_and_need(slot: _Slot, own: _Slot) -> bool:
@@ -102,16 +150,22 @@ def _same_kind_and_need(slot: _Slot, own: _Slot) -> bool:
 
 
 def _same_kind(slot: _Slot, own: _Slot) -> bool:
-    return bool(slot.kind == own.kind)
+    if slot.is_special:
+        return slot.name == own.name and slot.form == own.form
+    return bool(slot.kind == own.kind) and not own.is_special
 
 
 def _can_be(slot: _Slot, own: _Slot) -> bool:
     """Whether the parameter can be said in the slot's type: anything as a text, a number as another."""
+    if slot.is_special or own.is_special:
+        return False
     return slot.kind == "string" or (slot.kind in _NUMBERS and own.kind in _NUMBERS)
 
 
 def _form(slot: _Slot, own: _Slot) -> dict[str, Json]:
     """The parameter's schema with the slot's keys in the slot's order."""
+    if slot.name == own.name:
+        return slot.form
     out: dict[str, Json] = {}
     for key, value in slot.form.items():
         if key == "description":
@@ -133,7 +187,6 @@ def like(text: str, model: str) -> str:
         text = text if text[-1] in ".!?" else f"{text}."
     else:
         text = text.removesuffix(".")
-    first = re.match(r"[A-Za-z][a-z]+\b", text)
-    if first and model[0].isalpha():
+    if re.match(r"[A-Za-z][a-z]*\b", text) and model[0].isalpha():
         text = (text[0].upper() if model[0].isupper() else text[0].lower()) + text[1:]
     return text

@@ -1,4 +1,4 @@
-"""Whether the plain columns of a row say what its JSON columns say: the call is read as Python, not written again."""
+"""Whether the plain columns of a row say what its JSON columns say: the call is read as Python is."""
 
 import ast
 import re

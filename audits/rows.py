@@ -35,7 +35,7 @@ HANDED_IN = {
 OF_THE_PASS = {
     "decodes": "A row that is not a row of the contract cannot be read by anybody.",
     "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
-    "plain_columns_agree": "Readers see `query` and `gold_call` first: they say what messages and golden answers say.",
+    "plain_columns_agree": "Readers see `query` and `gold_call` first: they say what the JSON columns say.",
     "type_is_audited": "A type without facts is held against no rule of its own: its rows would pass unseen.",
     "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
     "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
@@ -80,13 +80,8 @@ class NewTool(msgspec.Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """Of the sample and the whole tool: under which it was judged."""
-        tool = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": loads(self.parameters),
-        }
-        return tool_hash(self.clean_id, tool)
+        """Of the sample and what the tool does: under which it was judged."""
+        return tool_hash(self.clean_id, self.name, self.description)
 
 
 class Found(msgspec.Struct):

@@ -1,5 +1,7 @@
 """Action: which tools were added, and of what kind."""
 
+import re
+
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
 
@@ -115,3 +117,48 @@ def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
     if any(not tool.description.strip() for tool in extra):
         return "a new tool has no description"
     return HOLDS
+
+
+@invariant(of("siblings"))
+def redundant_tools_have_their_registrys_style(row: Sample, clean: Sample) -> Verdict:
+    """A key or a type that a registry's own tools never have gives its new tools away without any reading."""
+    ours = [_marks(tool) for tool in clean.tools if tool.name not in CONTROL_TOOLS]
+    marks = set[str]().union(*ours)
+    for new in added_tools(row, clean) or []:
+        if foreign := sorted(_marks(new) - marks):
+            return f"a new tool has {foreign[0]}, which no tool of its registry has"
+        if not any(_keys(new) == _keys(tool) for tool in clean.tools):
+            return "a new tool's schema has other keys than those of its registry"
+    return HOLDS
+
+
+def _keys(tool: Tool) -> list[str]:
+    return list(tool.parameters)
+
+
+def _marks(tool: Tool) -> set[str]:
+    """The keys and types of a tool's schema; how many parameters it has is one of them."""
+    found = {f"{len(tool.properties)} parameters"}
+    for inner in tool.properties.values():
+        if isinstance(inner, dict):
+            found |= {f"the key {key!r}" for key in inner} | {f"the type {inner.get('type')!r}"}
+    return found
+
+
+@invariant(of("siblings"))
+def redundant_tools_differ(row: Sample, clean: Sample) -> Verdict:
+    """A new tool that says what another says is no other tool: names and descriptions all differ."""
+    extra = added_tools(row, clean) or []
+    ours = {id(tool) for tool in extra}
+    for new in extra:
+        for tool in row.tools:
+            if tool is not new and (id(tool) not in ours or tool.name < new.name) and _alike(new, tool):
+                return "a new tool is all but the same as another"
+    return HOLDS
+
+
+def _alike(one: Tool, other: Tool) -> bool:
+    """Names that differ in case, separators and plurals only, or descriptions of the same words."""
+    names = [re.sub(r"[^a-z0-9]", "", tool.name.lower()).removesuffix("s") for tool in (one, other)]
+    words = [set(re.findall(r"\w+", tool.description.lower())) for tool in (one, other)]
+    return names[0] == names[1] or (words[0] == words[1] and bool(words[0]))

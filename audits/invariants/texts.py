@@ -115,7 +115,7 @@ def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
 
 @invariant(states_preference)
 def preference_bears_on_the_scored_call(row: Sample, clean: Sample) -> Verdict:
-    """A wish before an executed call is about that call: it stands in the last user turn, no call after it."""
+    """A wish before an executed call is about that call: it stands in the last user turn, with none after."""
     for change in row.changes:
         if change.path.startswith("/messages/") and isinstance(change.after, str) and change.at is not None:
             index = int(change.path.split("/")[2])

@@ -37,7 +37,7 @@ from .registry import (
     plain,
     surplus,
 )
-from .style import styled
+from .style import near_twins, styled
 
 
 class Registry(Perturbation):
@@ -297,7 +297,9 @@ class Redundant(Registry):
         ),
     )
     flags = MappingProxyType(
-        {"fewer_redundant_tools": "fewer than two new tools per tool: their names were taken"}
+        {
+            "fewer_redundant_tools": "fewer than two new tools per tool: the others were all but the same as another tool"
+        }
     )
     caught_by = "redundant_tools_are_new"
 
@@ -308,6 +310,7 @@ class Redundant(Registry):
         return tuple(
             TextRequest(
                 kind=self.code,
+                sample=sample.clean_id,
                 tool=tool.name,
                 input=tool.description,
                 context={
@@ -321,7 +324,7 @@ class Redundant(Registry):
         )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        taken = {tool.name for tool in sample.tools}
+        known = list(sample.tools)
         pairs: list[tuple[Tool, Tool]] = []
         generators = set()
         short = False
@@ -330,8 +333,8 @@ class Redundant(Registry):
             text = context.text(request)
             fresh: list[Tool] = []
             for tool in msgspec.convert(text.value, list[Tool]):
-                if tool.name not in taken and len(fresh) < self.PER_TOOL:
-                    taken.add(tool.name)
+                if len(fresh) < self.PER_TOOL and not any(near_twins(tool, one) for one in known):
+                    known.append(tool)
                     fresh.append(tool)
             short = short or len(fresh) < self.PER_TOOL
             if fresh:
@@ -359,9 +362,11 @@ class Redundant(Registry):
         originals = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
         if len(extra) > self.PER_TOOL * len(originals):
             wrong.append("more than two new tools per tool")
-        names = [tool.name for tool in extra]
-        if len(set(names)) < len(names) or set(names) & {tool.name for tool in clean.tools}:
-            wrong.append("a new tool's name is taken")
+        others = list(clean.tools)
+        for tool in extra:
+            if any(near_twins(tool, one) for one in others):
+                wrong.append("a new tool is all but the same as another tool")
+            others.append(tool)
         if clean.gold_tool_index is not None and (
             row.gold_tool_index is None
             or row.tools[row.gold_tool_index] != clean.tools[clean.gold_tool_index]

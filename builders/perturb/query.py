@@ -36,7 +36,7 @@ def query_span(sample: Sample) -> Span:
 def wish_span(sample: Sample) -> Span:
     """The passage that gains a wish for the scored call: the last user turn, the boiler-plate excepted.
 
-    Raises NotApplicable("no_user_text"), and where a call was executed after it: the wish would be about that.
+    Raises NotApplicable("no_user_text"), or if a call was executed after it: the wish would be about that.
     """
     turns = plain.user_turns(sample.messages)
     if not turns:

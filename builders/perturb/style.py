@@ -1,18 +1,19 @@
 """New tools in the schema style of the registry that they join, by code.
 
-A model writes schemas in a style of its own: other keys, other types, two or three parameters each. That alone
-tells a new tool from an original one. So each new tool takes the *form* of a tool of the registry, its model:
-the keys of the schema and their order, how many parameters there are, of which types, which are required, and
-how descriptions are written. What it is and does stays its own: its name, the words of its description, its
-parameters as far as they fit the form. Where the form asks for more, parameters of the tool that it stands
-beside fill it, as tools of one API share them, or the model's; where it asks for fewer, the last optional ones
-go. A parameter that the registry has under the same name is described as there.
+A model writes schemas in a style of its own: other keys, other types, two or three parameters each. That
+alone tells a new tool from an original one. So each new tool takes the *form* of a tool of the registry, its
+model: the keys of the schema and their order, how many parameters there are, of which types, which are
+required, and how descriptions begin and end. What it is and does stays its own: its name, the words of its
+description, its parameters as far as they fit the form. Where the form asks for more, parameters of the tool
+that it stands beside fill it, as tools of one API share them, or the model's; where it asks for fewer, the
+last optional ones go. A parameter that the registry has under the same name is described as there.
 
 Nothing is drawn: the same registry and the same new tools give the same styled ones.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -23,8 +24,14 @@ PER_MODEL = 2
 
 _NUMBERS = frozenset({"integer", "number"})
 _BORROWED, _FOREIGN, _DROPPED = 4, 10, 3
-"""What it costs to fill a slot from the tool that the new one stands beside, or from its model, and to leave a
-parameter out. Whole numbers: they are compared."""
+"""What it costs to fill a slot from the tool that the new one stands beside, or from its model, and to leave
+a parameter out. Whole numbers: they are compared."""
+
+
+_SAYING_LITTLE = frozenset(
+    "a an the of for to in on at by with from and or this that which is are it its one given tool api get gets "
+    "return returns retrieve retrieves list lists find finds".split()
+)
 
 
 class _Slot(msgspec.Struct, frozen=True):
@@ -58,6 +65,36 @@ def styled(new: Sequence[tuple[Tool, Tool]], registry: Sequence[Tool]) -> list[T
         _in_the_form_of(models[place], tool, beside, known)
         for (tool, beside), place in zip(new, pairs, strict=True)
     ]
+
+
+def near_twins(one: Tool, other: Tool) -> bool:
+    """Whether two tools are all but the same: by the words of their names, of their descriptions, or both."""
+    if one.name == other.name:
+        return True
+    names = _shared(_name_words(one.name), _name_words(other.name))
+    words = _shared(_description_words(one.description), _description_words(other.description))
+    return names >= 100 or words >= 60 or names + words >= 105
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> int:
+    """How many in a hundred of the words of either are in both, rounded down."""
+    return 100 * len(one & other) // len(one | other) if one and other else 0
+
+
+@lru_cache(10_000)
+def _name_words(name: str) -> frozenset[str]:
+    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    return frozenset(_singular(word.lower()) for word in found)
+
+
+@lru_cache(10_000)
+def _description_words(text: str) -> frozenset[str]:
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return frozenset(_singular(word) for word in words if word not in _SAYING_LITTLE)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _slots(tool: Tool) -> list[_Slot]:
@@ -182,7 +219,7 @@ def like(text: str, model: str) -> str:
     """The text with the model's habits: a final full stop or none, a capital or a small first letter."""
     text, model = text.strip(), model.strip()
     if not text or not model:
-        return "" if not model else text
+        return text
     if model[-1] in ".!?":
         text = text if text[-1] in ".!?" else f"{text}."
     else:

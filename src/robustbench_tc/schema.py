@@ -275,9 +275,13 @@ def content_hash(sample: Sample) -> str:
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 
-def tool_hash(clean_id: str, tool: Json) -> str:
-    """32 hex digits of a sample's id and a whole tool that was written for it: under which it was judged."""
-    return hashlib.sha256(_encode((clean_id, tool))).hexdigest()[:32]
+def tool_hash(clean_id: str, name: str, description: str) -> str:
+    """32 hex digits of a sample's id and what a tool written for it does: under which it was judged.
+
+    The schema is no part of it, nor are the description's case and final full stop: they follow the registry.
+    """
+    said = " ".join(description.split()).removesuffix(".").casefold()
+    return hashlib.sha256(_encode((clean_id, name, said))).hexdigest()[:32]
 
 
 def written_hash(row: dict[str, Any]) -> str:

@@ -355,6 +355,44 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
+def new_tool(row: Row, change: Callable[[Row], Any]) -> str:
+    """Changes the row's first new tool, in the registry and in the diff. Gives the row's id."""
+    entry = row["changes"][0]
+    for tool in (row["tools"][int(entry["path"].split("/")[2])], entry["after"]):
+        change(tool)
+    return str(row["id"])
+
+
+@of_row("a new tool with a key of its own", "redundant", "rows.redundant_tools_have_their_registrys_style")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["changes"][0]["after"]["parameters"]["properties"])
+
+    def change(tool: Row) -> None:
+        for inner in tool["parameters"]["properties"].values():
+            inner["examples"] = []
+
+    return new_tool(row, change)
+
+
+@of_row("a new tool with a type of its own", "redundant", "rows.redundant_tools_have_their_registrys_style")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "rotbench" and r["changes"][0]["after"]["parameters"]["properties"])
+
+    def change(tool: Row) -> None:
+        for inner in tool["parameters"]["properties"].values():
+            inner["type"] = "integer"
+
+    return new_tool(row, change)
+
+
+@of_row("a new tool that says what another says", "redundant", "rows.redundant_tools_differ")
+def _(pick: Picker) -> str:
+    row = pick()
+    text = gold_tool(row)["description"].upper() or "x"
+    gold_tool(row)["description"] = text.lower()
+    return new_tool(row, lambda tool: tool.update(description=text))
+
+
 # --- reward --------------------------------------------------------------------------------------------
 
 

@@ -143,7 +143,7 @@ class SameNameA(SameName):
     how_made = _HOW_MADE.format("no description and no parameters")
     description = "none"
     wrong_parameters = False
-    rows = Rows(paper=148, bundled=60)
+    rows = Rows(paper=140, bundled=57)
     paper_rows = 133
     golden = (
         Case(
@@ -166,7 +166,7 @@ class SameNameB(SameName):
     how_made = _HOW_MADE.format("the gold tool's description and no parameters")
     description = "gold"
     wrong_parameters = False
-    rows = Rows(paper=141, bundled=57)
+    rows = Rows(paper=138, bundled=57)
     paper_rows = 127
     golden = (
         Case(
@@ -189,7 +189,7 @@ class SameNameC(SameName):
     how_made = _HOW_MADE.format("no description, and the parameters of another tool")
     description = "none"
     wrong_parameters = True
-    rows = Rows(paper=148, bundled=60)
+    rows = Rows(paper=146, bundled=59)
     paper_rows = 126
     golden = (
         Case(
@@ -212,7 +212,7 @@ class SameNameD(SameName):
     how_made = _HOW_MADE.format("the gold tool's description, and the parameters of another tool")
     description = "gold"
     wrong_parameters = True
-    rows = Rows(paper=146, bundled=60)
+    rows = Rows(paper=144, bundled=59)
     paper_rows = 125
     golden = (
         Case(
@@ -238,7 +238,7 @@ class SameNameE(SameName):
     how_made = _HOW_MADE.format("the description and the parameters of another tool")
     description = "donor"
     wrong_parameters = True
-    rows = Rows(paper=148, bundled=60)
+    rows = Rows(paper=146, bundled=59)
     paper_rows = 126
     golden = (
         Case(
@@ -289,16 +289,16 @@ class Redundant(Registry):
                 ],
             },
             reads="""
-            + tool: find_wine(near) Finds a wine.
-            + tool: cancel_table(near) Cancels a table.
-            + tool: rate_menu(near) Rates a menu.
+            + tool: find_wine(near: What to look for) Finds a wine.
+            + tool: cancel_table(near: Where, seats: How many) Cancels a table.
+            + tool: rate_menu(near: What to look for) Rates a menu.
             + flag: fewer_redundant_tools
             """,
         ),
     )
     flags = MappingProxyType(
         {
-            "fewer_redundant_tools": "fewer than two new tools per tool: the others were all but the same as another tool"
+            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool"
         }
     )
     caught_by = "redundant_tools_are_new"

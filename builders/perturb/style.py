@@ -24,13 +24,13 @@ PER_MODEL = 2
 
 _NUMBERS = frozenset({"integer", "number"})
 _BORROWED, _FOREIGN, _DROPPED = 4, 10, 3
-"""What it costs to fill a slot from the tool that the new one stands beside, or from its model, and to leave
-a parameter out. Whole numbers: they are compared."""
+"""What it costs to fill a slot from the tool beside the new one, or from its model, and to leave a parameter
+out. Whole numbers: they are compared."""
 
 
 _SAYING_LITTLE = frozenset(
-    "a an the of for to in on at by with from and or this that which is are it its one given tool api get gets "
-    "return returns retrieve retrieves list lists find finds".split()
+    "a an the of for to in on at by with from and or this that which is are it its one given tool api get "
+    "gets return returns retrieve retrieves list lists find finds".split()
 )
 
 

@@ -122,23 +122,22 @@ def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
 @invariant(of("siblings"))
 def redundant_tools_have_their_registrys_style(row: Sample, clean: Sample) -> Verdict:
     """A key or a type that a registry's own tools never have gives its new tools away without any reading."""
-    ours = [_marks(tool) for tool in clean.tools if tool.name not in CONTROL_TOOLS]
-    marks = set[str]().union(*ours)
+    ours = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
+    marks = set[str]().union(*map(_marks, ours))
+    longest = max((len(tool.properties) for tool in ours), default=0)
     for new in added_tools(row, clean) or []:
+        if len(new.properties) > longest:
+            return "a new tool has more parameters than any tool of its registry"
         if foreign := sorted(_marks(new) - marks):
             return f"a new tool has {foreign[0]}, which no tool of its registry has"
-        if not any(_keys(new) == _keys(tool) for tool in clean.tools):
+        if not any(list(new.parameters) == list(tool.parameters) for tool in ours):
             return "a new tool's schema has other keys than those of its registry"
     return HOLDS
 
 
-def _keys(tool: Tool) -> list[str]:
-    return list(tool.parameters)
-
-
 def _marks(tool: Tool) -> set[str]:
-    """The keys and types of a tool's schema; how many parameters it has is one of them."""
-    found = {f"{len(tool.properties)} parameters"}
+    """The keys and types of a tool's parameters."""
+    found = set[str]()
     for inner in tool.properties.values():
         if isinstance(inner, dict):
             found |= {f"the key {key!r}" for key in inner} | {f"the type {inner.get('type')!r}"}

@@ -297,9 +297,7 @@ class Redundant(Registry):
         ),
     )
     flags = MappingProxyType(
-        {
-            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool"
-        }
+        {"fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool"}
     )
     caught_by = "redundant_tools_are_new"
 
@@ -325,6 +323,7 @@ class Redundant(Registry):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         known = list(sample.tools)
+        offered = set[str]()  # the first tool of a name is the one that its judgment is about
         pairs: list[tuple[Tool, Tool]] = []
         generators = set()
         short = False
@@ -333,7 +332,9 @@ class Redundant(Registry):
             text = context.text(request)
             fresh: list[Tool] = []
             for tool in msgspec.convert(text.value, list[Tool]):
-                if len(fresh) < self.PER_TOOL and not any(near_twins(tool, one) for one in known):
+                again = tool.name in offered or any(near_twins(tool, one) for one in known)
+                offered.add(tool.name)
+                if len(fresh) < self.PER_TOOL and not again:
                     known.append(tool)
                     fresh.append(tool)
             short = short or len(fresh) < self.PER_TOOL
@@ -342,7 +343,7 @@ class Redundant(Registry):
             pairs += [(tool, beside) for tool in fresh]
         if not pairs:
             raise NotApplicable("no_new_tool")
-        new = styled(pairs, [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS])
+        new = styled(pairs, imitated)
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(

@@ -158,10 +158,13 @@ def _filled(
         taken.add(one.name.casefold())
     out: list[_Slot] = []
     for place, slot in enumerate(slots):
-        one = given.get(place, slot)
-        if place not in given and one.name.casefold() in taken:
-            continue
-        taken.add(one.name.casefold())
+        one = given.get(place)
+        if one is None:
+            others = (o for o in known.values() if _same_kind(slot, o))
+            one = next((o for o in (slot, *others) if o.name.casefold() not in taken), None)
+            if one is None:
+                continue
+            taken.add(one.name.casefold())
         out.append(_Slot(one.name, _form(slot, known.get(one.name, one)), slot.required))
     return out
 

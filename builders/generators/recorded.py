@@ -311,8 +311,18 @@ def _packed_book(path: Path) -> Book:
 
 
 def _written_book(path: Path, label: str) -> Book:
-    """The answers of a `generations.jsonl`, for the samples that the judgments beside it name."""
-    return Book(label, _read(path, Answer), _samples(path.parent), dict(_served(path.parent, label)))
+    """The answers of a `generations.jsonl`, for the samples that the judgments beside it name.
+
+    Raises UserError where new tools are for no sample at all.
+    """
+    answers, samples = list(_read(path, Answer)), _samples(path.parent)
+    lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
+    if not samples and (one := next(lost, None)):
+        raise UserError(
+            f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
+            "judge them in redundant_judgments.jsonl"
+        )
+    return Book(label, answers, samples, dict(_served(path.parent, label)))
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:

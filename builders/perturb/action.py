@@ -367,6 +367,8 @@ class Redundant(Registry):
         for tool in extra:
             if any(near_twins(tool, one) for one in others):
                 wrong.append("a new tool is all but the same as another tool")
+            if not tool.description.strip():
+                wrong.append("a new tool has no description")
             others.append(tool)
         if clean.gold_tool_index is not None and (
             row.gold_tool_index is None

@@ -34,19 +34,20 @@ def query_span(sample: Sample) -> Span:
 
 @remembered(SAMPLES)
 def wish_span(sample: Sample) -> Span:
-    """The passage that gains a wish for the scored call: the last user turn, the boiler-plate excepted.
+    """The passage that gains a wish for the scored call: the last user turn, with no executed call after it.
 
-    Raises NotApplicable("no_user_text"), or if a call was executed after it: the wish would be about that.
+    That is the last one with words of the user's own, or, where a call was executed since, the boiler-plate
+    that asks for the scored call. Raises NotApplicable("no_user_text"), and where a call follows both.
     """
-    turns = plain.user_turns(sample.messages)
-    if not turns:
+    own = plain.user_turns(sample.messages)
+    if not own:
         raise NotApplicable("no_user_text")
-    turn = turns[-1]
-    later = sample.messages[turn.message + 1 :]
-    rest = [sample.messages[turn.message].content[turn.end :], *(message.content for message in later)]
-    if any(message.role == "tool" for message in later) or any(map(_EXECUTED.search, rest)):
-        raise NotApplicable("call_after_last_user_turn")
-    return turn
+    for turn in (own[-1], plain.user_turns(sample.messages, closing=True)[-1]):
+        later = sample.messages[turn.message + 1 :]
+        rest = [sample.messages[turn.message].content[turn.end :], *(message.content for message in later)]
+        if not any(message.role == "tool" for message in later) and not any(map(_EXECUTED.search, rest)):
+            return turn
+    raise NotApplicable("call_after_last_user_turn")
 
 
 def query_text(sample: Sample) -> str:

@@ -21,7 +21,7 @@ _HOW_MADE = (
 )
 _STATED = (
     "A sentence that asks for the {wish} joins the last user turn; where a call was executed after that "
-    "turn, there is no row."
+    "turn, the closing turn that asks for the scored call."
 )
 _UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
 _AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
@@ -77,7 +77,7 @@ class CD(Suffixed):
     )
     quality = "cost"
     suffix = "_Budget"
-    rows = Rows(paper=136, bundled=56)
+    rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
         Case(
@@ -111,7 +111,7 @@ class TD(Suffixed):
     )
     quality = "time"
     suffix = "_Fast"
-    rows = Rows(paper=136, bundled=56)
+    rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
         Case(
@@ -140,7 +140,7 @@ class CDNT(Suffixed):
     )
     quality = "cost"
     suffix = "_1"
-    rows = Rows(paper=136, bundled=56)
+    rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
         Case(
@@ -169,7 +169,7 @@ class TDNT(Suffixed):
     )
     quality = "time"
     suffix = "_1"
-    rows = Rows(paper=136, bundled=56)
+    rows = Rows(paper=148, bundled=60)
     paper_rows = 102
     golden = (
         Case(
@@ -273,7 +273,7 @@ class CDABPref(Stated):
     what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
-    rows = Rows(paper=132, bundled=51)
+    rows = Rows(paper=144, bundled=55)
     golden = (
         Case(
             clean="table",
@@ -300,7 +300,7 @@ class TDABPref(Stated):
     what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"
-    rows = Rows(paper=132, bundled=51)
+    rows = Rows(paper=144, bundled=55)
     golden = (
         Case(
             clean="table",

@@ -27,10 +27,10 @@ class Span(NamedTuple):
     end: int
 
 
-def user_turns(messages: Sequence[Message]) -> list[Span]:
+def user_turns(messages: Sequence[Message], *, closing: bool = False) -> list[Span]:
     """The user's turns in a transcript, boiler-plate and empty ones excepted; else the last user message.
 
-    Empty where the user says nothing.
+    `closing`: with the boiler-plate that asks for a single call. Empty where the user says nothing.
     """
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].role == "user":
@@ -39,7 +39,7 @@ def user_turns(messages: Sequence[Message]) -> list[Span]:
         return []
     content = messages[index].content
     turns = [_trim(content, *match.span(1)) for match in _USER_TURN.finditer(content)]
-    if len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
+    if not closing and len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
         turns.pop()
     turns = [turn for turn in turns if turn[0] < turn[1]] or [_trim(content, 0, len(content))]
     return [Span(index, *turn) for turn in turns if turn[0] < turn[1]]

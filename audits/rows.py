@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample, dumps, loads, tool_hash
+from robustbench_tc.schema import Sample, dumps, loads, parameter_hashes, tool_hash
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
@@ -77,6 +77,8 @@ class NewTool(msgspec.Struct, frozen=True):
     clean_id: str = ""
     gold: str = ""
     """JSON text of the tool that does answer it: canaries are made of it."""
+    own: tuple[str, ...] = ()
+    """`parameter_hash` of the parameters that no tool of the clean registry has."""
 
     @property
     def hash(self) -> str:
@@ -227,11 +229,15 @@ def _collect(row: Sample, found: Found) -> None:
     if not taxonomy.known(row.type_code) or taxonomy.get(row.type_code).channel != "siblings":
         return
     query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
+    brought = [c.after for c in row.changes if c.before is None and isinstance(c.after, dict)]
+    ours = [tool for tool in map(msgspec.to_builtins, row.tools) if tool not in brought]
+    known = {one for tool in ours for one in parameter_hashes(tool)}
     for change in row.changes:
         new = change.after
         if change.before is None and isinstance(new, dict):
             shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
-            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row)), row.id)
+            own = tuple(one for one in parameter_hashes(new) if one not in known)
+            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row), own), row.id)
 
 
 def _gold(row: Sample) -> str:

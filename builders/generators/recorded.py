@@ -8,7 +8,7 @@ edits of the text they are made in.
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
-    ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
+    ["serves", "31ab…", false, "…", ["8e02…"]]             whether a new tool serves a sample, by hash of both
     ["sample", "c04d…"]                                    a sample that new tools were written for
 
 New tools are written for samples: a line names its sample (`clean_id`), or it is for every sample that the
@@ -29,7 +29,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json, dumps, tool_hash
+from robustbench_tc.schema import Json, dumps, parameter_hash, parameter_hashes, tool_hash
 
 from ..perturb.base import Text, TextRequest
 from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, kinds, writes_tools
@@ -70,6 +70,7 @@ class _Serves(msgspec.Struct, frozen=True, array_like=True, tag="serves"):
     key: str
     serves: bool
     reason: str
+    parameters: tuple[str, ...]
 
 
 class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
@@ -98,6 +99,8 @@ class Served(msgspec.Struct, frozen=True):
     reason: str
     judge: str
     """`recorded` or `hand-written`."""
+    parameters: frozenset[str] = frozenset()
+    """`parameter_hash` of each parameter that the judge was shown."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -306,7 +309,7 @@ def _packed_book(path: Path) -> Book:
         "recorded",
         (line for line in lines if isinstance(line, _Text | _Edits)),
         (line.key for line in lines if isinstance(line, _Sample)),
-        {e.key: Served(e.serves, e.reason, "recorded") for e in lines if isinstance(e, _Serves)},
+        _packed_served(lines),
     )
 
 
@@ -348,11 +351,18 @@ def load_served(path: Path | None = None) -> dict[str, Served]:
     """
     if path is not None and path.suffix != ".gz":
         return dict(_served(path, "recorded")) if path.is_dir() else {}
-    packed = (line for line in _unpack(path or SHIPPED) if isinstance(line, _Serves))
-    found = {line.key: Served(line.serves, line.reason, "recorded") for line in packed}
+    found = _packed_served(_unpack(path or SHIPPED))
     if path is None:
         found.update(_served(HAND_WRITTEN, "hand-written"))
     return found
+
+
+def _packed_served(lines: Iterable[Line]) -> dict[str, Served]:
+    return {
+        line.key: Served(line.serves, line.reason, "recorded", frozenset(line.parameters))
+        for line in lines
+        if isinstance(line, _Serves)
+    }
 
 
 def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
@@ -360,16 +370,21 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
     path = folder / "redundant_judgments.jsonl"
     if not path.is_file():
         return
-    written = {
-        (tool["name"], tool["description"])
-        for answer in _read(folder / "generations.jsonl", Answer)
-        if writes_tools(answer.kind)
-        for tool in answer.output
-    }
+    written: dict[tuple[str, str], set[str]] = {}
+    for answer in _read(folder / "generations.jsonl", Answer):
+        for tool in answer.output if writes_tools(answer.kind) else ():
+            # without a description too: the registry's parameters may have none
+            shown = {
+                *parameter_hashes(tool),
+                *(parameter_hash(n, "") for n in tool["parameters"]["properties"]),
+            }
+            written.setdefault((tool["name"], tool["description"]), set()).update(shown)
     for number, line in _lines(path, _ServedLine):
-        if (line.tool, line.description) not in written:
+        shown_then = written.get((line.tool, line.description))
+        if shown_then is None:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
-        yield tool_hash(line.clean_id, line.tool, line.description), Served(line.serves, line.reason, judge)
+        said = Served(line.serves, line.reason, judge, frozenset(shown_then))
+        yield tool_hash(line.clean_id, line.tool, line.description), said
 
 
 def _samples(folder: Path) -> list[str]:
@@ -400,7 +415,8 @@ def pack(folder: Path) -> bytes:
         key, output = judgment_address(judged.request, judged.output)
         lines.append(_Score(judged.kind, key, output, judged.score, judged.reason))
     lines += [_Sample(key) for key in _samples(folder)]
-    lines += [_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded")]
+    for key, found in _served(folder, "recorded"):
+        lines.append(_Serves(key, found.serves, found.reason, tuple(sorted(found.parameters))))
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
 
 

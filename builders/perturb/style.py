@@ -212,10 +212,16 @@ def _form(slot: _Slot, own: _Slot) -> dict[str, Json]:
             text = own.form.get("description")
             out[key] = like(text, value) if isinstance(text, str) and isinstance(value, str) else value
         elif key == "items":
-            out[key] = own.form.get("items", value)
+            items = own.form.get("items")
+            out[key] = items if _is_plain(items) and _is_plain(value) else value
         else:
             out[key] = value
     return out
+
+
+def _is_plain(items: Json) -> bool:
+    """Whether the schema of an array's entries is a type and nothing else."""
+    return isinstance(items, dict) and items.keys() == {"type"}
 
 
 def like(text: str, model: str) -> str:

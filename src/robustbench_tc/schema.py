@@ -280,8 +280,25 @@ def tool_hash(clean_id: str, name: str, description: str) -> str:
 
     The schema is no part of it, nor are the description's case and final full stop: they follow the registry.
     """
-    said = " ".join(description.split()).removesuffix(".").casefold()
-    return hashlib.sha256(_encode((clean_id, name, said))).hexdigest()[:32]
+    return hashlib.sha256(_encode((clean_id, name, _said(description)))).hexdigest()[:32]
+
+
+def parameter_hash(name: str, description: str) -> str:
+    """16 hex digits of what a parameter is called and said to be, its description as in `tool_hash`."""
+    return hashlib.sha256(_encode((name, _said(description)))).hexdigest()[:16]
+
+
+def parameter_hashes(tool: Json) -> tuple[str, ...]:
+    """`parameter_hash` of each parameter of a tool, as JSON; one that is not described has the empty text."""
+    properties = tool["parameters"].get("properties")
+    return tuple(
+        parameter_hash(name, str(inner.get("description") or "") if isinstance(inner, dict) else "")
+        for name, inner in (properties.items() if isinstance(properties, dict) else ())
+    )
+
+
+def _said(description: str) -> str:
+    return " ".join(description.split()).removesuffix(".").casefold()
 
 
 def written_hash(row: dict[str, Any]) -> str:

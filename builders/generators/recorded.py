@@ -271,10 +271,10 @@ class Book:
         return [tool for tool in value if not self._serves(request.sample, tool)]
 
     def _serves(self, sample: str, tool: Json) -> bool:
-        named = isinstance(tool, dict) and [tool.get("name"), tool.get("description")]
-        if not named or not all(isinstance(text, str) for text in named):
+        name, description = (tool.get("name"), tool.get("description")) if isinstance(tool, dict) else (0, 0)
+        if not isinstance(name, str) or not isinstance(description, str):
             return False  # not a tool: the acceptance check says so
-        found = self._served.get(tool_hash(sample, *named))
+        found = self._served.get(tool_hash(sample, name, description))
         return found is not None and found.serves
 
 
@@ -308,7 +308,7 @@ def _packed_book(path: Path) -> Book:
     return Book(
         "recorded",
         (line for line in lines if isinstance(line, _Text | _Edits)),
-        (line.key for line in lines if isinstance(line, _Sample)),
+        [line.key for line in lines if isinstance(line, _Sample)],
         _packed_served(lines),
     )
 

@@ -153,18 +153,16 @@ def _filled(
     taken = {one.name.casefold() for one in given.values()}
     free = [place for place in range(len(slots)) if place not in given]
     left = [one for one in lent if one.name.casefold() not in taken]
-    for at, one in _assigned([slots[place] for place in free], left).items():
-        given[free[at]] = one
-        taken.add(one.name.casefold())
+    for at, borrowed in _assigned([slots[place] for place in free], left).items():
+        given[free[at]] = borrowed
+        taken.add(borrowed.name.casefold())
     out: list[_Slot] = []
     for place, slot in enumerate(slots):
-        one = given.get(place)
+        others = (o for o in known.values() if _same_kind(slot, o))
+        one = given.get(place) or next((o for o in (slot, *others) if o.name.casefold() not in taken), None)
         if one is None:
-            others = (o for o in known.values() if _same_kind(slot, o))
-            one = next((o for o in (slot, *others) if o.name.casefold() not in taken), None)
-            if one is None:
-                continue
-            taken.add(one.name.casefold())
+            continue
+        taken.add(one.name.casefold())
         out.append(_Slot(one.name, _form(slot, known.get(one.name, one)), slot.required))
     return out
 

@@ -387,10 +387,9 @@ def _(pick: Picker) -> str:
 
 @of_row("a new tool that says what another says", "redundant", "rows.redundant_tools_differ")
 def _(pick: Picker) -> str:
-    row = pick()
-    text = gold_tool(row)["description"].upper() or "x"
-    gold_tool(row)["description"] = text.lower()
-    return new_tool(row, lambda tool: tool.update(description=text))
+    row = pick(lambda r: gold_tool(r)["description"])
+    said = gold_tool(row)["description"].upper()
+    return new_tool(row, lambda tool: tool.update(description=said))
 
 
 # --- reward --------------------------------------------------------------------------------------------
@@ -700,7 +699,7 @@ def _(folder: Path) -> str:
 @of_folder("an extra column", "columns.are_the_contracts")
 def _(folder: Path) -> str:
     _table(folder, "TD_AB", lambda t: t.append_column("note", pa.array(["x"] * t.num_rows)))
-    return "TD_AB/test-00000-of-00001.parquet.16"
+    return "TD_AB/test-00000-of-00001.parquet.18"
 
 
 @of_folder("a column of another type", "columns.have_the_contracts_types")

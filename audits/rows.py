@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample, dumps, loads, tool_hash
+from robustbench_tc.schema import Sample, dumps, loads, parameter_hashes, tool_hash
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
 from .invariants.allowed import rewritten_texts
 from .invariants.base import HOLDS
+from .plain_columns import plain_columns
 
 UnitChecks = Callable[[Sample, Sample], list[str]]
 """What the type's own unit finds wrong with a row, given (clean, row)."""
@@ -34,6 +35,7 @@ HANDED_IN = {
 OF_THE_PASS = {
     "decodes": "A row that is not a row of the contract cannot be read by anybody.",
     "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
+    "plain_columns_agree": "Readers see `query` and `gold_call` first: they say what the JSON columns say.",
     "type_is_audited": "A type without facts is held against no rule of its own: its rows would pass unseen.",
     "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
     "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
@@ -75,16 +77,13 @@ class NewTool(msgspec.Struct, frozen=True):
     clean_id: str = ""
     gold: str = ""
     """JSON text of the tool that does answer it: canaries are made of it."""
+    own: tuple[str, ...] = ()
+    """`parameter_hash` of the parameters that no tool of the clean registry has."""
 
     @property
     def hash(self) -> str:
-        """Of the sample and the whole tool: under which it was judged."""
-        tool = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": loads(self.parameters),
-        }
-        return tool_hash(self.clean_id, tool)
+        """Of the sample and what the tool does: under which it was judged."""
+        return tool_hash(self.clean_id, self.name, self.description)
 
 
 class Found(msgspec.Struct):
@@ -166,6 +165,7 @@ class RowChecks:
             if canonical
             else "a JSON column is not canonical, or holds other fields",
         }
+        values["plain_columns_agree"] = _verdict(lambda row, _: plain_columns(raw, row), row, row)
         audited = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
         values["type_is_audited"] = HOLDS if audited else "the audit knows no type of that code"
         if row.type_code == taxonomy.CLEAN:
@@ -229,11 +229,15 @@ def _collect(row: Sample, found: Found) -> None:
     if not taxonomy.known(row.type_code) or taxonomy.get(row.type_code).channel != "siblings":
         return
     query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
+    brought = [c.after for c in row.changes if c.before is None and isinstance(c.after, dict)]
+    ours = [tool for tool in map(msgspec.to_builtins, row.tools) if tool not in brought]
+    known = {one for tool in ours for one in parameter_hashes(tool)}
     for change in row.changes:
         new = change.after
         if change.before is None and isinstance(new, dict):
             shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
-            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row)), row.id)
+            own = tuple(one for one in parameter_hashes(new) if one not in known)
+            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row), own), row.id)
 
 
 def _gold(row: Sample) -> str:

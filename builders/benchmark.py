@@ -25,7 +25,7 @@ from robustbench_tc.schema import Sample
 from .plan import Plan, row_dict
 from .sources import Profile
 
-VERSION = "1.1.0"
+VERSION = "1.2.0"
 """Version of the dataset that this code builds: what `rbtc release` freezes unless another is named."""
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())

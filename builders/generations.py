@@ -5,9 +5,9 @@ texts are needed:
 
     {"kind", "generator", "statistics", "missing"}
         what the generator did, and why there is no text where no other line says so
-    {"kind", "input", "output", "tool", "parameter", "generator", "refused"}
+    {"kind", "input", "output", "tool", "parameter", "clean_id", "generator", "refused"}
         an answer; `refused` says why it was not taken
-    {"kind", "input", "tool", "parameter", "missing"}
+    {"kind", "input", "tool", "parameter", "clean_id", "missing"}
         why there is no text in the end, where its last refused answer does not say so
 
 Fields that say nothing are left out. A text that nobody answered has no line: the type needs it, and the file
@@ -49,6 +49,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     output: Json | UnsetType = UNSET
     tool: str | None = None
     parameter: str | None = None
+    clean_id: str | None = None
     generator: str | None = None
     refused: str | None = None
     statistics: dict[str, Json] | None = None
@@ -87,7 +88,13 @@ class Recording:
         usual = next((why for why in silent if isinstance(why, str)), NO_ANSWER)
         yield _line(_Line(self.kind, generator=self.label, statistics=self.statistics(), missing=usual))
         for key, (request, outcome) in self._asked.items():
-            asked = _Line(request.kind, request.input, tool=request.tool, parameter=request.parameter)
+            asked = _Line(
+                request.kind,
+                request.input,
+                tool=request.tool,
+                parameter=request.parameter,
+                clean_id=request.sample,
+            )
             tried = refusals.get(key, [])
             for refusal in tried:
                 yield _line(
@@ -125,7 +132,11 @@ class Replay:
     def add(self, line: _Line) -> None:
         """Takes a line in; lines of one text are tried in the order in which they came."""
         request = TextRequest(
-            kind=line.kind, input=line.input or "", tool=line.tool, parameter=line.parameter
+            kind=line.kind,
+            input=line.input or "",
+            tool=line.tool,
+            parameter=line.parameter,
+            sample=line.clean_id,
         )
         self._lines.setdefault(request.key, []).append(line)
 

@@ -232,7 +232,7 @@ def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]])
     """The rows of one config. Raises UserError naming the file's folder and the row."""
     rows = []
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
-        missing = [name for name in schema.COLUMN_ORDER if name not in plain]
+        missing = [name for name in schema.NEEDED_COLUMNS if name not in plain]
         if missing:
             raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
         try:

@@ -101,7 +101,7 @@ class RowFiles:
     def _read(self, number: int) -> pa.Table:
         group = self._groups[number]
         with pq.ParquetFile(group.file) as file:
-            return file.read_row_group(group.number, columns=list(schema.COLUMN_ORDER))
+            return file.read_row_group(group.number, columns=list(schema.NEEDED_COLUMNS))
 
 
 def _groups(folder: Path) -> Iterator[Group]:

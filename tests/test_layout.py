@@ -22,6 +22,7 @@ CONTRACT = {
     "seeding",
     "json_schema",
     "transcript",
+    "plain",
     "io",
     "llm",
     "compute",

@@ -1,7 +1,9 @@
 """Action: which tools were added, and of what kind."""
 
+import re
+
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
 
 from .allowed import added_tools
 from .base import HOLDS, Verdict, every, first_answer_names, invariant, of
@@ -79,6 +81,29 @@ def _parameters(new: Tool, gold: Tool, wrong: bool) -> str:
     return HOLDS
 
 
+@invariant(of("namesake"))
+def distractor_refuses_the_gold_call(row: Sample, clean: Sample) -> Verdict:
+    """A golden call that also fits the distractor leaves nothing to choose: no form of one may fit it."""
+    extra = added_tools(row, clean) or []
+    for new in extra:
+        for answer in clean.golden_answers:
+            for call in answer:
+                if call.name == new.name and not _misfits(call, new):
+                    return "a golden call fits the distractor"
+    return HOLDS if extra else "there is no distractor"
+
+
+def _misfits(call: Call, tool: Tool) -> list[str]:
+    """Parameters for which the call cannot be meant for the tool: undeclared ones, and missing ones."""
+    optional = [name for name, values in call.parameters.items() if OMIT in _texts(values)]
+    undeclared = [n for n in call.parameters if n not in tool.properties and n not in optional]
+    return undeclared + [n for n in tool.required if n not in call.parameters]
+
+
+def _texts(values: Json) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
+
+
 @invariant(of("siblings"))
 def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
     """Redundant tools surround the gold tool and never stand in for it: new names, at most two per tool."""
@@ -93,3 +118,47 @@ def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
     if any(not tool.description.strip() for tool in extra):
         return "a new tool has no description"
     return HOLDS
+
+
+@invariant(of("siblings"))
+def redundant_tools_have_their_registrys_style(row: Sample, clean: Sample) -> Verdict:
+    """A key or a type that a registry's own tools never have gives its new tools away without any reading."""
+    ours = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
+    marks = set[str]().union(*map(_marks, ours))
+    longest = max((len(tool.properties) for tool in ours), default=0)
+    for new in added_tools(row, clean) or []:
+        if len(new.properties) > longest:
+            return "a new tool has more parameters than any tool of its registry"
+        if foreign := sorted(_marks(new) - marks):
+            return f"a new tool has {foreign[0]}, which no tool of its registry has"
+        if not any(list(new.parameters) == list(tool.parameters) for tool in ours):
+            return "a new tool's schema has other keys than those of its registry"
+    return HOLDS
+
+
+def _marks(tool: Tool) -> set[str]:
+    """The keys and types of a tool's parameters."""
+    found = set[str]()
+    for inner in tool.properties.values():
+        if isinstance(inner, dict):
+            found |= {f"the key {key!r}" for key in inner} | {f"the type {inner.get('type')!r}"}
+    return found
+
+
+@invariant(of("siblings"))
+def redundant_tools_differ(row: Sample, clean: Sample) -> Verdict:
+    """A new tool that says what another says is no other tool: names and descriptions all differ."""
+    extra = added_tools(row, clean) or []
+    ours = {id(tool) for tool in extra}
+    for new in extra:
+        for tool in row.tools:
+            if tool is not new and (id(tool) not in ours or tool.name < new.name) and _alike(new, tool):
+                return "a new tool is all but the same as another"
+    return HOLDS
+
+
+def _alike(one: Tool, other: Tool) -> bool:
+    """Names that differ in case, separators and plurals only, or descriptions of the same words."""
+    names = [re.sub(r"[^a-z0-9]", "", tool.name.lower()).removesuffix("s") for tool in (one, other)]
+    words = [set(re.findall(r"\w+", tool.description.lower())) for tool in (one, other)]
+    return names[0] == names[1] or (words[0] == words[1] and bool(words[0]))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import ANY, OMIT, Json, Sample, dumps
+from robustbench_tc.transcript import CLOSING_TURN
 
 from .allowed import rewritten_texts
 from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, states_preference
@@ -109,4 +110,21 @@ def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
             if not right.search(added):
                 return "the sentence states no preference of the right kind"
             return "the sentence states another preference too" if wrong.search(added) else HOLDS
+    return "no preference is stated"
+
+
+@invariant(states_preference)
+def preference_bears_on_the_scored_call(row: Sample, clean: Sample) -> Verdict:
+    """A wish before an executed call is about that call: it stands in the last user turn, with none after."""
+    for change in row.changes:
+        if change.path.startswith("/messages/") and isinstance(change.after, str) and change.at is not None:
+            index = int(change.path.split("/")[2])
+            rest = row.messages[index].content[change.at + len(change.after) :]
+            later = row.messages[index + 1 :]
+            if any(m.role == "tool" for m in later) or re.search(r"<(?:tool_call|obs)>", rest):
+                return "a call was executed after the preference was stated"
+            turns = [turn for turn in re.findall(r"(?s)<user>(.*?)</user>", rest) if turn.strip()]
+            if turns and (len(turns) > 1 or not CLOSING_TURN.search(turns[0])):
+                return "the user speaks again after the preference"
+            return HOLDS
     return "no preference is stated"

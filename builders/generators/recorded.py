@@ -8,7 +8,11 @@ edits of the text they are made in.
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
-    ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
+    ["serves", "31ab…", false, "…", ["8e02…"]]             whether a new tool serves a sample, by hash of both
+    ["sample", "c04d…"]                                    a sample that new tools were written for
+
+New tools are written for samples: a line names its sample (`clean_id`), or it is for every sample that the
+judgments beside it name. A tool that was judged to serve a sample is not given to it.
 
 Several lines may answer one request (different samples, same words): the first that is accepted is taken.
 """
@@ -16,18 +20,19 @@ Several lines may answer one request (different samples, same words): the first 
 import difflib
 import gzip
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json, dumps, loads, tool_hash
+from robustbench_tc.schema import Json, dumps, parameter_hash, parameter_hashes, tool_hash
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, kinds
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, kinds, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
@@ -65,10 +70,15 @@ class _Serves(msgspec.Struct, frozen=True, array_like=True, tag="serves"):
     key: str
     serves: bool
     reason: str
+    parameters: tuple[str, ...]
 
 
-Line: TypeAlias = _Text | _Edits | _Score | _Serves
-"""One line of a file of recorded answers: a text, its edits, a judge's score, or whether a tool serves."""
+class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
+    key: str
+
+
+Line: TypeAlias = _Text | _Edits | _Score | _Serves | _Sample
+"""One line of packed answers: a text, its edits, a score, whether a tool serves, or whose samples they are."""
 
 
 class Judgment(msgspec.Struct, frozen=True):
@@ -90,6 +100,8 @@ class Served(msgspec.Struct, frozen=True):
     reason: str
     judge: str
     """`recorded` or `hand-written`."""
+    parameters: frozenset[str] = frozenset()
+    """`parameter_hash` of each parameter that the judge was shown."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -100,6 +112,7 @@ class Answer(msgspec.Struct, frozen=True):
     output: Json
     tool: str | None = None
     parameter: str | None = None
+    clean_id: str | None = None
     generator: str | None = None
     """Who wrote it, where the file is a build's; else the reader's label is used."""
     refused: str | None = None
@@ -107,8 +120,14 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def request(self) -> TextRequest:
-        """A query is known by its words alone, a description also by whose it is."""
-        return TextRequest(kind=self.kind, input=self.input, tool=self.tool, parameter=self.parameter)
+        """A query is known by its words alone, a description also by whose it is, new tools by the sample."""
+        return TextRequest(
+            kind=self.kind,
+            input=self.input,
+            tool=self.tool,
+            parameter=self.parameter,
+            sample=self.clean_id if writes_tools(self.kind) else None,
+        )
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -207,10 +226,21 @@ class Recorded:
 
 
 class Book:
-    """The answers of one file."""
+    """The answers of one file.
 
-    def __init__(self, label: str, lines: Iterable[_Text | _Edits | Answer]) -> None:
+    `samples`: hashes of the samples that new tools without a sample of their own were written for. `served`:
+    what was said of new tools, by `tool_hash`.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        lines: Iterable[_Text | _Edits | Answer],
+        samples: Collection[str] = (),
+        served: Mapping[str, Served] = MappingProxyType({}),
+    ) -> None:
         self.label = label
+        self._samples, self._served = frozenset(samples), served
         self._lines: dict[str, list[_Text | _Edits | Answer]] = {}
         for line in lines:
             key = line.request.key if isinstance(line, Answer) else line.key
@@ -222,16 +252,37 @@ class Book:
 
     def signed(self, request: TextRequest) -> Iterator[tuple[Json, str, str | None]]:
         """Every answer, who wrote it, and why a build refused it, if one did."""
-        for line in self._lines.get(request.key, ()):
+        lines = self._lines.get(request.key, [])
+        if request.sample is not None and sample_hash(request.sample) in self._samples:
+            lines = lines + self._lines.get(msgspec.structs.replace(request, sample=None).key, [])
+        for line in lines:
             if isinstance(line, Answer):
-                yield line.output, line.generator or self.label, line.refused
+                yield self._idle(request, line.output), line.generator or self.label, line.refused
             elif isinstance(line, _Text):
-                yield line.value, self.label, None
+                yield self._idle(request, line.value), self.label, None
             else:
                 try:
                     yield apply_edits(request.input, line.edits), self.label, None
                 except ValueError:  # the edits were made in another text of the same key
                     continue
+
+    def _idle(self, request: TextRequest, value: Json) -> Json:
+        """The answer without the new tools that were judged to serve the sample."""
+        if request.sample is None or not isinstance(value, list):
+            return value
+        return [tool for tool in value if not self._serves(request.sample, tool)]
+
+    def _serves(self, sample: str, tool: Json) -> bool:
+        name, description = (tool.get("name"), tool.get("description")) if isinstance(tool, dict) else (0, 0)
+        if not isinstance(name, str) or not isinstance(description, str):
+            return False  # not a tool: the acceptance check says so
+        found = self._served.get(tool_hash(sample, name, description))
+        return found is not None and found.serves
+
+
+def sample_hash(clean_id: str) -> str:
+    """32 hex digits of a clean id, which can hold upstream's text."""
+    return hashlib.sha256(clean_id.encode()).hexdigest()[:32]
 
 
 @cache
@@ -240,16 +291,43 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
 
     `bundled`: the starter samples are being built, so theirs come first.
     """
-    recorded = Book("recorded", (line for line in _unpack(SHIPPED) if isinstance(line, _Text | _Edits)))
-    written = Book("hand-written", _read(HAND_WRITTEN / "generations.jsonl", Answer))
+    recorded, written = (
+        _packed_book(SHIPPED),
+        _written_book(HAND_WRITTEN / "generations.jsonl", "hand-written"),
+    )
     return (written, recorded) if bundled else (recorded, written)
 
 
 def from_path(path: Path) -> tuple[Book, ...]:
     """The answers in a folder with `generations.jsonl`, such a file, or a packed one (`.gz`)."""
     if path.suffix == ".gz":
-        return (Book("recorded", (line for line in _unpack(path) if isinstance(line, _Text | _Edits))),)
-    return (Book("recorded", _read(_file(path, "generations.jsonl"), Answer)),)
+        return (_packed_book(path),)
+    return (_written_book(_file(path, "generations.jsonl"), "recorded"),)
+
+
+def _packed_book(path: Path) -> Book:
+    lines = _unpack(path)
+    return Book(
+        "recorded",
+        (line for line in lines if isinstance(line, _Text | _Edits)),
+        [line.key for line in lines if isinstance(line, _Sample)],
+        _packed_served(lines),
+    )
+
+
+def _written_book(path: Path, label: str) -> Book:
+    """The answers of a `generations.jsonl`, for the samples that the judgments beside it name.
+
+    Raises UserError where new tools are for no sample at all.
+    """
+    answers, samples = list(_read(path, Answer)), _samples(path.parent)
+    lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
+    if not samples and (one := next(lost, None)):
+        raise UserError(
+            f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
+            "judge them in redundant_judgments.jsonl"
+        )
+    return Book(label, answers, samples, dict(_served(path.parent, label)))
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -275,28 +353,47 @@ def load_served(path: Path | None = None) -> dict[str, Served]:
     """
     if path is not None and path.suffix != ".gz":
         return dict(_served(path, "recorded")) if path.is_dir() else {}
-    packed = (line for line in _unpack(path or SHIPPED) if isinstance(line, _Serves))
-    found = {line.key: Served(line.serves, line.reason, "recorded") for line in packed}
+    found = _packed_served(_unpack(path or SHIPPED))
     if path is None:
         found.update(_served(HAND_WRITTEN, "hand-written"))
     return found
 
 
+def _packed_served(lines: Iterable[Line]) -> dict[str, Served]:
+    return {
+        line.key: Served(line.serves, line.reason, "recorded", frozenset(line.parameters))
+        for line in lines
+        if isinstance(line, _Serves)
+    }
+
+
 def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
-    """The judgments of a folder: they name a tool by name and description, and are about all of it."""
+    """The judgments of a folder: they name a tool by what it is called and does."""
     path = folder / "redundant_judgments.jsonl"
     if not path.is_file():
         return
     written: dict[tuple[str, str], set[str]] = {}
     for answer in _read(folder / "generations.jsonl", Answer):
-        for tool in answer.output if answer.kind == "redundant" else ():
-            written.setdefault((tool["name"], tool["description"]), set()).add(dumps(tool))
+        for tool in answer.output if writes_tools(answer.kind) else ():
+            # without a description too: the registry's parameters may have none
+            shown = {
+                *parameter_hashes(tool),
+                *(parameter_hash(n, "") for n in tool["parameters"]["properties"]),
+            }
+            written.setdefault((tool["name"], tool["description"]), set()).update(shown)
     for number, line in _lines(path, _ServedLine):
-        tools = written.get((line.tool, line.description))
-        if tools is None:
+        shown_then = written.get((line.tool, line.description))
+        if shown_then is None:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
-        for text in sorted(tools):
-            yield tool_hash(line.clean_id, loads(text)), Served(line.serves, line.reason, judge)
+        said = Served(line.serves, line.reason, judge, frozenset(shown_then))
+        yield tool_hash(line.clean_id, line.tool, line.description), said
+
+
+def _samples(folder: Path) -> list[str]:
+    """Hashes of the samples that the folder's judgments of new tools name, in order, each once."""
+    path = folder / "redundant_judgments.jsonl"
+    lines = _lines(path, _ServedLine) if path.is_file() else ()
+    return list(dict.fromkeys(sample_hash(line.clean_id) for _, line in lines))
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
@@ -319,7 +416,9 @@ def pack(folder: Path) -> bytes:
     for judged in _read(folder / "judgments.jsonl", _Judged):
         key, output = judgment_address(judged.request, judged.output)
         lines.append(_Score(judged.kind, key, output, judged.score, judged.reason))
-    lines += [_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded")]
+    lines += [_Sample(key) for key in _samples(folder)]
+    for key, found in _served(folder, "recorded"):
+        lines.append(_Serves(key, found.serves, found.reason, tuple(sorted(found.parameters))))
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
 
 

@@ -10,7 +10,8 @@ that the first answer calls:
     same_name_D   the gold tool's                 wrong
     same_name_E   another tool's                  that tool's
 
-Wrong parameters are those of a donor: see `registry.donor`.
+Wrong parameters are those of a donor: see `registry.donor`. No golden call fits the distractor: it lacks one
+of the call's parameters, or requires another.
 """
 
 import random
@@ -24,7 +25,19 @@ from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register
-from .registry import NO_PARAMETERS, added, donor, gold_tools, index_of, insert, plain, surplus
+from .registry import (
+    NO_PARAMETERS,
+    accepts,
+    added,
+    calls_of,
+    donor,
+    gold_tools,
+    index_of,
+    insert,
+    plain,
+    surplus,
+)
+from .style import near_twins, styled
 
 
 class Registry(Perturbation):
@@ -63,27 +76,27 @@ class SameName(Registry):
         """
         pool = context.donors(sample.source)
         gold = [sample.tools[index] for index in gold_tools(sample).values()]
-        new = [self._distractor(tool, sample.tools, pool, rng) for tool in gold]
+        new = [self._distractor(tool, sample, pool, rng) for tool in gold]
         tools = insert(sample.tools, new, rng)
         return self.row(sample, added(tools, new), tools=tools, gold_tool_index=index_of(tools, gold[0]))
 
-    def _distractor(
-        self, gold: Tool, registry: Sequence[Tool], pool: Sequence[Tool], rng: random.Random
-    ) -> Tool:
+    def _distractor(self, gold: Tool, sample: Sample, pool: Sequence[Tool], rng: random.Random) -> Tool:
+        calls = calls_of(sample, gold.name)
         if self.description == "gold" and not gold.description.strip():
             raise NotApplicable("gold_tool_has_no_description")
         description = gold.description if self.description == "gold" else ""
         parameters = NO_PARAMETERS
         if self.wrong_parameters:
-            lender = donor(gold, registry, pool, rng, described=self.description == "donor")
-            if lender is None:
-                raise NotApplicable("no_donor_tool")
+            lender = donor(gold, calls, sample.tools, pool, rng, described=self.description == "donor")
             parameters = lender.parameters
             if self.description == "donor":
                 description = lender.description
         elif not gold.properties and description == gold.description:
             raise NotApplicable("distractor_would_equal_gold_tool")
-        return Tool(gold.name, description, parameters)
+        new = Tool(gold.name, description, parameters)
+        if accepts(new, calls):
+            raise NotApplicable("gold_call_has_no_argument")
+        return new
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """One distractor per gold tool, of its name and as the class says; the index is on the gold tool."""
@@ -95,6 +108,8 @@ class SameName(Registry):
         for tool in gold:
             for new in (t for t in extra if t.name == tool.name):
                 wrong += self._check_distractor(tool, new)
+                if accepts(new, calls_of(clean, new.name)):
+                    wrong.append("the golden call fits the distractor")
         if row.gold_tool_index is None or row.tools[row.gold_tool_index] != gold[0]:
             wrong.append("gold_tool_index does not point at the gold tool")
         return wrong
@@ -136,7 +151,7 @@ class SameNameA(SameName):
     solved_without_reading = (
         "The distractor has neither description nor parameters: whoever takes the fuller definition is right."
     )
-    rows = Rows(paper=148, bundled=60)
+    rows = Rows(paper=140, bundled=57)
     paper_rows = 133
     golden = (
         Case(
@@ -160,7 +175,7 @@ class SameNameB(SameName):
     description = "gold"
     wrong_parameters = False
     solved_without_reading = "The distractor has no parameters: whoever takes the longer definition is right."
-    rows = Rows(paper=141, bundled=57)
+    rows = Rows(paper=138, bundled=57)
     paper_rows = 127
     golden = (
         Case(
@@ -184,7 +199,7 @@ class SameNameC(SameName):
     description = "none"
     wrong_parameters = True
     solved_without_reading = "The distractor has no description: whoever takes the described tool is right."
-    rows = Rows(paper=148, bundled=60)
+    rows = Rows(paper=146, bundled=59)
     paper_rows = 126
     golden = (
         Case(
@@ -207,7 +222,7 @@ class SameNameD(SameName):
     how_made = _HOW_MADE.format("the gold tool's description, and the parameters of another tool")
     description = "gold"
     wrong_parameters = True
-    rows = Rows(paper=146, bundled=60)
+    rows = Rows(paper=144, bundled=59)
     paper_rows = 125
     golden = (
         Case(
@@ -233,7 +248,7 @@ class SameNameE(SameName):
     how_made = _HOW_MADE.format("the description and the parameters of another tool")
     description = "donor"
     wrong_parameters = True
-    rows = Rows(paper=148, bundled=60)
+    rows = Rows(paper=146, bundled=59)
     paper_rows = 126
     golden = (
         Case(
@@ -284,15 +299,15 @@ class Redundant(Registry):
                 ],
             },
             reads="""
-            + tool: find_wine(near) Finds a wine.
-            + tool: cancel_table(near) Cancels a table.
-            + tool: rate_menu(near) Rates a menu.
+            + tool: find_wine(near: What to look for) Finds a wine.
+            + tool: cancel_table(near: Where, seats: How many) Cancels a table.
+            + tool: rate_menu(near: What to look for) Rates a menu.
             + flag: fewer_redundant_tools
             """,
         ),
     )
     flags = MappingProxyType(
-        {"fewer_redundant_tools": "fewer than two new tools per tool: their names were taken"}
+        {"fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool"}
     )
     caught_by = "redundant_tools_are_new"
 
@@ -304,6 +319,7 @@ class Redundant(Registry):
         return tuple(
             TextRequest(
                 kind=self.code,
+                sample=sample.clean_id,
                 tool=tool.name,
                 input=tool.description,
                 context={
@@ -321,23 +337,28 @@ class Redundant(Registry):
 
         Raises NotApplicable(`no_new_tool`) where none is left.
         """
-        taken = {tool.name for tool in sample.tools}
-        new: list[Tool] = []
+        known = list(sample.tools)
+        offered = set[str]()  # the first tool of a name is the one that its judgment is about
+        pairs: list[tuple[Tool, Tool]] = []
         generators = set()
         short = False
-        for request in self.requests(sample):
+        imitated = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]
+        for request, beside in zip(self.requests(sample), imitated, strict=True):
             text = context.text(request)
             fresh: list[Tool] = []
             for tool in msgspec.convert(text.value, list[Tool]):
-                if tool.name not in taken and len(fresh) < self.PER_TOOL:
-                    taken.add(tool.name)
+                again = tool.name in offered or any(near_twins(tool, one) for one in known)
+                offered.add(tool.name)
+                if len(fresh) < self.PER_TOOL and not again:
+                    known.append(tool)
                     fresh.append(tool)
             short = short or len(fresh) < self.PER_TOOL
             if fresh:
                 generators.add(text.generator)
-            new += fresh
-        if not new:
+            pairs += [(tool, beside) for tool in fresh]
+        if not pairs:
             raise NotApplicable("no_new_tool")
+        new = styled(pairs, imitated)
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(
@@ -358,9 +379,13 @@ class Redundant(Registry):
         originals = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
         if len(extra) > self.PER_TOOL * len(originals):
             wrong.append("more than two new tools per tool")
-        names = [tool.name for tool in extra]
-        if len(set(names)) < len(names) or set(names) & {tool.name for tool in clean.tools}:
-            wrong.append("a new tool's name is taken")
+        others = list(clean.tools)
+        for tool in extra:
+            if any(near_twins(tool, one) for one in others):
+                wrong.append("a new tool is all but the same as another tool")
+            if not tool.description.strip():
+                wrong.append("a new tool has no description")
+            others.append(tool)
         if clean.gold_tool_index is not None and (
             row.gold_tool_index is None
             or row.tools[row.gold_tool_index] != clean.tools[clean.gold_tool_index]

@@ -44,6 +44,8 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The text to rewrite; for `redundant` the description of the tool to imitate."""
     tool: str | None = None
     parameter: str | None = None
+    sample: str | None = None
+    """The clean id, where the text is written for one sample and may serve no other (`redundant`)."""
     keep: tuple[str, ...] = ()
     """Gold values that occur in `input` and must still occur in the answer."""
     context: dict[str, Json] = {}
@@ -51,8 +53,8 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """32 hex digits over kind, tool, parameter and the normalised input: an answer's address."""
-        return _key(self.kind, self.tool, self.parameter, self.input)
+        """32 hex digits over kind, tool, parameter, sample and the normalised input: an answer's address."""
+        return _key(self.kind, self.tool, self.parameter, self.input, self.sample)
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -72,8 +74,8 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 @lru_cache(100_000)  # a text is asked for, looked up and recorded, for every sample that holds it
-def _key(kind: str, tool: str | None, parameter: str | None, text: str) -> str:
-    parts = (kind, tool, parameter, normalise_text(text))
+def _key(kind: str, tool: str | None, parameter: str | None, text: str, sample: str | None) -> str:
+    parts = (kind, tool, parameter, normalise_text(text), *(() if sample is None else (sample,)))
     return hashlib.sha256(_ENCODE(parts)).hexdigest()[:32]  # texts only: `dumps` has nothing to look for
 
 

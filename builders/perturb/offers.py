@@ -18,7 +18,7 @@ from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation
-from .query import SAMPLES, called_in_history, query_span, replace_span
+from .query import SAMPLES, called_in_history, replace_span, wish_span
 from .registry import gold_tools, index_of, plain
 
 FACTORS = (4, 5, 6, 8, 10)
@@ -44,7 +44,7 @@ PREFERENCES: dict[str, tuple[str, ...]] = {
         "I am in a hurry, so pick the tool that answers soonest.",
     ),
 }
-"""Sentences added to the last substantive user turn. Ours; none holds a digit or a tool's name."""
+"""Sentences added to the last user turn. Ours; none holds a digit or a tool's name."""
 
 _ANNOTATION = re.compile(r"(?:Price per call: \$(\d+\.\d{3})|Typical response time: (\d+) ms)\.\Z")
 
@@ -145,7 +145,7 @@ class Preference(Perturbation):
             )
         messages = sample.messages
         if self.stated:
-            span = query_span(sample)
+            span = wish_span(sample)
             text = messages[span.message].content[span.start : span.end]
             joint = " " if text[-1] in ".!?" else ". "
             messages, change = replace_span(
@@ -274,7 +274,7 @@ class Preference(Perturbation):
     def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
         if not self.stated:
             return ["messages changed"] if row.messages != clean.messages else []
-        span = query_span(clean)
+        span = wish_span(clean)
         text = clean.messages[span.message].content[span.start : span.end]
         joint = " " if text[-1] in ".!?" else ". "
         for sentence in PREFERENCES[self.quality]:

@@ -1,72 +1,53 @@
 """Where in a sample the user's words stand that a perturbation may touch, and which values they must keep."""
 
-import ast
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 
+from robustbench_tc import plain
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import ANY, OMIT, Change, Json, Message, Sample
-from robustbench_tc.transcript import CLOSING_TURN
+from robustbench_tc.plain import Span
+from robustbench_tc.schema import Change, Message, Sample
 
 from .base import NotApplicable
 
-_USER_TURN = re.compile(r"<user>(.*?)</user>", re.DOTALL)
 _TOOL_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _CALLED_NAME = re.compile(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")')
-_WORD = re.compile(r"[A-Za-z']+")
+_EXECUTED = re.compile(r"<(?:tool_call|obs)>")
 
 
 SAMPLES = 10_000
 """Of how many samples it is remembered what every type asks of them again."""
 
 
-class Span(NamedTuple):
-    """A passage of a message: `messages[message].content[start:end]`."""
-
-    message: int
-    start: int
-    end: int
-
-
 @remembered(SAMPLES)
 def query_span(sample: Sample) -> Span:
-    """The passage that observation types rewrite and reward types extend.
-
-    In a transcript (API-Bank, rlla) it is the last substantive user turn: the latest one, the boiler-plate
-    excepted, with at least five words that are not words of gold values; if there is none, the longest. Many
-    last turns are bare data, which no typing error may touch. Elsewhere it is the last user message.
+    """The passage that observation types rewrite: the last substantive user turn (`plain.substantive_turn`).
 
     Raises NotApplicable("no_user_text").
     """
-    for index in range(len(sample.messages) - 1, -1, -1):
-        if sample.messages[index].role == "user":
-            break
-    else:
+    span = plain.substantive_turn(sample.messages, sample.golden_answers)
+    if span is None:
         raise NotApplicable("no_user_text")
-    content = sample.messages[index].content
-    turns = [_trim(content, *match.span(1)) for match in _USER_TURN.finditer(content)]
-    if len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
-        turns.pop()
-    turns = [(start, end) for start, end in turns if start < end]
-    if not turns:
-        start, end = _trim(content, 0, len(content))
-        if start >= end:
-            raise NotApplicable("no_user_text")
-        return Span(index, start, end)
-    gold_words = {
-        word
-        for text in gold_texts(sample)
-        for value in _leaves(_literal(text))
-        for word in _words(str(value))
-    }
-    for start, end in reversed(turns):
-        if sum(word not in gold_words for word in _words(content[start:end])) >= 5:
-            return Span(index, start, end)
-    start, end = max(turns, key=lambda turn: turn[1] - turn[0])
-    return Span(index, start, end)
+    return span
+
+
+@remembered(SAMPLES)
+def wish_span(sample: Sample) -> Span:
+    """The passage that gains a wish for the scored call: the last user turn, with no executed call after it.
+
+    That is the last one with words of the user's own, or, where a call was executed since, the boiler-plate
+    that asks for the scored call. Raises NotApplicable("no_user_text"), and where a call follows both.
+    """
+    own = plain.user_turns(sample.messages)
+    if not own:
+        raise NotApplicable("no_user_text")
+    for turn in (own[-1], plain.user_turns(sample.messages, closing=True)[-1]):
+        later = sample.messages[turn.message + 1 :]
+        rest = [sample.messages[turn.message].content[turn.end :], *(message.content for message in later)]
+        if not any(message.role == "tool" for message in later) and not any(map(_EXECUTED.search, rest)):
+            return turn
+    raise NotApplicable("call_after_last_user_turn")
 
 
 def query_text(sample: Sample) -> str:
@@ -87,15 +68,7 @@ def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, 
 @remembered(SAMPLES)
 def gold_texts(sample: Sample) -> tuple[str, ...]:
     """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""
-    seen: dict[str, None] = {}
-    for answer in sample.golden_answers:
-        for call in answer:
-            for accepted in call.parameters.values():
-                for leaf in _leaves(accepted):
-                    text = leaf if isinstance(leaf, str) else msgspec.json.encode(leaf).decode()
-                    if text != OMIT:
-                        seen[text] = None
-    return tuple(seen)
+    return plain.gold_texts(sample.golden_answers)
 
 
 def kept_values(sample: Sample, text: str) -> tuple[str, ...]:
@@ -112,40 +85,3 @@ def called_in_history(sample: Sample) -> frozenset[str]:
         for block in _TOOL_CALL.finditer(message.content)
         for name in _CALLED_NAME.finditer(block.group(1))
     )
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    inner = text[start:end]
-    return start + len(inner) - len(inner.lstrip()), end - (len(inner) - len(inner.rstrip()))
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
-
-
-def _leaves(value: Json) -> Iterator[str | int | float]:
-    """Scalars of a nested value; booleans, nulls and the any-value marker carry no text of their own."""
-    if isinstance(value, bool) or value is None or value == ANY:
-        return
-    if isinstance(value, dict):
-        for inner in value.values():
-            yield from _leaves(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield value
-
-
-def _literal(text: str) -> Json:
-    """A text that stands for a list or object, decoded once (JSON, else a Python literal); else the text."""
-    if text[:1] not in "[{" or len(text) > 10_000:
-        return text
-    try:
-        return msgspec.json.decode(text)
-    except ValueError:  # a Python literal, perhaps
-        pass
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text

@@ -1,11 +1,11 @@
 """Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, Change, Json, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, Json, Sample, Tool
 
 from .base import NotApplicable
 from .query import SAMPLES
@@ -42,17 +42,53 @@ def gold_tools(sample: Sample) -> Mapping[str, int]:
     return found
 
 
+def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
+    """Whether one of these golden calls fits the tool's parameters in some form.
+
+    A parameter whose accepted values hold OMIT may be given or left out: the tool has to declare what the
+    shortest form of the call gives, and may require no more than the longest one has.
+    """
+    declared, required = tool.properties.keys(), set(tool.required)
+    for call in calls:
+        shortest = {name for name, values in call.parameters.items() if not may_be_left_out(values)}
+        if shortest <= declared and required <= call.parameters.keys():
+            return True
+    return False
+
+
+def may_be_left_out(values: Json) -> bool:
+    """Whether a golden parameter's accepted values say that it may be missing."""
+    return isinstance(values, list | tuple) and any(isinstance(v, str) and v == OMIT for v in values)
+
+
 def donor(
-    gold: Tool, registry: Sequence[Tool], pool: Sequence[Tool], rng: random.Random, *, described: bool
-) -> Tool | None:
+    gold: Tool,
+    calls: Sequence[Call],
+    registry: Sequence[Tool],
+    pool: Sequence[Tool],
+    rng: random.Random,
+    *,
+    described: bool,
+) -> Tool:
     """A random tool to lend wrong parameters to a namesake of `gold`: of its registry, else of the pool.
 
     A donor is not a control tool and has a non-empty set of parameter names that differs from gold's; with
-    `described`, also a description that differs from gold's. None if there is no such tool.
+    `described`, also a description that differs from gold's. None of the golden `calls` fits its parameters.
+    Raises NotApplicable where there is no such tool.
     """
     names = gold.properties.keys()
+    accepting = False
 
     def fits(tool: Tool) -> bool:
+        nonlocal accepting
+        if not differs(tool):
+            return False
+        if accepts(tool, calls):
+            accepting = True
+            return False
+        return True
+
+    def differs(tool: Tool) -> bool:
         properties = tool.properties.keys()
         return (
             bool(properties)
@@ -70,7 +106,14 @@ def donor(
         if fits(tool):
             return tool
     far = [tool for tool in pool if fits(tool)]
-    return rng.choice(far) if far else None
+    if not far:
+        raise NotApplicable("every_donor_accepts_gold_call" if accepting else "no_donor_tool")
+    return rng.choice(far)
+
+
+def calls_of(sample: Sample, name: str) -> tuple[Call, ...]:
+    """Every call of the tool in any accepted answer."""
+    return tuple(call for answer in sample.golden_answers for call in answer if call.name == name)
 
 
 def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tuple[Tool, ...]:

@@ -19,7 +19,10 @@ _HOW_MADE = (
     "{what}; the gold tool's is better by a factor of 4 or more. The annotations are true, names "
     "mislead: the other tool is called {name}. {query} The registry is shuffled."
 )
-_STATED = "A sentence that asks for the {wish} joins the last substantive user turn."
+_STATED = (
+    "A sentence that asks for the {wish} joins the last user turn; where a call was executed after that "
+    "turn, the closing turn that asks for the scored call."
+)
 _UNSTATED = "The query states no preference, and the golden answer takes the gold tool's new name."
 _AB_NAME = "by the original, readable name, while the gold tool's name is abbreviated"
 
@@ -276,9 +279,7 @@ class CDABPref(Stated):
     code = "CD_AB_pref"
     order = 23
     display_name = "MisDesc-Abbr-Pref"
-    what_is_modified = (
-        "As CD_AB, and a sentence asking for the cheaper tool is added to the last substantive user turn."
-    )
+    what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
     rows = Rows(paper=144, bundled=55)
@@ -305,9 +306,7 @@ class TDABPref(Stated):
     code = "TD_AB_pref"
     order = 24
     display_name = "TimeDesc-Abbr-Pref"
-    what_is_modified = (
-        "As TD_AB, and a sentence asking for the faster tool is added to the last substantive user turn."
-    )
+    what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"
     rows = Rows(paper=144, bundled=55)

@@ -3,7 +3,7 @@
 A new source is one module with a `READER` here, plus its pins: every module of this folder is imported.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Sample, dumps
 
 from .base import REASONS, Item, KnownIssue, Pool, Reader
 from .pins import pins
@@ -71,6 +71,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
             files = tuple(file for file in files if (root / file).exists())
         taken: set[str] = set()
         seen: set[str | None] = set()
+        whole: list[tuple[str, str, Sample]] = []
         for file in files:
             usable: dict[str, Sample] = {}
             for record, item in reader.read_file(root, file):
@@ -86,9 +87,12 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
             if profile != "bundled":
                 _check_pins(reader, root, file)
             if drawn is None:
-                samples += usable.values()
+                whole += [(file, record, sample) for record, sample in usable.items()]
                 continue
             samples += [usable[record] for record in drawn[file] if record in usable]
+        distinct, again = _distinct(whole, clean_index().get(reader.source, {}))
+        samples += distinct
+        issues += again
     return Pool(tuple(samples), tuple(issues))
 
 
@@ -129,6 +133,41 @@ def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | Non
         reason=reason,
         detail=detail,
     )
+
+
+def _distinct(
+    records: Sequence[tuple[str, str, Sample]], papers: Mapping[str, Sequence[str]]
+) -> tuple[list[Sample], list[KnownIssue]]:
+    """The samples of (file, record, sample) without those that repeat another, and an issue for each of them.
+
+    Of equal samples the paper's stay, else the first. `papers`: its records by file.
+    """
+    kept: dict[str, str] = {}
+    for _, _, sample in sorted(records, key=lambda r: r[1] not in papers.get(r[0], ())):
+        kept.setdefault(_shown(sample), sample.clean_id)
+    distinct: list[Sample] = []
+    issues: list[KnownIssue] = []
+    for file, record, sample in records:
+        first = kept[_shown(sample)]
+        if sample.clean_id == first or record in papers.get(file, ()):
+            distinct.append(sample)
+            continue
+        issues.append(
+            KnownIssue(
+                source=sample.source,
+                file=file,
+                record=record,
+                clean_id=sample.clean_id,
+                reason="identical_row",
+                detail=f"Messages, tools and golden answers are those of {first}.",
+            )
+        )
+    return distinct, issues
+
+
+def _shown(sample: Sample) -> str:
+    """What two samples must not share."""
+    return dumps((sample.messages, sample.tools, sample.golden_answers))
 
 
 def _check_pins(reader: Reader, root: Path, file: str) -> None:

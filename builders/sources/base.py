@@ -42,6 +42,7 @@ REASONS = {
     "gold_fails_scorer": "the source's own scorer refuses the golden answer",
     "gold_not_decodable": "the golden answer cannot be read as calls",
     "gold_tool_not_listed": "the golden answer calls a tool that the record does not list",
+    "identical_row": "another record of the pool has the same messages, tools and golden answers",
     "known_wrong_gold": "upstream's golden answer is wrong: no answer can pass",
     "no_label": "upstream has no golden answer and we have no label",
     "not_single_turn": "the record asks more than one turn",

@@ -344,8 +344,8 @@ def recorded_judge(path: Path | None = None) -> "Recorded":
 
     def find_answer(tool: NewTool) -> Answer | None:
         found = served.get(tool.hash)
-        if found is None:
-            return None
+        if found is None or not found.parameters.issuperset(tool.own):
+            return None  # no judge was shown such a tool, or such a parameter of it
         return Answer(found.serves, found.reason, found.judge if pinned else name, pinned)
 
     return Recorded(find, name, find_answer)

@@ -278,9 +278,30 @@ def content_hash(sample: Sample) -> str:
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 
-def tool_hash(clean_id: str, tool: Json) -> str:
-    """32 hex digits of a sample's id and a whole tool that was written for it: under which it was judged."""
-    return hashlib.sha256(_encode((clean_id, tool))).hexdigest()[:32]
+def tool_hash(clean_id: str, name: str, description: str) -> str:
+    """32 hex digits of a sample's id and what a tool written for it does: under which it was judged.
+
+    The schema is no part of it, nor are the description's case and final full stop: they follow the registry.
+    """
+    return hashlib.sha256(_encode((clean_id, name, _said(description)))).hexdigest()[:32]
+
+
+def parameter_hash(name: str, description: str) -> str:
+    """16 hex digits of what a parameter is called and said to be, its description as in `tool_hash`."""
+    return hashlib.sha256(_encode((name, _said(description)))).hexdigest()[:16]
+
+
+def parameter_hashes(tool: Json) -> tuple[str, ...]:
+    """`parameter_hash` of each parameter of a tool, as JSON; one that is not described has the empty text."""
+    properties = tool["parameters"].get("properties")
+    return tuple(
+        parameter_hash(name, str(inner.get("description") or "") if isinstance(inner, dict) else "")
+        for name, inner in (properties.items() if isinstance(properties, dict) else ())
+    )
+
+
+def _said(description: str) -> str:
+    return " ".join(description.split()).removesuffix(".").casefold()
 
 
 def written_hash(row: dict[str, Any]) -> str:
@@ -312,11 +333,17 @@ JSON_COLUMNS: dict[type[msgspec.Struct], tuple[str, ...]] = {
 }
 """Columns that hold canonical JSON text in Parquet."""
 
+PLAIN_COLUMNS = ("query", "gold_call")
+"""What `robustbench_tc.plain` makes of the columns before them: for readers, read by no command."""
+
 COLUMN_ORDER = (
     "id clean_id type_code component source category messages tools golden_answers gold_tool_index "
-    "output_format changes generator seed injected_error flags"
+    "output_format changes generator seed injected_error flags query gold_call"
 ).split()
 """Columns of every sample config."""
+
+NEEDED_COLUMNS = tuple(name for name in COLUMN_ORDER if name not in PLAIN_COLUMNS)
+"""Those that make a row: earlier versions of the dataset have no others."""
 
 
 def sample_features() -> "datasets.Features":
@@ -403,7 +430,8 @@ def _tools_text(tools: Iterable[Tool]) -> str:
 
 
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
-    """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept."""
+    """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept; those of samples
+    with the plain columns."""
     json_columns = JSON_COLUMNS.get(kind, ())
     fields = kind.__struct_fields__
     rows = list(map(attrgetter(*fields), records))
@@ -417,6 +445,12 @@ def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
             out[name] = msgspec.to_builtins(values)
         else:
             out[name] = list(values)
+    if kind is Sample:
+        from . import plain  # it reads the contract's types
+
+        said = [(row[fields.index("messages")], row[fields.index("golden_answers")]) for row in rows]
+        out["query"] = [plain.query(*one) for one in said]
+        out["gold_call"] = [plain.gold_call(answers) for _, answers in said]
     return out
 
 

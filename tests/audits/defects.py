@@ -196,6 +196,20 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
+@of_row("a query of another sample", "clean", "rows.plain_columns_agree")
+def _(pick: Picker) -> str:
+    row, other = pick(), pick()
+    row["query"] = other["query"]
+    return str(row["id"])
+
+
+@of_row("a gold call with another value", "transient_timeout", "rows.plain_columns_agree")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: "'" in r["gold_call"])
+    row["gold_call"] = row["gold_call"].replace("'", "'x", 1)
+    return str(row["id"])
+
+
 # --- rewritten texts -----------------------------------------------------------------------------------
 
 
@@ -299,6 +313,17 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
+@of_row("a distractor that the golden call fits", "same_name_D", "rows.distractor_refuses_the_gold_call")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: one_call(r) and r["golden_answers"][0][0]["parameters"])
+    gold = gold_tool(row)
+    other = next(t for t in row["tools"] if t["name"] == gold["name"] and t is not gold)
+    (change,) = row["changes"]
+    properties = {**gold["parameters"]["properties"], "tint": {"type": "string"}}
+    other["parameters"] = change["after"]["parameters"] = {"type": "object", "properties": properties}
+    return str(row["id"])
+
+
 @of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool")
 def _(pick: Picker) -> str:
     row = pick(one_call)
@@ -328,6 +353,43 @@ def _(pick: Picker) -> str:
     index = int(change["path"].split("/")[2])
     row["tools"][index]["name"] = change["after"]["name"] = gold_tool(row)["name"]
     return str(row["id"])
+
+
+def new_tool(row: Row, change: Callable[[Row], Any]) -> str:
+    """Changes the row's first new tool, in the registry and in the diff. Gives the row's id."""
+    entry = row["changes"][0]
+    for tool in (row["tools"][int(entry["path"].split("/")[2])], entry["after"]):
+        change(tool)
+    return str(row["id"])
+
+
+@of_row("a new tool with a key of its own", "redundant", "rows.redundant_tools_have_their_registrys_style")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["changes"][0]["after"]["parameters"]["properties"])
+
+    def change(tool: Row) -> None:
+        for inner in tool["parameters"]["properties"].values():
+            inner["examples"] = []
+
+    return new_tool(row, change)
+
+
+@of_row("a new tool with a type of its own", "redundant", "rows.redundant_tools_have_their_registrys_style")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "rotbench" and r["changes"][0]["after"]["parameters"]["properties"])
+
+    def change(tool: Row) -> None:
+        for inner in tool["parameters"]["properties"].values():
+            inner["type"] = "integer"
+
+    return new_tool(row, change)
+
+
+@of_row("a new tool that says what another says", "redundant", "rows.redundant_tools_differ")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: gold_tool(r)["description"])
+    said = gold_tool(row)["description"].upper()
+    return new_tool(row, lambda tool: tool.update(description=said))
 
 
 # --- reward --------------------------------------------------------------------------------------------
@@ -387,6 +449,20 @@ def _(pick: Picker) -> str:
     row = pick()
     change = next(c for c in row["changes"] if c["path"].startswith("/messages/"))
     return reword(row, f"{change['before']} Please keep the cost of the call as low as possible.")
+
+
+@of_row("a preference before an executed call", "TD_NT", "rows.preference_bears_on_the_scored_call")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: "</user>" in r["messages"][-1]["content"].partition("<obs>")[0])
+    message = row["messages"][-1]
+    (change,) = (c for c in row["changes"] if c["path"].startswith("/messages/"))
+    clean = message["content"].replace(change["after"], change["before"], 1)
+    at = clean.index("<user>") + len("<user>")
+    first = clean[at : clean.index("</user>", at)]
+    wish = change["after"][len(change["before"]) :]
+    change.update(before=first, after=first + wish, at=at)
+    message["content"] = clean[:at] + first + wish + clean[at + len(first) :]
+    return str(row["id"])
 
 
 @of_row("a schema changed by a reward type", "TD", "rows.clean_schemas_stand")
@@ -623,7 +699,7 @@ def _(folder: Path) -> str:
 @of_folder("an extra column", "columns.are_the_contracts")
 def _(folder: Path) -> str:
     _table(folder, "TD_AB", lambda t: t.append_column("note", pa.array(["x"] * t.num_rows)))
-    return "TD_AB/test-00000-of-00001.parquet.16"
+    return "TD_AB/test-00000-of-00001.parquet.18"
 
 
 @of_folder("a column of another type", "columns.have_the_contracts_types")

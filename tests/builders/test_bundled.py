@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from robustbench_tc.builders import sources
@@ -56,7 +57,8 @@ def requests(samples: Iterable[Sample], codes: Iterable[str]) -> Iterator[tuple[
     for code in codes:
         for sample in samples:
             for request in REGISTRY[code].requests(sample):
-                yield sample, request
+                # new tools are for the samples that the judgments name: their lines say none
+                yield sample, msgspec.structs.replace(request, sample=None)
 
 
 def test_every_source_has_at_least_twelve_samples(samples: tuple[Sample, ...]) -> None:

@@ -43,13 +43,19 @@ LINES: list[dict[str, Any]] = [
     line("query_paraphrase", PASS, "Can I cross the pass?", clean_id="a"),
     line("paraphrase_tool_description", "State of a pass.", "Tells the state of a pass.", tool="pass.state"),
     line("paraphrase_parameter_description", "The pass.", "Which pass.", tool="pass.state", parameter="name"),
-    line("redundant", "State of a pass.", [TOLL], source="s", tool="pass.state"),
+    line("redundant", "State of a pass.", [TOLL], source="s", tool="pass.state", clean_id="a"),
 ]
+LOST = line("redundant", "State of a pass.", [TOLL], source="s", tool="pass.state")
+"""New tools that say no sample."""
 
 
 def request(line: dict[str, Any]) -> TextRequest:
     return TextRequest(
-        kind=line["kind"], input=line["input"], tool=line.get("tool"), parameter=line.get("parameter")
+        kind=line["kind"],
+        input=line["input"],
+        tool=line.get("tool"),
+        parameter=line.get("parameter"),
+        sample=line.get("clean_id") if line["kind"] == "redundant" else None,
     )
 
 
@@ -105,16 +111,18 @@ def test_a_packed_folder_answers_like_the_folder(tmp_path: Path) -> None:
     assert pack(folder) == pack(folder)
 
 
-def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_the_whole_tool(tmp_path: Path) -> None:
+def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_what_the_tool_does(tmp_path: Path) -> None:
     name, description = str(TOLL["name"]), str(TOLL["description"])
     folder = serve(write(tmp_path), ("a", name, description, True), ("b", name, description, False))
     (tmp_path / "packed.gz").write_bytes(pack(folder))
     for path in (folder, tmp_path / "packed.gz"):
         found = load_served(path)
         assert {served.reason for served in found.values()} == {"why", ""}
-        assert found[tool_hash("a", TOLL)].serves and not found[tool_hash("b", TOLL)].serves
-        other = {**TOLL, "parameters": {"type": "object", "properties": {"x": {}}}}
-        assert tool_hash("a", other) not in found and tool_hash("c", TOLL) not in found
+        assert found[tool_hash("a", name, description)].serves
+        assert not found[tool_hash("b", name, description)].serves
+        assert found[tool_hash("b", name, "the toll of\n a pass")] == found[tool_hash("b", name, description)]
+        assert tool_hash("a", name, "The toll of two passes.") not in found
+        assert tool_hash("c", name, description) not in found
     assert b"open" not in gzip.decompress((tmp_path / "packed.gz").read_bytes()).splitlines()[-1]
     assert load_served(folder / "generations.jsonl") == {}
 
@@ -125,6 +133,23 @@ def test_a_judgment_of_a_tool_that_nobody_wrote_is_named(tmp_path: Path) -> None
     )
     with pytest.raises(UserError, match=r"line 2: no answer in generations\.jsonl wrote tool 'x'"):
         load_served(folder)
+
+
+def test_new_tools_are_for_the_samples_that_their_judgments_name(tmp_path: Path) -> None:
+    name, description = str(TOLL["name"]), str(TOLL["description"])
+    other = {**TOLL, "name": "pass.height", "description": "How high a pass is."}
+    lost = {**LOST, "output": [TOLL, other]}
+    folder = serve(write(tmp_path, [lost]), ("a", name, description, True), ("b", name, description, False))
+    (tmp_path / "packed.gz").write_bytes(pack(folder))
+    for path in (folder, tmp_path / "packed.gz"):
+        (book,) = from_path(path)
+        given = {s: list(book.answers(request({**lost, "clean_id": s}))) for s in ("a", "b", "c")}
+        assert given == {"a": [[other]], "b": [[TOLL, other]], "c": []}
+
+
+def test_new_tools_for_no_sample_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"'pass\.state' are for no sample: give their lines a `clean_id`"):
+        from_path(write(tmp_path, [LOST]))
 
 
 def test_edits_made_in_another_text_are_no_answer(tmp_path: Path) -> None:
@@ -188,12 +213,34 @@ def real(shared: Path) -> list[dict[str, Any]]:
 def test_every_recorded_answer_ships_and_comes_back_exactly(real: list[dict[str, Any]]) -> None:
     book = next(book for book in shipped() if book.label == "recorded")
     for line in real:
-        assert line["output"] in list(book.answers(request(line)))
+        assert line["output"] in list(book.answers(asked(line)))
     first: dict[str, Any] = {}
     for line in real:
         first.setdefault(request(line).key, line)
     for line in first.values():
-        assert next(book.answers(request(line))) == line["output"]
+        assert next(book.answers(asked(line))) == line["output"]
+
+
+def asked(line: dict[str, Any]) -> TextRequest:
+    """The request as a build makes it: new tools for some sample of the 199."""
+    known = "bfcl_v3__BFCL_v3_multiple__multiple_110"
+    return request({**line, "clean_id": known} if line["kind"] == "redundant" else line)
+
+
+def test_the_one_new_tool_in_doubt_is_not_given_to_its_sample(
+    shared: Path, real: list[dict[str, Any]]
+) -> None:
+    lines = (shared / "recorded" / "redundant_judgments.jsonl").read_text().splitlines()
+    doubted = [line for line in map(json.loads, lines) if line["serves"]]
+    book = next(book for book in shipped() if book.label == "recorded")
+    (doubt,) = doubted
+    (wrote,) = (
+        line
+        for line in real
+        if line["kind"] == "redundant" and doubt["tool"] in [tool["name"] for tool in line["output"]]
+    )
+    (given,) = book.answers(request({**wrote, "clean_id": doubt["clean_id"]}))
+    assert given == [tool for tool in wrote["output"] if tool["name"] != doubt["tool"]]
 
 
 def test_every_judgment_ships(shared: Path) -> None:
@@ -204,17 +251,11 @@ def test_every_judgment_ships(shared: Path) -> None:
         assert (found.kind, found.score, found.reason) == (each["kind"], each["score"], each["reason"])
 
 
-def test_every_judgment_of_a_new_tool_ships(shared: Path, real: list[dict[str, Any]]) -> None:
-    tools = {
-        (tool["name"], tool["description"]): tool
-        for line in real
-        if line["kind"] == "redundant"
-        for tool in line["output"]
-    }
+def test_every_judgment_of_a_new_tool_ships(shared: Path) -> None:
     served = load_served()
     lines = (shared / "recorded" / "redundant_judgments.jsonl").read_text().splitlines()
     for each in map(json.loads, lines):
-        found = served[tool_hash(each["clean_id"], tools[each["tool"], each["description"]])]
+        found = served[tool_hash(each["clean_id"], each["tool"], each["description"])]
         assert (found.serves, found.reason, found.judge) == (each["serves"], each["reason"], "recorded")
     assert sum(found.judge == "recorded" for found in served.values()) == len(lines)
 

@@ -118,7 +118,7 @@ card("a config less", lambda t: t.replace("- config_name: CD\n", "- config_name:
 card(
     "a config reads every file", lambda t: t.replace("path: clean/test-*.parquet", "path: '**/*.parquet'", 1)
 )
-card("another number of rows", lambda t: t.replace("3994", "4994"))
+card("another number of rows", lambda t: t.replace("3977", "4994"))
 card("another name", lambda t: t.replace("pretty_name: RobustBench-TC", "pretty_name: RobustBench", 1))
 card(
     "a config more",
@@ -135,7 +135,7 @@ card("a blank more", lambda t: t + " ")
 
 @edit(CARD, "the readable report counts otherwise")
 def _(build: Forged) -> None:
-    build.text("build_report.md", lambda t: t.replace("3994 rows", "4994 rows", 1))
+    build.text("build_report.md", lambda t: t.replace("3977 rows", "4994 rows", 1))
 
 
 ANSWERS = "kept answers"

@@ -382,6 +382,8 @@ CELLS: dict[str, Callable[[Row], Any]] = {
     "seed": lambda r: r["seed"] + 1,
     "injected_error": lambda r: "" if r["injected_error"] is None else None,
     "flags": lambda r: [*r["flags"], "checked"],
+    "query": lambda r: f"{r['query']} Please.",
+    "gold_call": lambda r: f"{r['gold_call']} ",
 }
 assert list(CELLS) == list(COLUMN_ORDER)
 

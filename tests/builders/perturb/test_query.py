@@ -8,6 +8,8 @@ import pytest
 
 from robustbench_tc.builders.perturb import NotApplicable, gold_texts, kept_values, query_span, query_text
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
+from robustbench_tc.builders.perturb.query import wish_span
+from robustbench_tc.builders.perturb.registry import accepts
 from robustbench_tc.builders.sources import read
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 
@@ -102,3 +104,25 @@ def test_the_recorded_inputs_are_the_passages_found(shared: Path) -> None:
     found = {s.clean_id: query_text(s) for s in read(shared / "sources", "paper").samples}
     squeezed = {i: re.sub(r"\s+", " ", t) for i, t in found.items()}
     assert squeezed == {i: re.sub(r"\s+", " ", t) for i, t in inputs.items()}
+
+
+def test_a_wish_stands_where_no_call_is_executed_after_it() -> None:
+    call = '<tool_call>{"name": "f", "parameters": {}}</tool_call><obs>1</obs>'
+    asked = f"<user>Book a table for us tonight.</user>{call}"
+    closing = "With this in mind, answer with one tool call."
+    said = {f"{asked}<user>Luna</user>{CLOSING}": "Luna", f"{asked}{CLOSING}": closing}
+    for content, wanted in said.items():
+        span = wish_span(sample(content))
+        assert content[span.start : span.end] == wanted
+    with pytest.raises(NotApplicable, match="call_after_last_user_turn"):
+        wish_span(sample(f"<user>Book a table.</user>{call}"))
+
+
+def test_a_call_fits_a_tool_that_declares_its_shortest_form_and_requires_no_more() -> None:
+    one = Call("f", {"a": [1], "b": ["x", OMIT]})
+    properties: dict[str, object] = {"a": {}, "c": {}}
+    assert accepts(Tool("f", "", {"properties": properties}), [one])
+    assert accepts(Tool("f", "", {"properties": properties, "required": ["a"]}), [one])
+    assert not accepts(Tool("f", "", {"properties": properties, "required": ["c"]}), [one])
+    assert not accepts(Tool("f", "", {"properties": {"b": {}}}), [one])
+    assert not accepts(Tool("f", "", {}), [one]) and accepts(Tool("f", "", {}), [Call("f", {"b": [OMIT]})])

@@ -17,8 +17,10 @@ def test_a_key_depends_on_kind_place_and_normalised_text_alone() -> None:
         TextRequest(kind="redundant", input="Books a table", tool="reserve", parameter="seats"),
         TextRequest(kind="query_paraphrase", input="Books a table", tool="reserve"),
         TextRequest(kind="redundant", input="Books a table"),
+        TextRequest(kind="redundant", input="Books a table", tool="reserve", sample="a"),
+        TextRequest(kind="redundant", input="Books a table", tool="reserve", sample="b"),
     ]
-    assert len({one.key, *(other.key for other in others)}) == 4
+    assert len({one.key, *(other.key for other in others)}) == 6
 
 
 def test_no_key_is_made_where_nobody_writes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,9 @@ NEW = {"type": "object", "properties": {"reason": {"type": "string"}}}
 def answer(request: TextRequest) -> object:
     """What a rule-abiding writer would answer."""
     if request.kind == "redundant":
-        name = f"{request.tool}_log"
         return [
-            {"name": n, "description": "Lists past calls.", "parameters": NEW} for n in (name, f"{name}s")
+            {"name": f"{request.tool}_log", "description": "Lists past calls.", "parameters": NEW},
+            {"name": f"{request.tool}_price", "description": "What a call costs.", "parameters": NEW},
         ]
     return rewritten(request.input)
 

@@ -1,0 +1,84 @@
+"""Whether the plain columns of a row say what its JSON columns say: the call is read as Python is."""
+
+import ast
+import re
+from typing import Any
+
+from robustbench_tc.schema import ANY, Call, Json, Sample
+from robustbench_tc.transcript import CLOSING_TURN
+
+from .invariants.base import HOLDS, Verdict
+
+
+def plain_columns(raw: dict[str, Any], row: Sample) -> Verdict:
+    """What is wrong with `query` or `gold_call` of the row as it lies in the file."""
+    return _query(raw.get("query"), row) or _gold_call(raw.get("gold_call"), row) or HOLDS
+
+
+def _query(query: object, row: Sample) -> str:
+    """A user turn of the last user message, whole; the last one where the user speaks once."""
+    if not isinstance(query, str):
+        return "there is no query"
+    said = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
+    turns = [turn.strip() for turn in re.findall(r"(?s)<user>(.*?)</user>", said)]
+    if len(turns) > 1 and CLOSING_TURN.search(turns[-1]):
+        turns.pop()
+    turns = [turn for turn in turns if turn] or [said.strip()]
+    return HOLDS if query in turns else "the query is not one of the user's turns"
+
+
+def _gold_call(text: object, row: Sample) -> str:
+    if not isinstance(text, str) or not row.golden_answers:
+        return "" if text == "" and not row.golden_answers else "there is no gold call"
+    rest = text
+    for place, call in enumerate(row.golden_answers[0]):
+        start = ("; " if place else "") + call.name + "("
+        if not rest.startswith(start):
+            return "the gold call does not name the golden tools in order"
+        end = _end(rest, len(start))
+        if end is None or not _says(rest[len(start) : end], call):
+            return "the gold call does not have the golden arguments"
+        rest = rest[end + 1 :]
+    return "the gold call goes on after its last call" if rest else HOLDS
+
+
+def _end(text: str, start: int) -> int | None:
+    """Where the bracket closes that opened before `start`: the first place up to which it is Python."""
+    for found in re.finditer(r"\)", text[start:]):
+        end = start + found.start()
+        try:
+            ast.parse(f"f({text[start:end]})", mode="eval")
+        except (SyntaxError, ValueError):
+            continue
+        return end
+    return None
+
+
+def _says(arguments: str, call: Call) -> bool:
+    """Whether the arguments are the call's: the first accepted value of each, none that is left out first."""
+    tree = ast.parse(f"f({arguments})", mode="eval").body
+    if not isinstance(tree, ast.Call) or tree.args:
+        return False
+    said: dict[str, Any] = {}
+    for one in tree.keywords:
+        value = ast.literal_eval(one.value)
+        said |= value if one.arg is None else {one.arg: value}
+    first = {n: v[0] if isinstance(v, list) and v else "" for n, v in call.parameters.items()}
+    wanted = {name: value for name, value in first.items() if value != ""}
+    return said.keys() == wanted.keys() and all(_same(said[name], wanted[name]) for name in said)
+
+
+def _same(said: Any, wanted: Json) -> bool:
+    if wanted == ANY:
+        return said is ...
+    if isinstance(wanted, dict):
+        firsts = {k: v[0] if isinstance(v, list) and v else v for k, v in wanted.items()}
+        firsts = {key: value for key, value in firsts.items() if value != ""}
+        return (
+            isinstance(said, dict)
+            and list(said) == list(firsts)
+            and all(_same(said[key], firsts[key]) for key in firsts)
+        )
+    if isinstance(wanted, list):
+        return isinstance(said, list) and len(said) == len(wanted) and all(map(_same, said, wanted))
+    return type(said) is type(wanted) and bool(said == wanted)

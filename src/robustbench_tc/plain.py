@@ -1,0 +1,169 @@
+"""The plain columns of a row: the user's request, and the first accepted answer, as text to be read.
+
+They say again what the JSON columns hold; nothing is scored or prompted by them.
+"""
+
+import ast
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from .memo import remembered
+from .schema import ANY, OMIT, Call, GoldenAnswer, Json, Message
+from .transcript import CLOSING_TURN
+
+_USER_TURN = re.compile(r"<user>(.*?)</user>", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z']+")
+
+
+class Span(NamedTuple):
+    """A passage of a message: `messages[message].content[start:end]`."""
+
+    message: int
+    start: int
+    end: int
+
+
+def user_turns(messages: Sequence[Message], *, closing: bool = False) -> list[Span]:
+    """The user's turns in a transcript, boiler-plate and empty ones excepted; else the last user message.
+
+    `closing`: with the boiler-plate that asks for a single call. Empty where the user says nothing.
+    """
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user":
+            break
+    else:
+        return []
+    content = messages[index].content
+    turns = [_trim(content, *match.span(1)) for match in _USER_TURN.finditer(content)]
+    if not closing and len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
+        turns.pop()
+    turns = [turn for turn in turns if turn[0] < turn[1]] or [_trim(content, 0, len(content))]
+    return [Span(index, *turn) for turn in turns if turn[0] < turn[1]]
+
+
+def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer]) -> Span | None:
+    """The user's last substantive turn; None where the user says nothing.
+
+    In a transcript (API-Bank, rlla) it is the latest turn, the boiler-plate excepted, with at least five
+    words that are no words of gold values; if there is none, the longest. Many last turns are bare data.
+    Elsewhere it is the last user message.
+    """
+    turns = user_turns(messages)
+    if len(turns) < 2:
+        return turns[0] if turns else None
+    content = messages[turns[0].message].content
+    gold_words = _gold_words(answers)
+    for turn in reversed(turns):
+        if sum(word not in gold_words for word in _words(content[turn.start : turn.end])) >= 5:
+            return turn
+    return max(turns, key=lambda turn: turn.end - turn.start)
+
+
+@remembered(10_000)
+def _gold_words(answers: Sequence[GoldenAnswer]) -> frozenset[str]:
+    return frozenset(
+        word
+        for text in gold_texts(answers)
+        for value in _leaves(_literal(text))
+        for word in _words(str(value))
+    )
+
+
+def gold_texts(answers: Sequence[GoldenAnswer]) -> tuple[str, ...]:
+    """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""
+    seen: dict[str, None] = {}
+    for answer in answers:
+        for call in answer:
+            for accepted in call.parameters.values():
+                for leaf in _leaves(accepted):
+                    text = leaf if isinstance(leaf, str) else msgspec.json.encode(leaf).decode()
+                    if text != OMIT:
+                        seen[text] = None
+    return tuple(seen)
+
+
+def query(messages: Sequence[Message], answers: Sequence[GoldenAnswer]) -> str:
+    """The column `query`: the text of `substantive_turn`; "" where there is none."""
+    span = substantive_turn(messages, answers)
+    return "" if span is None else messages[span.message].content[span.start : span.end]
+
+
+@remembered(30_000)  # most types leave the golden answers as they are
+def gold_call(answers: Sequence[GoldenAnswer]) -> str:
+    """The column `gold_call`: the calls of the first accepted answer, as in Python, `; ` between them.
+
+    Each parameter has its first accepted value: `f(a='x', b=2)`. One that is left out first is not there, one
+    whose value is free is `...`, and names that are no Python words stand in `**{'a b': 1}` at the end.
+    """
+    return "; ".join(_call(call) for call in answers[0]) if answers else ""
+
+
+def _call(call: Call) -> str:
+    plain, odd = [], []
+    for name, accepted in call.parameters.items():
+        values = accepted if isinstance(accepted, list | tuple) else [accepted]
+        if not values or _left_out(values[0]):
+            continue
+        if name.isidentifier() and not keyword.iskeyword(name):
+            plain.append(f"{name}={_value(values[0])}")
+        else:
+            odd.append(f"{name!r}: {_value(values[0])}")
+    return f"{call.name}({', '.join(plain + (['**{' + ', '.join(odd) + '}'] if odd else []))})"
+
+
+def _value(value: Json) -> str:
+    """A value as Python writes it. Keys of an object may have accepted values of their own (BFCL)."""
+    if value == ANY:
+        return "..."
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        firsts = {k: v[0] if isinstance(v, list | tuple) and v else v for k, v in value.items()}
+        inner = (f"{key!r}: {_value(first)}" for key, first in firsts.items() if not _left_out(first))
+        return f"{{{', '.join(inner)}}}"
+    return repr(value)
+
+
+def _left_out(value: Json) -> bool:
+    return isinstance(value, str) and value == OMIT
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    inner = text[start:end]
+    return start + len(inner) - len(inner.lstrip()), end - (len(inner) - len(inner.rstrip()))
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _leaves(value: Json) -> Iterator[str | int | float]:
+    """Scalars of a nested value; booleans, nulls and the any-value marker carry no text of their own."""
+    if isinstance(value, bool) or value is None or value == ANY:
+        return
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+def _literal(text: str) -> Json:
+    """A text that stands for a list or object, decoded once (JSON, else a Python literal); else the text."""
+    if text[:1] not in "[{" or len(text) > 10_000:
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except ValueError:  # a Python literal, perhaps
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text

@@ -1,0 +1,91 @@
+"""New tools in the form of their registry: keys, types, counts, habits of descriptions; near twins."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from robustbench_tc.builders.perturb.style import like, near_twins, styled
+from robustbench_tc.schema import Tool
+
+
+def tool(name: str, description: str, properties: dict[str, Any], **more: Any) -> Tool:
+    return Tool(name, description, {"type": "object", "properties": properties, **more})
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"type": "string", "description": said}
+
+
+LIST = tool("ListBerths", "Lists free berths.", {"harbour": text("The harbour."), "day": text("The day.")})
+PLAIN = tool("Weather", "Tells the weather.", {})
+TOLL = tool(
+    "BridgeToll",
+    "the toll of a bridge",
+    {
+        "axles": {"type": "integer", "description": "number of axles"},
+        "bridge": text("name of the bridge"),
+        "harbour": text("Where the bridge is"),
+    },
+    required=["axles", "bridge"],
+)
+
+
+def form(one: Tool) -> tuple[Any, ...]:
+    kinds = [tuple((k, v) for k, v in p.items() if k != "description") for p in one.properties.values()]
+    keys = [tuple(p) for p in one.properties.values()]
+    return tuple(one.parameters), tuple(kinds), tuple(keys), len(one.required)
+
+
+def test_a_new_tool_takes_the_form_of_a_tool_of_the_registry() -> None:
+    (new,) = styled([(TOLL, LIST)], [LIST])
+    assert form(new) == form(LIST) and "required" not in new.parameters
+    assert new.name == "BridgeToll" and new.description == "The toll of a bridge."
+    assert new.properties["bridge"] == text("Name of the bridge.")
+    assert new.properties["harbour"] == text("The harbour."), "described as in the registry"
+
+
+def test_forms_are_those_of_the_registry_each_twice_at_most() -> None:
+    registry = [LIST, PLAIN]
+    new = [(tool(f"t{i}", "Does.", {"a": text("An a."), "b": text("A b.")}), LIST) for i in range(4)]
+    assert sorted(map(str, map(form, styled(new, registry)))) == sorted(map(str, map(form, registry * 2)))
+    assert styled(new, registry) == styled(new, registry)
+
+
+def test_what_the_form_lacks_comes_from_the_tool_it_stands_beside() -> None:
+    (new,) = styled([(PLAIN, LIST)], [LIST])
+    assert new.properties == LIST.properties
+    (short,) = styled([(LIST, PLAIN)], [PLAIN])
+    assert not short.properties and short.parameters == {"type": "object", "properties": {}}
+
+
+def test_a_parameter_with_more_than_a_type_is_borrowed_whole() -> None:
+    unit = {"type": "string", "description": "The unit.", "enum": ["m", "ft"], "default": "m"}
+    model = tool("Depth", "Tells the depth.", {"place": text("The place."), "unit": unit}, required=["place"])
+    (new,) = styled([(TOLL, model)], [model])
+    assert form(new) == form(model) and new.properties["unit"] == unit and new.required == ("bridge",)
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "wanted"),
+    [
+        ("lists it", "Finds it.", "Lists it."),
+        ("Lists it.", "finds it", "lists it"),
+        ("GPS position.", "finds it", "GPS position"),
+        ("Is it?", "Finds it.", "Is it?"),
+        ("Lists it.", "", "Lists it."),
+    ],
+)
+def test_habits_of_a_description(said: str, model: str, wanted: str) -> None:
+    assert like(said, model) == wanted
+
+
+TWINS = [
+    (tool("get_split", "Past splits.", {}), tool("get_splits", "Dates and ratios of a stock.", {})),
+    (tool("a", "Get the tides of a harbour.", {}), tool("b", "Returns the tides of one harbour", {})),
+]
+
+
+def test_near_twins() -> None:
+    assert all(near_twins(one, other) and near_twins(other, one) for one, other in TWINS)
+    assert not any(near_twins(one, other) for one, other in itertools.permutations([LIST, PLAIN, TOLL], 2))

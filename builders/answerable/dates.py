@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ _SEP = r"[-/.\u5e74\u6708\s]\s?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
+        r"(?<!\d)(?P<year>20\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>[0-2]\d|3[01])(?!\d)",
         rf"(?<!\d){_YEAR}{_SEP}(?P<month>\d{{1,2}}){_SEP}(?P<day>\d{{1,2}})(?!\d)",
         r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4}|\d{2})(?!\d)",
         r"(?<!\d)(?P<day>\d{1,2})[-/.](?P<month>\d{1,2})[-/.](?P<year>\d{4}|\d{2})(?!\d)",
@@ -36,7 +38,7 @@ _FORMS = tuple(
 )
 _CLOCK = re.compile(
     r"(?<![\d:.\w])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?(?::(?P<second>\d{2}))?\s*"
-    r"(?P<half>[ap]\.?\s?m\b\.?|o'?clock|hours?\b|hrs?\b|h\b)?(?![\w:]|\.\d)",
+    r"(?P<half>[ap]\.?\s?m\b\.?|o'?clock|hours?\b|hrs?\b|h\b|in the (?:morning|afternoon|evening)|at night)?(?![\w:]|\.\d)",
     re.IGNORECASE,
 )
 _BEFORE_A_TIME = re.compile(r"(?i)(?:\b(?:at|from|to|until|till|by|between|and|around|before|after)|-|\u2013)\s?$")
@@ -46,6 +48,7 @@ _TODAY = re.compile(
     r"|GetToday\D*?<obs>\s*\W*|get_today_date\D*?<obs>\s*\W*"
 )
 _DURATION = re.compile(r"(?i)\b(?P<n>\d+(?:\.\d+)?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)")
+_STAY = re.compile(r"(?i)\b(?P<n>\d+|\w+)[\s-](?P<unit>day|night|week)s?\b")
 _AGO = re.compile(r"(?i)\b(?P<n>\d+|\w+)\s(?P<unit>day|week|month|year)s?\s(?P<way>ago|later|from now|before|after|earlier|from today)")
 _SPAN = re.compile(r"(?i)\b(?P<way>past|last|next|this|coming|in|for|within)\s(?:the\s)?(?:(?:past|last|next)\s)?(?P<n>\d+\s|\w+\s)?(?P<unit>day|week|month|year|weekend)s?\b")
 
@@ -82,13 +85,14 @@ def golden(value: str) -> list[Moment]:
     rest = re.sub(r"(?i)^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,?\s", "", rest)
     moments = []
     for form in _FORMS:
-        if (found := form.fullmatch(rest)) and (moment := _moment(found)):
+        if (found := form.fullmatch(rest)) and (moment := _moment(found)) and moment.month:
             moments.append(moment._replace(clock=clock))
     return moments
 
 
 def _hour(hour: int, half: str | None) -> int:
-    mark = (half or "").lower()[:1]
+    mark = (half or "").lower()
+    mark = "p" if mark.endswith(("afternoon", "evening", "night")) else "a" if mark.endswith("morning") else mark[:1]
     if mark == "p" and hour < 12:
         return hour + 12
     return 0 if mark == "a" and hour == 12 else hour
@@ -244,6 +248,27 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
             found += self._spans_from(day)
         return tuple(found)
 
+    def month(self, number: Decimal) -> Place | None:
+        """Where a date of this month stands."""
+        return next((place for said, place in self.said if said.month == number), None)
+
+    @cached_property
+    def differences(self) -> tuple[tuple[Decimal, Place], ...]:
+        """The days between two days, and hours, minutes, seconds between two times, and each hour, as numbers."""
+        found: list[tuple[Decimal, Place]] = []
+        dated = [(said if said.year else said._replace(year=2024), place) for said, place in self.said]
+        days = [(day, place) for said, place in dated if (day := _date(said))]
+        for one, place in days[:8]:
+            for other, _ in days[:8]:
+                apart = (other.replace(year=one.year) - one).days if (other.month, other.day) != (2, 29) else 0
+                found += [(Decimal(many), place) for many in ((other - one).days, apart) if many > 0]
+        clocks = [(h * 3600 + m * 60 + s, place) for h, m, s, place in self.clocks]
+        for first, place in clocks[:8]:
+            found.append((Decimal(first // 3600), place))
+            for other, _ in clocks[:8]:
+                found += [(Decimal(other - first) / unit, place) for unit in (1, 60, 3600) if other > first]
+        return tuple(found)
+
     def _words_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
         note = "counted from the stated day"
         for word in self.reading.words:
@@ -258,7 +283,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     def _spans_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
         note = "counted from a stated day"
         for index, text in enumerate(self.reading.texts):
-            for form in (_AGO, _SPAN):
+            for form in (_AGO, _SPAN, _STAY):
                 for match in form.finditer(text):
                     n = _count((match["n"] or "1").strip().lower())
                     if n is None or n > 100:
@@ -275,12 +300,12 @@ def _count(word: str) -> int | None:
 
 def _shifted(today: date, n: int, unit: str) -> Iterator[date]:
     """The days that many units before and after, the first and last ones of such a span too."""
-    days = {"day": 1, "week": 7, "weekend": 7}.get(unit)
+    days = {"day": 1, "night": 1, "week": 7, "weekend": 7}.get(unit)
     for way in (1, -1):
         if days:
             for off in (0, -1, 1):
                 yield today + timedelta(way * (n * days + off))
-            if unit != "day":
+            if unit not in ("day", "night"):
                 monday = today + timedelta(way * n * days - today.weekday())
                 yield from (monday, monday + timedelta(5), monday + timedelta(6))
         else:

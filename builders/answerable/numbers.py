@@ -55,6 +55,7 @@ _DIMENSIONS: tuple[dict[str, str], ...] = (
     {"year": "1", "decade": "10", "century": "100"},
     {"f": "1", "uf": "0.000001", "nf": "0.000000001", "pf": "0.000000000001"},
     {"t": "1", "mt": "0.001"},
+    {"henry": "1", "mh": "0.001", "uh": "0.000001"},
 )
 _SPELLED = {
     **{"millimeter": "mm", "centimeter": "cm", "meter": "m", "metre": "m", "kilometer": "km", "kilometre": "km"},
@@ -66,6 +67,7 @@ _SPELLED = {
     **{"joule": "j", "kilojoule": "kj", "hertz": "hz", "gigabyte": "gb", "megabyte": "mb", "milligrams": "mg"},
     **{"yr": "year", "decades": "decade", "quarters": "quarter", "atmosphere": "atm", "microfarad": "uf"},
     **{"kilograms": "kg", "millivolt": "mv", "tesla": "t", "kms": "km", "μc": "uc", "µc": "uc"},
+    **{"μf": "uf", "µf": "uf", "μm": "um", "µm": "um", "in": "inch", "henries": "henry", "nights": "day", "night": "day"},
 }
 _TENTHS = Decimal(1).scaleb(-9)
 
@@ -90,6 +92,10 @@ def mentions(reading: Reading) -> Iterator[Mention]:
 def _in_digits(index: int, text: str) -> Iterator[Mention]:
     for found in _NUMBER.finditer(text):
         value = Decimal(found["digits"].replace(",", ""))
+        if "," in found["digits"]:  # `[200,300]`: two numbers
+            for part in re.finditer(r"[\d.]+", found["digits"]):
+                start = found.start("digits") + part.start()
+                yield Mention(Decimal(part.group()), "one of a list", Place(index, start, start + len(part.group())))
         if found["exponent"]:
             value = value.scaleb(int(found["exponent"]))
         place = Place(index, found.start("digits"), found.end("digits"))
@@ -98,6 +104,8 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
         yield Mention(value, "", place)
         if found["sign"] or text[: found.start()].rstrip().endswith(("-", "\u2212", "minus", "negative")):
             yield Mention(-value, "", place)
+        if _LOSS.search(text[: found.start()]):
+            yield Mention(-value, "a loss is negative", place)
         if re.match(r"[\s\u00b0\u2032'\"]*(?:[WS]\b|west|south)", after):
             yield Mention(-value, "west and south are negative", place)
         if rest == "%" or rest.startswith("percent"):
@@ -108,7 +116,24 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
             yield Mention(value * factor, "unit", place)
 
 
+_FEET = re.compile(r"(\d+)\s?(?:ft|feet|foot|')\s?(\d+)\s?(?:in|inches|inch|\"|'')?", re.IGNORECASE)
+_LOSS = re.compile(r"(?i)\b(?:loss|losses|lose|lost|donated|spent|withdr\w+|decrease\w*|minus|negative|below)\W+(?:\w+\W+){0,2}$")
+_TWO_DIGITS = re.compile(r"['\u2019](\d\d)\b")
+_YEARS_AGO = re.compile(r"(?i)\b(\w+) years? ago\b")
+
+
 def _in_formulas(index: int, text: str) -> Iterator[Mention]:
+    for found in _FEET.finditer(text):
+        place = Place(index, *found.span())
+        inches = int(found[1]) * 12 + int(found[2])
+        yield Mention(Decimal(inches), "unit", place)
+        yield Mention(Decimal(inches) * Decimal("2.54"), "unit", place)
+    for found in _TWO_DIGITS.finditer(text):
+        yield Mention(Decimal(2000 + int(found[1])), "year in two digits", Place(index, *found.span()))
+    for found in _YEARS_AGO.finditer(text):
+        ago = ONES.get(found[1].lower(), int(found[1]) if found[1].isdigit() else 0)
+        for year in re.findall(r"\b(?:19|20)\d\d\b", text):
+            yield Mention(Decimal(int(year) - ago), "counted from a said year", Place(index, *found.span()))
     for found in _FRACTION.finditer(text):
         if int(found[2]):
             yield Mention(Decimal(found[1]) / Decimal(found[2]), "fraction", Place(index, *found.span()))
@@ -123,6 +148,9 @@ def _in_words(reading: Reading) -> Iterator[Mention]:
     for at, word in enumerate(words):
         if word.text in ORDINALS:
             yield Mention(Decimal(ORDINALS[word.text]), f"the word {word.text!r}", word.place)
+        if _SPELLED.get(word.text, word.text) in ("h", "day", "week", "month", "year", "min") and len(word.text) > 2:
+            for factor in _factors(word.text):
+                yield Mention(factor, "unit", word.place)
         if word.text not in ONES and word.text not in MULTIPLES:
             continue
         total, current, last = 0, 0, at
@@ -153,6 +181,27 @@ def _factors(unit: str) -> Iterator[Decimal]:
             for other, factor in dimension.items():
                 if other != name:
                     yield own / Decimal(factor)
+
+
+_BOUND = re.compile(r"(?i)\b(?P<way>less|fewer|under|below|more|over|above|greater)(?:\sthan)?\s\$?(?P<n>\d+)\b")
+_RANGE = re.compile(r"(?i)\b(\d+)\s?(?:to|-|\u2013|through|and|until)\s?(\d+)\b")
+
+
+def bounds(reading: Reading) -> Iterator[tuple[Decimal, Place]]:
+    """The whole number next to a bound that is itself left out: "less than 5"."""
+    for index, text in enumerate(reading.texts):
+        for found in _BOUND.finditer(text):
+            step = -1 if found["way"].lower() in ("less", "fewer", "under", "below") else 1
+            yield Decimal(int(found["n"]) + step), Place(index, *found.span())
+
+
+def within_ranges(reading: Reading) -> Iterator[tuple[Decimal, Place]]:
+    """The whole numbers between two that are said as a range of at most a hundred."""
+    for index, text in enumerate(reading.texts):
+        for found in _RANGE.finditer(text):
+            first, last = int(found[1]), int(found[2])
+            for number in range(first + 1, min(last, first + 100)):
+                yield Decimal(number), Place(index, *found.span())
 
 
 def same(left: Decimal, right: Decimal) -> bool:

@@ -47,7 +47,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             else tuple(found.span() for found in _RESULT.finditer(message.content))
             for message in sample.messages
         ]
-        return cls(tuple(message.content for message in sample.messages), tuple(passages))
+        # A line break that is spelled out is no letter of the next word; the places stay.
+        return cls(tuple(message.content.replace("\\n", "  ") for message in sample.messages), tuple(passages))
 
     @cached_property
     def words(self) -> tuple[Word, ...]:

@@ -24,7 +24,7 @@ from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
 from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
-from .rows import SelfCheck, UnitChecks
+from .rows import Golds, SelfCheck, UnitChecks
 from .scan import Scan
 from .waivers import Waiver, apply, shipped
 
@@ -50,6 +50,7 @@ def audit(
     *,
     unit_checks: UnitChecks,
     self_check: SelfCheck,
+    golds: Golds,
     judge: Judge,
     rebuild: Rebuild | None = None,
     second_judge: Judge | None = None,
@@ -68,7 +69,7 @@ def audit(
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
+    its scorer. `golds`: from where a clean row's golden values could be taken. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
     texts; `n` pairs per type are drawn with `seed`, None for all.
     `without_sources` says why queries that only the sources have are not handed in.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
@@ -85,7 +86,7 @@ def audit(
     progress("comparing with the sources")
     origin = provenance.audit(build, rebuild)
     progress("reading every row")
-    scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
+    scan = Scan(build, self_check=self_check, unit_checks=unit_checks, golds=golds)
     progress("validating")
     suites, validated = _validated(build, scan)
     progress(f"judging pairs ({judge.name})")

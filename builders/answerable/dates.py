@@ -12,7 +12,20 @@ import msgspec
 from .numbers import ONES
 from .reading import Place, Reading
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -41,16 +54,24 @@ _CLOCK = re.compile(
     r"(?P<half>[ap]\.?\s?m\b\.?|o'?clock|hours?\b|hrs?\b|h\b|in the (?:morning|afternoon|evening)|at night)?(?![\w:]|\.\d)",
     re.IGNORECASE,
 )
-_BEFORE_A_TIME = re.compile(r"(?i)(?:\b(?:at|from|to|until|till|by|between|and|around|before|after)|-|\u2013)\s?$")
+_BEFORE_A_TIME = re.compile(
+    r"(?i)(?:\b(?:at|from|to|until|till|by|between|and|around|before|after)|-|\u2013)\s?$"
+)
 _NAMED = {"noon": 12, "midday": 12, "midnight": 0}
 _TODAY = re.compile(
     r"(?i)(?:today(?:'s date)?|tonight|current date|the date|date today|now)(?:\s+is|\s+was|:|,|\s+\()+\s*(?:\w+day,?\s)?"
     r"|GetToday\D*?<obs>\s*\W*|get_today_date\D*?<obs>\s*\W*"
 )
-_DURATION = re.compile(r"(?i)\b(?P<n>\d+(?:\.\d+)?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)")
+_DURATION = re.compile(
+    r"(?i)\b(?P<n>\d+(?:\.\d+)?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)"
+)
 _STAY = re.compile(r"(?i)\b(?P<n>\d+|\w+)[\s-](?P<unit>day|night|week)s?\b")
-_AGO = re.compile(r"(?i)\b(?P<n>\d+|\w+)\s(?P<unit>day|week|month|year)s?\s(?P<way>ago|later|from now|before|after|earlier|from today)")
-_SPAN = re.compile(r"(?i)\b(?P<way>past|last|next|this|coming|in|for|within)\s(?:the\s)?(?:(?:past|last|next)\s)?(?P<n>\d+\s|\w+\s)?(?P<unit>day|week|month|year|weekend)s?\b")
+_AGO = re.compile(
+    r"(?i)\b(?P<n>\d+|\w+)\s(?P<unit>day|week|month|year)s?\s(?P<way>ago|later|from now|before|after|earlier|from today)"
+)
+_SPAN = re.compile(
+    r"(?i)\b(?P<way>past|last|next|this|coming|in|for|within)\s(?:the\s)?(?:(?:past|last|next)\s)?(?P<n>\d+\s|\w+\s)?(?P<unit>day|week|month|year|weekend)s?\b"
+)
 
 
 class Moment(NamedTuple):
@@ -73,7 +94,11 @@ def golden(value: str) -> list[Moment]:
     """Each date or time that a golden text may be, and nothing but that; [] for any other text."""
     text = value.strip().rstrip("Z").strip()
     clock, rest = None, text
-    timed = re.search(r"(?:^|[T\s,])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*([ap]\.?m\.?)?(?:\s?(?:[+-]\d\d:?\d\d|UTC))?$", text, re.IGNORECASE)
+    timed = re.search(
+        r"(?:^|[T\s,])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*([ap]\.?m\.?)?(?:\s?(?:[+-]\d\d:?\d\d|UTC))?$",
+        text,
+        re.IGNORECASE,
+    )
     hour = re.fullmatch(r"(\d{1,2})\s*([ap]\.?m\.?)", text, re.IGNORECASE)
     if timed:
         clock = (_hour(int(timed[1]), timed[4]), int(timed[2]), int(timed[3] or 0))
@@ -92,7 +117,13 @@ def golden(value: str) -> list[Moment]:
 
 def _hour(hour: int, half: str | None) -> int:
     mark = (half or "").lower()
-    mark = "p" if mark.endswith(("afternoon", "evening", "night")) else "a" if mark.endswith("morning") else mark[:1]
+    mark = (
+        "p"
+        if mark.endswith(("afternoon", "evening", "night"))
+        else "a"
+        if mark.endswith("morning")
+        else mark[:1]
+    )
     if mark == "p" and hour < 12:
         return hour + 12
     return 0 if mark == "a" and hour == 12 else hour
@@ -144,7 +175,11 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         found = []
         for index, text in enumerate(self.reading.texts):
             for match in _CLOCK.finditer(text):
-                hour, minute, second = int(match["hour"]), int(match["minute"] or 0), int(match["second"] or 0)
+                hour, minute, second = (
+                    int(match["hour"]),
+                    int(match["minute"] or 0),
+                    int(match["second"] or 0),
+                )
                 bare = not (match["half"] or match["minute"])
                 if hour > 24 or minute > 59 or (bare and not _BEFORE_A_TIME.search(text[: match.start()])):
                     continue
@@ -182,7 +217,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 for hour, minute, _, _ in self.clocks:
                     if (hour * 60 + minute + minutes) % 1440 == wanted:
                         return Evidence("start and duration", Place(index, *match.span()))
-        return Evidence(f"nobody says the time {clock[0]:02}:{clock[1]:02}")
+        return Evidence("nobody says this time of day")
 
     def _day(self, moment: Moment) -> Evidence:
         wanted = moment[:3]
@@ -260,7 +295,9 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         days = [(day, place) for said, place in dated if (day := _date(said))]
         for one, place in days[:8]:
             for other, _ in days[:8]:
-                apart = (other.replace(year=one.year) - one).days if (other.month, other.day) != (2, 29) else 0
+                apart = (
+                    (other.replace(year=one.year) - one).days if (other.month, other.day) != (2, 29) else 0
+                )
                 found += [(Decimal(many), place) for many in ((other - one).days, apart) if many > 0]
         clocks = [(h * 3600 + m * 60 + s, place) for h, m, s, place in self.clocks]
         for first, place in clocks[:8]:
@@ -272,7 +309,14 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     def _words_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
         note = "counted from the stated day"
         for word in self.reading.words:
-            for name, days in (("today", 0), ("tonight", 0), ("tomorrow", 1), ("yesterday", -1), ("now", 0), ("after", 2)):
+            for name, days in (
+                ("today", 0),
+                ("tonight", 0),
+                ("tomorrow", 1),
+                ("yesterday", -1),
+                ("now", 0),
+                ("after", 2),
+            ):
                 if word.text == name:
                     yield today + timedelta(days), note, word.place
             if word.text in WEEKDAYS:

@@ -37,8 +37,27 @@ MULTIPLES = {
 }
 
 _DIMENSIONS: tuple[dict[str, str], ...] = (
-    {"mm": "0.001", "cm": "0.01", "m": "1", "km": "1000", "inch": "0.0254", "ft": "0.3048", "mile": "1609.344", "nm": "0.000000001", "um": "0.000001"},
-    {"s": "1", "min": "60", "h": "3600", "day": "86400", "week": "604800", "month": "2592000", "year": "31536000", "ms": "0.001"},
+    {
+        "mm": "0.001",
+        "cm": "0.01",
+        "m": "1",
+        "km": "1000",
+        "inch": "0.0254",
+        "ft": "0.3048",
+        "mile": "1609.344",
+        "nm": "0.000000001",
+        "um": "0.000001",
+    },
+    {
+        "s": "1",
+        "min": "60",
+        "h": "3600",
+        "day": "86400",
+        "week": "604800",
+        "month": "2592000",
+        "year": "31536000",
+        "ms": "0.001",
+    },
     {"mg": "0.001", "g": "1", "kg": "1000", "t": "1000000", "lb": "453.59237"},
     {"mb": "1", "gb": "1024", "tb": "1048576", "kb": "0.0009765625"},
     {"w": "1", "kw": "1000", "mw": "1000000"},
@@ -58,16 +77,70 @@ _DIMENSIONS: tuple[dict[str, str], ...] = (
     {"henry": "1", "mh": "0.001", "uh": "0.000001"},
 )
 _SPELLED = {
-    **{"millimeter": "mm", "centimeter": "cm", "meter": "m", "metre": "m", "kilometer": "km", "kilometre": "km"},
-    **{"inches": "inch", "feet": "ft", "foot": "ft", "miles": "mile", "second": "s", "sec": "s", "minute": "min"},
+    **{
+        "millimeter": "mm",
+        "centimeter": "cm",
+        "meter": "m",
+        "metre": "m",
+        "kilometer": "km",
+        "kilometre": "km",
+    },
+    **{
+        "inches": "inch",
+        "feet": "ft",
+        "foot": "ft",
+        "miles": "mile",
+        "second": "s",
+        "sec": "s",
+        "minute": "min",
+    },
     **{"mins": "min", "hour": "h", "hr": "h", "hrs": "h", "days": "day", "weeks": "week", "months": "month"},
-    **{"years": "year", "yrs": "year", "milligram": "mg", "gram": "g", "kilogram": "kg", "kilo": "kg", "ton": "t"},
-    **{"tonne": "t", "pound": "lb", "lbs": "lb", "watt": "w", "kilowatt": "kw", "megawatt": "mw", "volt": "v"},
-    **{"microcoulomb": "uc", "coulomb": "c", "nanometer": "nm", "litre": "l", "liter": "l", "milliliter": "ml"},
-    **{"joule": "j", "kilojoule": "kj", "hertz": "hz", "gigabyte": "gb", "megabyte": "mb", "milligrams": "mg"},
+    **{
+        "years": "year",
+        "yrs": "year",
+        "milligram": "mg",
+        "gram": "g",
+        "kilogram": "kg",
+        "kilo": "kg",
+        "ton": "t",
+    },
+    **{
+        "tonne": "t",
+        "pound": "lb",
+        "lbs": "lb",
+        "watt": "w",
+        "kilowatt": "kw",
+        "megawatt": "mw",
+        "volt": "v",
+    },
+    **{
+        "microcoulomb": "uc",
+        "coulomb": "c",
+        "nanometer": "nm",
+        "litre": "l",
+        "liter": "l",
+        "milliliter": "ml",
+    },
+    **{
+        "joule": "j",
+        "kilojoule": "kj",
+        "hertz": "hz",
+        "gigabyte": "gb",
+        "megabyte": "mb",
+        "milligrams": "mg",
+    },
     **{"yr": "year", "decades": "decade", "quarters": "quarter", "atmosphere": "atm", "microfarad": "uf"},
     **{"kilograms": "kg", "millivolt": "mv", "tesla": "t", "kms": "km", "μc": "uc", "µc": "uc"},
-    **{"μf": "uf", "µf": "uf", "μm": "um", "µm": "um", "in": "inch", "henries": "henry", "nights": "day", "night": "day"},
+    **{
+        "μf": "uf",
+        "µf": "uf",
+        "μm": "um",
+        "µm": "um",
+        "in": "inch",
+        "henries": "henry",
+        "nights": "day",
+        "night": "day",
+    },
 }
 _TENTHS = Decimal(1).scaleb(-9)
 
@@ -95,7 +168,9 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
         if "," in found["digits"]:  # `[200,300]`: two numbers
             for part in re.finditer(r"[\d.]+", found["digits"]):
                 start = found.start("digits") + part.start()
-                yield Mention(Decimal(part.group()), "one of a list", Place(index, start, start + len(part.group())))
+                yield Mention(
+                    Decimal(part.group()), "one of a list", Place(index, start, start + len(part.group()))
+                )
         if found["exponent"]:
             value = value.scaleb(int(found["exponent"]))
         place = Place(index, found.start("digits"), found.end("digits"))
@@ -117,7 +192,9 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
 
 
 _FEET = re.compile(r"(\d+)\s?(?:ft|feet|foot|')\s?(\d+)\s?(?:in|inches|inch|\"|'')?", re.IGNORECASE)
-_LOSS = re.compile(r"(?i)\b(?:loss|losses|lose|lost|donated|spent|withdr\w+|decrease\w*|minus|negative|below)\W+(?:\w+\W+){0,2}$")
+_LOSS = re.compile(
+    r"(?i)\b(?:loss|losses|lose|lost|donated|spent|withdr\w+|decrease\w*|minus|negative|below)\W+(?:\w+\W+){0,2}$"
+)
 _TWO_DIGITS = re.compile(r"['\u2019](\d\d)\b")
 _YEARS_AGO = re.compile(r"(?i)\b(\w+) years? ago\b")
 
@@ -148,7 +225,10 @@ def _in_words(reading: Reading) -> Iterator[Mention]:
     for at, word in enumerate(words):
         if word.text in ORDINALS:
             yield Mention(Decimal(ORDINALS[word.text]), f"the word {word.text!r}", word.place)
-        if _SPELLED.get(word.text, word.text) in ("h", "day", "week", "month", "year", "min") and len(word.text) > 2:
+        if (
+            _SPELLED.get(word.text, word.text) in ("h", "day", "week", "month", "year", "min")
+            and len(word.text) > 2
+        ):
             for factor in _factors(word.text):
                 yield Mention(factor, "unit", word.place)
         if word.text not in ONES and word.text not in MULTIPLES:
@@ -183,7 +263,9 @@ def _factors(unit: str) -> Iterator[Decimal]:
                     yield own / Decimal(factor)
 
 
-_BOUND = re.compile(r"(?i)\b(?P<way>less|fewer|under|below|more|over|above|greater)(?:\sthan)?\s\$?(?P<n>\d+)\b")
+_BOUND = re.compile(
+    r"(?i)\b(?P<way>less|fewer|under|below|more|over|above|greater)(?:\sthan)?\s\$?(?P<n>\d+)\b"
+)
 _RANGE = re.compile(r"(?i)\b(\d+)\s?(?:to|-|\u2013|through|and|until)\s?(\d+)\b")
 
 

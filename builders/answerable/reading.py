@@ -48,7 +48,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             for message in sample.messages
         ]
         # A line break that is spelled out is no letter of the next word; the places stay.
-        return cls(tuple(message.content.replace("\\n", "  ") for message in sample.messages), tuple(passages))
+        return cls(
+            tuple(message.content.replace("\\n", "  ") for message in sample.messages), tuple(passages)
+        )
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
@@ -129,7 +131,26 @@ def split(text: str) -> list[str]:
     return [fold(word) for word in _WORD.findall(spaced)]
 
 
-_ENDINGS = ("ically", "ation", "ical", "ings", "ing", "edly", "ies", "ied", "ion", "ers", "er", "ed", "es", "ly", "al", "s", "e", "y")
+_ENDINGS = (
+    "ically",
+    "ation",
+    "ical",
+    "ings",
+    "ing",
+    "edly",
+    "ies",
+    "ied",
+    "ion",
+    "ers",
+    "er",
+    "ed",
+    "es",
+    "ly",
+    "al",
+    "s",
+    "e",
+    "y",
+)
 
 
 def stem(word: str) -> str:

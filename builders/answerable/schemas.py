@@ -21,10 +21,15 @@ def source(value: Json, schema: Json, tool: Tool | None = None) -> str | None:
         return None
     if "default" in schema and _equal(value, schema["default"]):
         return "default"
-    for choices in (schema.get("enum"), (schema.get("items") or {}).get("enum") if isinstance(schema.get("items"), dict) else None):
+    for choices in (
+        schema.get("enum"),
+        (schema.get("items") or {}).get("enum") if isinstance(schema.get("items"), dict) else None,
+    ):
         if isinstance(choices, list) and any(_equal(value, choice) for choice in choices):
             return "enum"
-    if isinstance(value, bool) or (schema.get("type") == "boolean" and str(value).lower() in ("true", "false")):
+    if isinstance(value, bool) or (
+        schema.get("type") == "boolean" and str(value).lower() in ("true", "false")
+    ):
         return "yes or no"
     text = str(schema.get("description") or "")
     if _named(value, text):
@@ -48,8 +53,14 @@ def _named(value: Json, text: str) -> bool:
     if isinstance(value, str):
         if len(value) < 1 or date_of(value):
             return False
-        return re.search(rf"(?<![0-9A-Za-z]){re.escape(value.lower())}(?![0-9A-Za-z])", text.lower()) is not None
+        return (
+            re.search(rf"(?<![0-9A-Za-z]){re.escape(value.lower())}(?![0-9A-Za-z])", text.lower()) is not None
+        )
     wanted = number(value)
     if wanted is None:
         return False
-    return any(same(wanted, found) for part in re.findall(r"-?\d+(?:\.\d+)?", text) if (found := number(part)) is not None)
+    return any(
+        same(wanted, found)
+        for part in re.findall(r"-?\d+(?:\.\d+)?", text)
+        if (found := number(part)) is not None
+    )

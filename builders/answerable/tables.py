@@ -74,7 +74,10 @@ _STATES = (
     "Oregon OR Pennsylvania PA Rhode_Island RI South_Carolina SC South_Dakota SD Tennessee TN Texas TX Utah UT Vermont VT "
     "Virginia VA Washington WA West_Virginia WV Wisconsin WI Wyoming WY"
 ).split()
-STATES = {name.replace("_", " ").lower(): code.lower() for name, code in zip(_STATES[::2], _STATES[1::2], strict=True)}
+STATES = {
+    name.replace("_", " ").lower(): code.lower()
+    for name, code in zip(_STATES[::2], _STATES[1::2], strict=True)
+}
 """Names of the states of the USA with their postal codes."""
 
 # Where a city lies that is the best known one of its name. Cities of which there are several of like fame (Union City,

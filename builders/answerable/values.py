@@ -3,30 +3,21 @@
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import cached_property
-from typing import Literal, get_args
 
 import msgspec
 
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
 from . import dates, numbers, schemas, tables
+from .findings import KINDS, NOWHERE, Finding, Kind
 from .reading import Place, Reading, split, stem
 
-Kind = Literal["free", "verbatim", "number", "date_time", "tool_result", "schema", "convention", "knowledge", "nowhere"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-
-class Finding(msgspec.Struct, frozen=True):
-    kind: Kind
-    note: str = ""
-    place: Place | None = None
-
-
-NOWHERE = Finding("nowhere", "nobody says it, no definition does, no convention gives it")
-_STOP = frozenset("a an the of in on at for to and or with by from is are my your our me i you it this that as be s".split())
+_STOP = frozenset(
+    "a an the of in on at for to and or with by from is are my your our me i you it this that as be s".split()
+)
 
 
 class Reader(msgspec.Struct, frozen=True, dict=True):
@@ -40,7 +31,12 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def numbers(self) -> tuple[numbers.Mention, ...]:
-        return tuple(sorted(numbers.mentions(self.reading), key=lambda one: (self.reading.earlier(one.place), bool(one.how))))
+        return tuple(
+            sorted(
+                numbers.mentions(self.reading),
+                key=lambda one: (self.reading.earlier(one.place), bool(one.how)),
+            )
+        )
 
     def accepted(self, values: Iterable[Json], schema: Json, tool: Tool | None) -> Finding:
         best = NOWHERE
@@ -71,7 +67,10 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         if not value:
             return Finding("convention", "empty list")
         items = schema.get("items") if isinstance(schema, dict) else None
-        inner = {"description": schema.get("description", "") if isinstance(schema, dict) else "", **(items if isinstance(items, dict) else {})}
+        inner = {
+            "description": schema.get("description", "") if isinstance(schema, dict) else "",
+            **(items if isinstance(items, dict) else {}),
+        }
         return _weakest([self.value(one, inner, tool) for one in value])
 
     def _object(self, value: dict[str, Json], schema: Json, tool: Tool | None) -> Finding:
@@ -79,7 +78,11 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         found = []
         for name, one in value.items():
             inner = properties.get(name) if isinstance(properties, dict) else None
-            inner = inner if isinstance(inner, dict) else {"description": schema.get("description", "") if isinstance(schema, dict) else ""}
+            inner = (
+                inner
+                if isinstance(inner, dict)
+                else {"description": schema.get("description", "") if isinstance(schema, dict) else ""}
+            )
             if self.accepts_inside and isinstance(one, list):
                 found.append(self.accepted(one, inner, tool))
             else:
@@ -102,18 +105,30 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         """A number that follows from those that are said."""
         text = str(schema.get("description", "")).lower() if isinstance(schema, dict) else ""
         for one in self.numbers:
-            if re.search(r"zero-based|0-based|0 ?\(default\) is the first|starting (?:from|at) 0|0 is the first", text) and one.value == wanted + 1:
+            if (
+                re.search(
+                    r"zero-based|0-based|0 ?\(default\) is the first|starting (?:from|at) 0|0 is the first",
+                    text,
+                )
+                and one.value == wanted + 1
+            ):
                 return Finding("convention", "counted from zero", one.place)
             if re.search(r"\bcents?\b|smallest unit", text) and one.value * 100 == wanted:
                 return Finding("convention", "unit", one.place)
         if "month" in text and (month := self.calendar.month(wanted)):
             return Finding("date_time", "month of a date", month)
-        if wanted in (0, 1) and re.search(r"page number|page to|starting (?:point|index|page)|\boffset\b", text):
+        if wanted in (0, 1) and re.search(
+            r"page number|page to|starting (?:point|index|page)|\boffset\b", text
+        ):
             return Finding("convention", "from the beginning")
         for said, place in self._counts:
             if numbers.same(said, wanted):
                 return Finding("knowledge", "a number that everybody knows", place)
-        for value, place in [*self.calendar.differences, *numbers.bounds(self.reading), *numbers.within_ranges(self.reading)]:
+        for value, place in [
+            *self.calendar.differences,
+            *numbers.bounds(self.reading),
+            *numbers.within_ranges(self.reading),
+        ]:
             if value == wanted:
                 return Finding("number", "follows from what is said", place)
         return None
@@ -121,11 +136,15 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _counts(self) -> tuple[tuple[Decimal, Place], ...]:
         return tuple(
-            (Decimal(str(count)), word.place) for word in self.reading.words for count in tables.COUNTS.get(word.text, ())
+            (Decimal(str(count)), word.place)
+            for word in self.reading.words
+            for count in tables.COUNTS.get(word.text, ())
         )
 
     def _where(self, place: Place, kind: Kind, note: str = "") -> Finding:
-        return Finding("tool_result", note, place) if self.reading.earlier(place) else Finding(kind, note, place)
+        return (
+            Finding("tool_result", note, place) if self.reading.earlier(place) else Finding(kind, note, place)
+        )
 
     def _text(self, value: str, schema: Json, tool: Tool | None) -> Finding:
         text = value.strip()
@@ -197,7 +216,10 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
 
     def _own_language(self, text: str) -> Finding | None:
         """English, of a request in English."""
-        first = next((word for word in self.reading.words if word.text in ("the", "a", "to", "i", "me", "is", "for")), None)
+        first = next(
+            (word for word in self.reading.words if word.text in ("the", "a", "to", "i", "me", "is", "for")),
+            None,
+        )
         if text.lower() in ("english", "en", "eng_latn") and first is not None:
             return Finding("convention", "the language of the request", first.place)
         return None
@@ -209,7 +231,11 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
             return None
         places = []
         for word in wanted:
-            near = difflib.get_close_matches(word, self._said, 1, 0.84) if len(word) >= 6 else [word] * (word in self._said)
+            near = (
+                difflib.get_close_matches(word, self._said, 1, 0.84)
+                if len(word) >= 6
+                else [word] * (word in self._said)
+            )
             if not near:
                 return None
             places.append(self._said[near[0]])
@@ -255,7 +281,11 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         if len(word) < 3 or not word.isalpha():
             return None
         for said, place in self._said.items():
-            if len(said) >= 3 and said.isalpha() and min(len(said), len(word)) * 2 >= max(len(said), len(word)) - 3:
+            if (
+                len(said) >= 3
+                and said.isalpha()
+                and min(len(said), len(word)) * 2 >= max(len(said), len(word)) - 3
+            ):
                 if said.startswith(word) or word.startswith(said):
                     return place
         return None

@@ -14,6 +14,7 @@ from robustbench_tc.api import rebuild_of, recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
+from robustbench_tc.builders import answerable
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.dataset_cards.render import benchmark_card
@@ -38,6 +39,7 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
     return gate.audit(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        golds=answerable.classes,
         self_check=self_check,
         judge=judge or recorded_judge(),
         **options,

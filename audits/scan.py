@@ -36,9 +36,7 @@ class Scan:
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self._checks = RowChecks(
-            self_check=self_check, unit_checks=unit_checks, golds=golds, allowed=allowed
-        )
+        self._checks = RowChecks(self_check=self_check, unit_checks=unit_checks, golds=golds, allowed=allowed)
         # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
         there = [config for config in folder.configs() if config not in TABLES]
         for config in there:

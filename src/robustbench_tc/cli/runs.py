@@ -10,7 +10,7 @@ import typer
 from ..errors import UserError, unknown
 from ..io.numbers import counts, number
 from . import _console
-from ._words import one_of
+from ._words import Subset, one_of
 from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
@@ -106,10 +106,7 @@ def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:
 def summary(
     run: Run,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    subset: Annotated[
-        Literal["all", "paper"],
-        one_of("subset", "all", "paper", help="all, or paper: only rows whose kind the paper's release has."),
-    ] = "all",
+    subset: Subset = "all",
     allow_missing: AllowMissing = False,
 ) -> None:
     """Print clean and perturbed accuracy, the four gaps, retention and error modes of a scored run.
@@ -238,9 +235,7 @@ def note(line: str) -> None:
     _console.err.print(line, markup=False)
 
 
-def print_summary(
-    folder: "RunFolder", subset: Literal["all", "paper"], allow_missing: bool, as_json: bool
-) -> None:
+def print_summary(folder: "RunFolder", subset: Subset, allow_missing: bool, as_json: bool) -> None:
     from ..eval.stats.overview import overview
     from ..eval.stats.runs import read
 
@@ -272,6 +267,7 @@ def _print_tables(made: "Overview") -> None:
         values = (line.accuracy, line.delta, line.delta_matched)
         table.add_row(f"  {name}", str(line.n), str(line.correct), *map(number, values))
     _console.out.print(table)
+    _print_verified(made)
     table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
     table.add_column("wrong answers", overflow="fold")
     for one in made.types:
@@ -294,6 +290,15 @@ def _print_tables(made: "Overview") -> None:
         tell(f"right among rows flagged {flag}: {shown}")
     for gap in made.gaps:
         tell(f"gap: {gap}")
+
+
+def _print_verified(made: "Overview") -> None:
+    """The same accuracies without the rows that nobody could answer, beside the best that can be reached."""
+    table = _table("verified: rows that can be answered", "", "n", "correct", "accuracy", "best over all")
+    for name, line in made.verified.items():
+        label = name if name in ("clean", "perturbed") else f"  {name}"
+        table.add_row(label, str(line.n), str(line.correct), number(line.accuracy), number(line.best))
+    _console.out.print(table)
 
 
 def _table(title: str | None, first: str, *numbers: str) -> "Table":

@@ -69,8 +69,9 @@ def audit(
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `golds`: from where a clean row's golden values could be taken. `rebuild`: how the build is made again; without it the gate is red. `judge`: of rewritten
-    texts; `n` pairs per type are drawn with `seed`, None for all.
+    its scorer. `golds`: from where a clean row's golden values could be taken. `rebuild`: how the build is
+    made again; without it the gate is red. `judge`: of rewritten texts; `n` pairs per type are drawn with
+    `seed`, None for all.
     `without_sources` says why queries that only the sources have are not handed in.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
     needed for a training build. `waivers` default to the repository's, `today` to the clock's. `files` is

@@ -25,14 +25,14 @@ SelfCheck = Callable[[Sample, Sample | None], str | None]
 """Why a row's golden answer fails its own scorer, given (row, clean row or None for a clean row)."""
 
 Golds = Callable[[Sample], tuple[Sequence[str], str | None]]
-"""From where each golden value of a clean row could be taken (its class), and why no accepted answer can be."""
+"""The class of each golden value of a clean row (where it could be taken from), and why no answer can."""
 
 PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
 
 HANDED_IN = {
     "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
     "golds_are_classified": "Of every golden value it is known from where a reader could take it.",
-    "flag_says_what_the_golds_say": "The rows of a sample that nobody could answer carry the flag, and no others.",
+    "flag_says_what_the_golds_say": "Rows of samples that nobody could answer carry the flag, and no others.",
     "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
 }
 

@@ -1,7 +1,8 @@
 """Samples whose golden answer nobody could know: they leave the profile `full`, elsewhere their rows say so.
 
 The 199 are the paper's and the bundled ones are shown as they are, so their rows stay and carry the flag
-`gold_not_stated`; without them the rows are the subset `verified`. `known_issues` names each with what is missing.
+`gold_not_stated`; without them the rows are the subset `verified`. `known_issues` names each, with what is
+missing.
 """
 
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample

@@ -86,7 +86,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
 
 
 def _answerable(report: Report) -> dict[str, tuple[int, int]]:
-    """(rows that somebody could answer, rows), clean and of the types: the best accuracy that can be reached."""
+    """(rows that somebody could answer, rows) of clean and of the core types."""
     found = {"clean": (0, 0), "perturbed": (0, 0)}
     core = set(taxonomy.codes())
     for code, by_source in report.rows.items():

@@ -5,50 +5,13 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
-from .numbers import ONES
+from .moments import FORMS, WEEKDAYS, Moment, date_of, hour_of, moment_of
 from .reading import Place, Reading
+from .units import ONES
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTH = r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>(?:19|20|1[0-8])\d{2})"
-_SEP = r"[-/.\u5e74\u6708\s]\s?"
-
-_FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        r"(?<!\d)(?P<year>20\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>[0-2]\d|3[01])(?!\d)",
-        rf"(?<!\d){_YEAR}{_SEP}(?P<month>\d{{1,2}}){_SEP}(?P<day>\d{{1,2}})(?!\d)",
-        r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4}|\d{2})(?!\d)",
-        r"(?<!\d)(?P<day>\d{1,2})[-/.](?P<month>\d{1,2})[-/.](?P<year>\d{4}|\d{2})(?!\d)",
-        rf"\b{_MONTH}\s*(?:the\s)?{_DAY}\b(?:,?\s*(?:of\s)?{_YEAR}\b)?",
-        rf"\b{_DAY}[\s-]*(?:of\s)?(?:the\s)?{_MONTH}(?:[\s,-]*(?:of\s)?{_YEAR}\b)?",
-        rf"\b{_MONTH}[\s,-]*(?:of\s)?(?:the\syear\s)?{_YEAR}\b",
-        rf"\b{_YEAR}[\s,-]*{_MONTH}",
-        rf"\b{_MONTH}",
-        rf"(?<![\d.,$]){_YEAR}(?!\d|[.,]\d)",
-        r"(?<!\d)(?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?![\d/-])",
-        r"(?<!\d)(?P<day>\d{1,2})[-/](?P<month>\d{1,2})(?![\d/-])",
-    )
-)
 _CLOCK = re.compile(
     r"(?<![\d:.\w])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?(?::(?P<second>\d{2}))?\s*"
     r"(?P<half>[ap]\.?\s?m\b\.?|o'?clock|hours?\b|hrs?\b|h\b|in the (?:morning|afternoon|evening)|at night)?(?![\w:]|\.\d)",
@@ -74,72 +37,11 @@ _SPAN = re.compile(
 )
 
 
-class Moment(NamedTuple):
-    """A golden date, as far as it says one."""
-
-    year: int | None = None
-    month: int | None = None
-    day: int | None = None
-    clock: tuple[int, int, int] | None = None
-
-
 class Evidence(msgspec.Struct, frozen=True):
     """Where a date could be taken from, or (`place` None) what is missing."""
 
     note: str
     place: Place | None = None
-
-
-def golden(value: str) -> list[Moment]:
-    """Each date or time that a golden text may be, and nothing but that; [] for any other text."""
-    text = value.strip().rstrip("Z").strip()
-    clock, rest = None, text
-    timed = re.search(
-        r"(?:^|[T\s,])(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*([ap]\.?m\.?)?(?:\s?(?:[+-]\d\d:?\d\d|UTC))?$",
-        text,
-        re.IGNORECASE,
-    )
-    hour = re.fullmatch(r"(\d{1,2})\s*([ap]\.?m\.?)", text, re.IGNORECASE)
-    if timed:
-        clock = (_hour(int(timed[1]), timed[4]), int(timed[2]), int(timed[3] or 0))
-        rest = text[: timed.start()].strip(" ,T")
-    elif hour:
-        clock, rest = (_hour(int(hour[1]), hour[2]), 0, 0), ""
-    if not rest:
-        return [Moment(clock=clock)] if clock else []
-    rest = re.sub(r"(?i)^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,?\s", "", rest)
-    moments = []
-    for form in _FORMS:
-        if (found := form.fullmatch(rest)) and (moment := _moment(found)) and moment.month:
-            moments.append(moment._replace(clock=clock))
-    return moments
-
-
-def _hour(hour: int, half: str | None) -> int:
-    mark = (half or "").lower()
-    mark = (
-        "p"
-        if mark.endswith(("afternoon", "evening", "night"))
-        else "a"
-        if mark.endswith("morning")
-        else mark[:1]
-    )
-    if mark == "p" and hour < 12:
-        return hour + 12
-    return 0 if mark == "a" and hour == 12 else hour
-
-
-def _moment(found: re.Match[str]) -> Moment | None:
-    parts = found.groupdict()
-    year, month, day = parts.get("year"), parts.get("month"), parts.get("day")
-    number = None
-    if month:
-        number = int(month) if month.isdigit() else 1 + [m[:3] for m in MONTHS].index(month.lower()[:3])
-    full = int(year) + (2000 if len(year) == 2 else 0) if year else None
-    made = Moment(full, number, int(day) if day else None)
-    if not 1 <= (made.month or 1) <= 12 or not 1 <= (made.day or 1) <= 31:
-        return None
-    return made
 
 
 class Calendar(msgspec.Struct, frozen=True, dict=True):
@@ -150,13 +52,13 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def said(self) -> tuple[tuple[Moment, Place], ...]:
         """Every date as it is written; one that can be read two ways, both ways."""
-        found = []
-        for index, text in enumerate(self.reading.texts):
-            for form in _FORMS:
-                for match in form.finditer(text):
-                    if moment := _moment(match):
-                        found.append((moment, Place(index, *match.span())))
-        return tuple(found)
+        return tuple(
+            (moment, Place(index, *match.span()))
+            for index, text in enumerate(self.reading.texts)
+            for form in FORMS
+            for match in form.finditer(text)
+            if (moment := moment_of(match)) is not None
+        )
 
     @cached_property
     def today(self) -> tuple[date, Place] | None:
@@ -165,7 +67,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
             for match in _TODAY.finditer(text):
                 for moment, place in self.said:
                     near = place.message == index and match.end() <= place.start <= match.end() + 3
-                    if near and (day := _date(moment)):
+                    if near and (day := date_of(moment)):
                         return day, place
         return None
 
@@ -184,14 +86,12 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 if hour > 24 or minute > 59 or (bare and not _BEFORE_A_TIME.search(text[: match.start()])):
                     continue
                 place = Place(index, *match.span())
-                plain = _hour(hour, match["half"])
+                plain = hour_of(hour, match["half"])
                 found.append((plain % 24, minute, second, place))
                 if not match["half"] and hour <= 12:
                     found.append(((hour + 12) % 24, minute, second, place))
-        for word in self.reading.words:
-            if word.text in _NAMED:
-                found.append((_NAMED[word.text], 0, 0, word.place))
-        return tuple(found)
+        named = ((_NAMED[word.text], 0, 0, word.place) for word in self.reading.words if word.text in _NAMED)
+        return (*found, *named)
 
     def find(self, moment: Moment) -> Evidence:
         """Where the day and the time of `moment` could be taken from."""
@@ -277,7 +177,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def relative(self) -> tuple[tuple[date, str, Place], ...]:
         """The days that are named by their distance from the stated day, or from a day that is said."""
-        anchors = dict.fromkeys(day for said, _ in self.said if (day := _date(said)))
+        anchors = dict.fromkeys(day for said, _ in self.said if (day := date_of(said)))
         found = list(self._words_from(self.today[0])) if self.today else []
         for day in [*([self.today[0]] if self.today else []), *anchors][:4]:
             found += self._spans_from(day)
@@ -292,7 +192,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         """The days between two days, and hours, minutes, seconds between two times, and each hour, as numbers."""
         found: list[tuple[Decimal, Place]] = []
         dated = [(said if said.year else said._replace(year=2024), place) for said, place in self.said]
-        days = [(day, place) for said, place in dated if (day := _date(said))]
+        days = [(day, place) for said, place in dated if (day := date_of(said))]
         for one, place in days[:8]:
             for other, _ in days[:8]:
                 apart = (
@@ -302,8 +202,8 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         clocks = [(h * 3600 + m * 60 + s, place) for h, m, s, place in self.clocks]
         for first, place in clocks[:8]:
             found.append((Decimal(first // 3600), place))
-            for other, _ in clocks[:8]:
-                found += [(Decimal(other - first) / unit, place) for unit in (1, 60, 3600) if other > first]
+            for later, _ in clocks[:8]:
+                found += [(Decimal(later - first) / unit, place) for unit in (1, 60, 3600) if later > first]
         return tuple(found)
 
     def _words_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
@@ -365,15 +265,6 @@ def _covers(day: date, moment: Moment) -> bool:
     """Whether the day is the one that `moment` says, as far as it says one."""
     pairs = zip((day.year, day.month, day.day), moment[:3], strict=True)
     return moment.day is not None and all(wanted is None or have == wanted for have, wanted in pairs)
-
-
-def _date(moment: Moment) -> date | None:
-    if moment.year is None or moment.month is None or moment.day is None:
-        return None
-    try:
-        return date(moment.year, moment.month, moment.day)
-    except ValueError:
-        return None
 
 
 def _minutes(match: re.Match[str]) -> int:

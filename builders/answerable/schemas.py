@@ -4,7 +4,7 @@ import re
 
 from robustbench_tc.schema import Json, Sample, Tool
 
-from .dates import golden as date_of
+from .moments import golden as date_of
 from .numbers import number, same
 
 

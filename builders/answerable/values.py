@@ -1,27 +1,22 @@
 """The class of one golden value: from where a reader could take it."""
 
 import ast
-import difflib
 import re
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cached_property
 
-import msgspec
-
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
-from . import dates, numbers, schemas, tables
-from .findings import KINDS, NOWHERE, Finding, Kind
-from .reading import Place, Reading, split, stem
-
-_STOP = frozenset(
-    "a an the of in on at for to and or with by from is are my your our me i you it this that as be s".split()
-)
+from . import dates, moments, numbers, schemas, tables
+from .findings import KINDS, NOWHERE, Finding
+from .reading import Place
+from .wording import Wording
 
 
-class Reader(msgspec.Struct, frozen=True, dict=True):
-    reading: Reading
+class Reader(Wording, frozen=True, dict=True):
+    """One dialogue, and the class of any value that a golden answer of it may have."""
+
     accepts_inside: bool = False
     """Objects inside values list what they accept (BFCL)."""
 
@@ -39,16 +34,18 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         )
 
     def accepted(self, values: Iterable[Json], schema: Json, tool: Tool | None) -> Finding:
+        """The class of a parameter: the surest one of the values that are accepted."""
         best = NOWHERE
         for value in values:
-            if value == OMIT or value is None or value == ANY:
+            if value is None or value in (OMIT, ANY):
                 return Finding("free", "any value" if value == ANY else "may be left out")
             found = self.value(value, schema, tool)
-            if KINDS.index(found.kind) < KINDS.index(best.kind) or (best is NOWHERE):
+            if best is NOWHERE or KINDS.index(found.kind) < KINDS.index(best.kind):
                 best = found
         return best
 
     def value(self, value: Json, schema: Json, tool: Tool | None) -> Finding:
+        """The class of one value; that of a list or object is the class of its least sure part."""
         if isinstance(value, list):
             return self._list(value, schema, tool)
         if isinstance(value, dict):
@@ -96,7 +93,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
             if numbers.same(one.value, wanted):
                 if one.how == "unit":
                     return Finding("convention", "unit", one.place)
-                return self._where(one.place, "number" if one.how else "verbatim", one.how)
+                return self.where(one.place, "number" if one.how else "verbatim", one.how)
         if said := schemas.source(value, schema, tool):
             return Finding("schema", said)
         return self._derived(wanted, schema) or NOWHERE
@@ -104,22 +101,15 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
     def _derived(self, wanted: Decimal, schema: Json) -> Finding | None:
         """A number that follows from those that are said."""
         text = str(schema.get("description", "")).lower() if isinstance(schema, dict) else ""
+        from_zero, in_cents = _FROM_ZERO.search(text), _IN_CENTS.search(text)
         for one in self.numbers:
-            if (
-                re.search(
-                    r"zero-based|0-based|0 ?\(default\) is the first|starting (?:from|at) 0|0 is the first",
-                    text,
-                )
-                and one.value == wanted + 1
-            ):
+            if from_zero and one.value == wanted + 1:
                 return Finding("convention", "counted from zero", one.place)
-            if re.search(r"\bcents?\b|smallest unit", text) and one.value * 100 == wanted:
+            if in_cents and one.value * 100 == wanted:
                 return Finding("convention", "unit", one.place)
         if "month" in text and (month := self.calendar.month(wanted)):
             return Finding("date_time", "month of a date", month)
-        if wanted in (0, 1) and re.search(
-            r"page number|page to|starting (?:point|index|page)|\boffset\b", text
-        ):
+        if wanted in (0, 1) and _BEGINNING.search(text):
             return Finding("convention", "from the beginning")
         for said, place in self._counts:
             if numbers.same(said, wanted):
@@ -141,27 +131,20 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
             for count in tables.COUNTS.get(word.text, ())
         )
 
-    def _where(self, place: Place, kind: Kind, note: str = "") -> Finding:
-        return (
-            Finding("tool_result", note, place) if self.reading.earlier(place) else Finding(kind, note, place)
-        )
-
     def _text(self, value: str, schema: Json, tool: Tool | None) -> Finding:
         text = value.strip()
         if place := self.reading.find(text):
-            return self._where(place, "verbatim")
-        moments = dates.golden(text)
+            return self.where(place, "verbatim")
+        meant = moments.golden(text)
         missing = None
-        for moment in moments:
-            found = self.calendar.find(moment)
-            if found.place is not None:
-                return self._where(found.place, "date_time", found.note)
-            missing = missing or found.note
+        for moment in meant:
+            evidence = self.calendar.find(moment)
+            if evidence.place is not None:
+                return self.where(evidence.place, "date_time", evidence.note)
+            missing = missing or evidence.note
         wanted = numbers.number(text)
-        if wanted is not None:
-            found_number = self._number_text(wanted)
-            if found_number is not None:
-                return found_number
+        if wanted is not None and (said_number := self._number_text(wanted)):
+            return said_number
         if said := schemas.source(value, schema, tool):
             return Finding("schema", said)
         if missing:
@@ -169,160 +152,47 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         if wanted is not None and (derived := self._derived(wanted, schema)):
             return derived
         if place := self.reading.find(text.replace("\n", "  ")):
-            return self._where(place, "convention", "line breaks")
+            return self.where(place, "convention", "line breaks")
         if text.lower() in ("true", "false"):
             return Finding("schema", "yes or no")
-        if " to " in text and (halves := [dates.golden(half) for half in text.split(" to ")]) and all(halves):
+        if (
+            " to " in text
+            and (halves := [moments.golden(half) for half in text.split(" to ")])
+            and all(halves)
+        ):
             return _weakest([self._text(half, schema, tool) for half in text.split(" to ")])
         if text[:1] in "[{" and (inner := _spelled(text)) is not None:
             return self.value(inner, schema, tool)
+        return self._in_other_form(text, schema, tool)
+
+    def _in_other_form(self, text: str, schema: Json, tool: Tool | None) -> Finding:
+        """The class of a text that nobody says as it is and no definition has."""
         if place := self.reading.find_any_case(text):
-            return self._where(place, "convention", "case")
+            return self.where(place, "convention", "case")
         if place := self.reading.find_words(text):
-            return self._where(place, "convention", "case and punctuation")
+            return self.where(place, "convention", "case and punctuation")
         if place := self.reading.find_words(text, stems=True):
-            return self._where(place, "convention", "inflection")
-        if found := self._other_name(text) or self._with_region(text) or self._own_language(text):
+            return self.where(place, "convention", "inflection")
+        if found := self.other_name(text) or self.with_region(text) or self.own_language(text):
             return found
         if tables.is_region(text.rpartition(",")[2]) and "," in text:
             return NOWHERE  # a city is said, and where it lies is neither said nor known
-        return self._put_together(text, schema, tool) or self._misspelt(text) or NOWHERE
-
-    def _other_name(self, text: str) -> Finding | None:
-        """Another form of a name that is said: a code, a symbol, an abbreviation."""
-        for name, kind, why in tables.known(text):
-            if place := self.reading.find_any_case(name) or self.reading.find_words(name):
-                return self._where(place, "knowledge" if kind == "knowledge" else "convention", why)
-        return None
-
-    def _with_region(self, text: str) -> Finding | None:
-        """`City, Region`: the city is said, and where it lies is known or said."""
-        city, comma, region = (part.strip() for part in text.rpartition(","))
-        if not comma or not city:
-            return None
-        place = self.reading.find_any_case(city)
-        alias = None if place else self._other_name(city)
-        place = place or (alias.place if alias else None)
-        if place is None:
-            return None
-        if self.reading.find_any_case(region):
-            return self._where(place, "convention", "list")
-        for name, _, why in tables.known(region):
-            if name == city.lower():
-                return self._where(place, "knowledge", why)
-            if self.reading.find_any_case(name):
-                return self._where(place, "convention", why)
-        return None
-
-    def _own_language(self, text: str) -> Finding | None:
-        """English, of a request in English."""
-        first = next(
-            (word for word in self.reading.words if word.text in ("the", "a", "to", "i", "me", "is", "for")),
-            None,
-        )
-        if text.lower() in ("english", "en", "eng_latn") and first is not None:
-            return Finding("convention", "the language of the request", first.place)
-        return None
-
-    def _misspelt(self, text: str) -> Finding | None:
-        """A word of the dialogue with a letter or two wrong."""
-        wanted = split(text)
-        if len(text) < 6 or any(char.isdigit() for char in text):
-            return None
-        places = []
-        for word in wanted:
-            near = (
-                difflib.get_close_matches(word, self._said, 1, 0.84)
-                if len(word) >= 6
-                else [word] * (word in self._said)
-            )
-            if not near:
-                return None
-            places.append(self._said[near[0]])
-        return self._where(places[0], "convention", "spelling") if places else None
-
-    @cached_property
-    def _said(self) -> dict[str, Place]:
-        made: dict[str, Place] = {}
-        for word in self.reading.words:
-            made.setdefault(word.text, word.place)
-        return made
+        return self.put_together(text, schema, tool) or self.misspelt(text) or NOWHERE
 
     def _number_text(self, wanted: Decimal) -> Finding | None:
         for one in self.numbers:
             if numbers.same(one.value, wanted):
                 if one.how == "unit":
                     return Finding("convention", "unit", one.place)
-                return self._where(one.place, "number", one.how or "digits")
-        return None
-
-    def _put_together(self, text: str, schema: Json, tool: Tool | None) -> Finding | None:
-        """A text of words that are said in other order or form, in a form that the definition may give."""
-        if "\n" in text or _CODE.search(text):
-            return self._expression(text)
-        form = {stem(word) for word in split(_definition(schema, tool))}
-        if len(split(text)) > _LONGEST and " " in text:
-            return None
-        words = [word for word in split(text) if word not in _STOP] or split(text)
-        places, given = [], False
-        for word in words:
-            place = self.reading.stems.get(stem(word)) or self._abbreviated(word) or self._named(word)
-            if place is not None:
-                places.append(place)
-            elif stem(word) in form or (word in tables.COMMANDS and set(split(text)) & tables.COMMANDS):
-                given = True
-            else:
-                return self._expression(text)
-        note = "in the form that the definition gives" if given else "wording"
-        return self._where(places[0], "convention", note) if places else None
-
-    def _abbreviated(self, word: str) -> Place | None:
-        """A word that begins as this one does, the shorter one at least three letters."""
-        if len(word) < 3 or not word.isalpha():
-            return None
-        for said, place in self._said.items():
-            if (
-                len(said) >= 3
-                and said.isalpha()
-                and min(len(said), len(word)) * 2 >= max(len(said), len(word)) - 3
-            ):
-                if said.startswith(word) or word.startswith(said):
-                    return place
-        return None
-
-    def _named(self, word: str) -> Place | None:
-        found = self._other_name(word)
-        return found.place if found and found.kind == "convention" else None
-
-    def _expression(self, text: str) -> Finding | None:
-        """A formula or piece of code, however it is spaced and its signs are written."""
-        wanted = _squeezed(text)
-        if not re.search(r"[\d=()*+/^<>]", text):
-            return None
-        for index, whole in enumerate(self.reading.texts):
-            squeezed = _squeezed(whole)
-            if len(wanted) >= 2 and wanted in squeezed:
-                return Finding("convention", "expression", Place(index, 0, len(whole)))
+                return self.where(one.place, "number", one.how or "digits")
         return None
 
 
-_LONGEST = 12
-"""Words of a text that a reader may be expected to put together as the golden value has it, word for word."""
-
-_CODE = re.compile(r"[;{}]|==|\w\(")
-
-
-def _squeezed(text: str) -> str:
-    """A formula without spaces, brackets, multiplication signs and the head of a function."""
-    plain = re.sub(r"lambda \w+:|^def .*?return |\bmath\.|\bnp\.", "", text.lower())
-    plain = plain.replace("squared", "2").replace("cubed", "3").replace("\u00b2", "2").replace("\u00b3", "3")
-    return re.sub(r"[\s*^()\[\]'\"`\\]|y\s?=|f\(x\)\s?=", "", plain)
-
-
-def _definition(schema: Json, tool: Tool | None) -> str:
-    """What a definition says of a parameter, in words."""
-    parts = [str(value) for key, value in schema.items() if key != "type"] if isinstance(schema, dict) else []
-    return " ".join([*parts, tool.description if tool else ""])
+_FROM_ZERO = re.compile(
+    r"zero-based|0-based|0 ?\(default\) is the first|starting (?:from|at) 0|0 is the first"
+)
+_IN_CENTS = re.compile(r"\bcents?\b|smallest unit")
+_BEGINNING = re.compile(r"page number|page to|starting (?:point|index|page)|\boffset\b")
 
 
 def _spelled(text: str) -> Json:

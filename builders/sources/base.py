@@ -23,7 +23,7 @@ HINT = "`rbtc sources verify` names every file that is not as pinned"
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
-    """An upstream record that is left out or whose rows carry a flag, and why. A row of the config `known_issues`."""
+    """An upstream record that is left out or whose rows carry a flag, and why: a row of `known_issues`."""
 
     source: str
     file: str
@@ -42,7 +42,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 REASONS = {
     "duplicate_id": "an earlier record of the pool has the same id",
     "gold_fails_scorer": "the source's own scorer refuses the golden answer",
-    GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known (docs/answerable.md)",
+    GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",
     "gold_not_decodable": "the golden answer cannot be read as calls",
     "gold_tool_not_listed": "the golden answer calls a tool that the record does not list",
     "known_wrong_gold": "upstream's golden answer is wrong: no answer can pass",

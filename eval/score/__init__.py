@@ -153,8 +153,8 @@ STEPS = frozenset({"toolalpaca", "tooleyes"})
 
 
 def _marks(row: Sample, found: Score | None) -> tuple[str, ...]:
-    """What is counted beside the accuracy: golds that nobody could know or of several steps, and ToolEyes with
-    one call too many."""
+    """What is counted beside the accuracy: golds that nobody could know, golds of several steps, and ToolEyes
+    with one call too many."""
     marks = {
         GOLD_NOT_STATED: GOLD_NOT_STATED in row.flags,
         "several_steps": sources.get(row.source).scorer in STEPS

@@ -10,7 +10,7 @@ Subset = Literal["all", "paper", "verified"]
 
 
 def kept(pairs: Iterable[tuple[str, str]], subset: Subset, unstated: Collection[str]) -> set[tuple[str, str]]:
-    """Those of (clean_id, type code) that are in the subset; `unstated`: clean ids that nobody could answer."""
+    """Those of (clean_id, type code) in the subset; `unstated`: the clean ids that nobody could answer."""
     if subset == "paper":
         return {pair for pair in pairs if in_paper_subset(*pair)}
     return {pair for pair in pairs if subset == "all" or pair[0] not in unstated}

@@ -1,4 +1,4 @@
-"""The subset `verified`: rows whose golden answers somebody could know, and what that leaves for an honest model.
+"""The subset `verified`: rows whose golden answers somebody could know, and what an honest model can reach.
 
 A sample of which no golden answer can be taken from what is said, defined or known is flagged in the dataset
 (docs/answerable.md). Every verdict carries the flag, so a scored run says by itself which samples these are.

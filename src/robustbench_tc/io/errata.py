@@ -61,7 +61,8 @@ def reverted(
 ) -> Iterator[Mapping[str, Any]]:
     """Clean rows as they lie in Parquet, as they were before the errata: what upstream's records gave.
 
-    `unstated`: the clean ids whose answers of before nobody could know, whose rows were flagged. A row that holds another answer than its last erratum gave is left as it is.
+    `unstated`: the clean ids whose answers of before nobody could know, so that their rows were flagged. A
+    row that holds another answer than its last erratum gave is left as it is.
     """
     for row in rows:
         for erratum in reversed(errata):

@@ -114,7 +114,7 @@ def _in_words(reading: Reading) -> Iterator[Mention]:
             if name in ONES:
                 current += ONES[name]
             elif name in MULTIPLES and len(name) > 2:
-                factor = MULTIPLES[name]
+                factor = Decimal(MULTIPLES[name])
                 current = max(current, Decimal(1)) * factor
                 if factor >= 1000:
                     total, current = total + current, Decimal(0)

@@ -112,6 +112,8 @@ def _stands_alone(whole: str, place: Place) -> bool:
     """Whether the passage is no part of a longer word or number."""
     before, after = whole[max(0, place.start - 1) : place.start], whole[place.end : place.end + 1]
     first, last = whole[place.start], whole[place.end - 1]
+    if place.end - place.start == 1 and before in ("'", "\u2019") and whole[place.start - 2].isalpha():
+        return False  # the m of "I'm"
     return not (_joined(before, first) or _joined(last, after))
 
 

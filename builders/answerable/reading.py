@@ -81,6 +81,13 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """As `find`, in large or small letters."""
         return self._first(text.lower(), tuple(one.lower() for one in self.texts))
 
+    def find_unit(self, text: str) -> Place | None:
+        """Where `text` stands right after a number: the cm of "5cm"."""
+        for index, whole in enumerate(self.texts):
+            if found := re.search(rf"(?<=\d){re.escape(text)}(?![^\W_])", whole):
+                return Place(index, *found.span())
+        return None
+
     def _first(self, text: str, texts: tuple[str, ...]) -> Place | None:
         later = None
         for index, whole in enumerate(texts):

@@ -168,7 +168,8 @@ class Reader(Wording, frozen=True, dict=True):
     def _in_other_form(self, text: str, schema: Json, tool: Tool | None) -> Finding:
         """The class of a text that nobody says as it is and no definition has."""
         if len(text) < 3 and text.isalpha():  # a code: IT is not the word "it"
-            return self.other_name(text) or NOWHERE
+            unit = self.reading.find_unit(text)
+            return self.other_name(text) or (NOWHERE if unit is None else self.where(unit, "verbatim"))
         if place := self.reading.find_any_case(text):
             return self.where(place, "convention", "case")
         if place := self.reading.find_words(text):

@@ -70,9 +70,10 @@ def reverted(
             if mine and row.get(erratum.field) == dumps(erratum.after):
                 before = {erratum.field: dumps(erratum.before), "gold_tool_index": erratum.before_tool_index}
                 row = {**row, **before}
-                if "flags" in row:
-                    kept = [flag for flag in row["flags"] or () if flag != GOLD_NOT_STATED]
-                    row["flags"] = kept + [GOLD_NOT_STATED] * (erratum.clean_id in unstated)
+                flags, was = list(row.get("flags") or ()), erratum.clean_id in unstated
+                if (GOLD_NOT_STATED in flags) != was:
+                    others = [flag for flag in flags if flag != GOLD_NOT_STATED]
+                    row["flags"] = [*others, GOLD_NOT_STATED] if was else others
         yield row
 
 

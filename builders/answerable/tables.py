@@ -63,7 +63,7 @@ ALIASES = _pairs(
     "women = woman, female; men = man, male; male = men; female = women; greater = >, more; less = <; is = =; equal = =, ==; equals = =;"
     "strong, strongest, high = high, strong; medium, middle = mid; doctor = dr; usa = United States; uk = United Kingdom; sci-fi = science fiction;"
     "kids = children; gas = gasoline; car = sedan; cheap = inexpensive; cheapest = inexpensive; percent = %; celsius = c; fahrenheit = f;"
-    "sort = sorted; descending = desc; ascending = asc; saint = st"
+    "sort = sorted; descending = desc; ascending = asc; saint = st; nauseous, nauseated = nausea"
 )
 
 _STATES = (

@@ -15,7 +15,7 @@ with scored as (
 ),
 
 unstated as (
-    select distinct clean_id
+    select distinct filename, clean_id
     from scored
     where list_contains(flags, 'gold_not_stated')
 ),
@@ -52,7 +52,7 @@ final as (
     where in_subset(type_code, source, clean_id)
         and (
             coalesce(getvariable('subset'), 'all') <> 'verified'
-            or clean_id not in (select unstated.clean_id from unstated)
+            or (filename, clean_id) not in (select (unstated.filename, unstated.clean_id) from unstated)
         )
 )
 

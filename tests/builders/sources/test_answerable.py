@@ -176,7 +176,9 @@ def page(name: str) -> list[list[str]]:
 
 def as_the_page_says(name: str, pool: sources.Pool) -> None:
     (_, *names, _), *rows = page(name)
-    found = Counter((s.source, g.finding.kind) for s in pool.samples for g in answerable.golds(s))
+    found = Counter[tuple[str, str]](
+        (s.source, g.finding.kind) for s in pool.samples for g in answerable.golds(s)
+    )
     assert [line[0] for line in rows] == [*KINDS, "values"]
     assert {source for source, _ in found} == set(names)
     for kind, *cells in rows:

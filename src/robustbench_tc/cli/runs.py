@@ -294,10 +294,11 @@ def _print_tables(made: "Overview") -> None:
 
 def _print_verified(made: "Overview") -> None:
     """The same accuracies without the rows that nobody could answer, beside the best that can be reached."""
-    table = _table("verified: rows that can be answered", "", "n", "correct", "accuracy", "best over all")
+    title = "verified: rows that can be answered; best: what an honest model reaches over all"
+    table = _table(title, "", "n", "correct", "accuracy", "best")
     for name, line in made.verified.items():
-        label = name if name in ("clean", "perturbed") else f"  {name}"
-        table.add_row(label, str(line.n), str(line.correct), number(line.accuracy), number(line.best))
+        values = (line.accuracy, line.best)
+        table.add_row(f"verified {name}", str(line.n), str(line.correct), *map(number, values))
     _console.out.print(table)
 
 

@@ -26,7 +26,7 @@ _TODAY = re.compile(
     r"|GetToday\D*?<obs>\s*\W*|get_today_date\D*?<obs>\s*\W*"
 )
 _DURATION = re.compile(
-    r"(?i)\b(?P<n>\d+(?:\.\d+)?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)"
+    r"(?i)\b(?P<n>\d{1,6}(?:\.\d{1,6})?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)"
 )
 _STAY = re.compile(r"(?i)\b(?P<n>\d+|\w+)[\s-](?P<unit>day|night|week)s?\b")
 _AGO = re.compile(
@@ -158,7 +158,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         months = [place for said, place in self.said if said.month == moment.month and said.month]
         if moment.day and months and (years or moment.year is None):
             for word in self.reading.words:
-                if word.text.isdigit() and int(word.text) == moment.day:
+                if re.fullmatch(r"[0-9]{1,2}", word.text) and int(word.text) == moment.day:
                     return Evidence("day, month and year said apart", months[0])
         if moment.day and self.today is None:
             return Evidence("nobody says this date, and no day is stated to count from")
@@ -237,7 +237,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
 
 
 def _count(word: str) -> int | None:
-    if word.isdigit():
+    if re.fullmatch(r"[0-9]{1,5}", word):
         return int(word)
     return ONES.get(word, 1 if word in ("a", "an", "the", "last", "next", "past", "") else None)
 

@@ -12,10 +12,10 @@ from .units import MULTIPLES, ONES, ORDINALS, SPELLED, factors
 
 _NUMBER = re.compile(
     r"(?P<sign>[-\u2212])?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    r"(?:[eE](?P<exponent>[-+]?\d+))?(?P<rest>\s?[%\u00b0\u2070]|(?:st|nd|rd|th)\b|[\s-]?[^\W\d_]+)?"
+    r"(?:[eE](?P<exponent>[-+]?\d{1,3}))?(?P<rest>\s?[%\u00b0\u2070]|(?:st|nd|rd|th)\b|[\s-]?[^\W\d_]+)?"
 )
-_FRACTION = re.compile(r"(?<![\d/])(\d+)\s?/\s?(\d+)(?![\d/])")
-_POWER = re.compile(r"(\d+(?:\.\d+)?)\s?(?:x|\*|\u00d7)\s?10\s?(?:\^|\*\*)\s?\(?([-\u2212]?\d+)\)?")
+_FRACTION = re.compile(r"(?<![\d/])(\d{1,12})\s?/\s?(\d{1,12})(?![\d/])")
+_POWER = re.compile(r"(\d+(?:\.\d+)?)\s?(?:x|\*|\u00d7)\s?10\s?(?:\^|\*\*)\s?\(?([-\u2212]?\d{1,3})(?!\d)\)?")
 
 _TENTHS = Decimal(1).scaleb(-9)
 
@@ -66,7 +66,9 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
             yield Mention(value * factor, "unit", place)
 
 
-_FEET = re.compile(r"(\d+)\s?(?:ft|feet|foot|')\s?(\d+)\s?(?:in|inches|inch|\"|'')?", re.IGNORECASE)
+_FEET = re.compile(
+    r"(?<!\d)(\d{1,4})\s?(?:ft|feet|foot|')\s?(\d{1,3})(?!\d)\s?(?:in|inches|inch|\"|'')?", re.IGNORECASE
+)
 _LOSS = re.compile(
     r"(?i)\b(?:loss|losses|lose|lost|donated|spent|withdr\w+|decrease\w*|minus|negative|below)\W+(?:\w+\W+){0,2}$"
 )
@@ -83,7 +85,7 @@ def _in_formulas(index: int, text: str) -> Iterator[Mention]:
     for found in _TWO_DIGITS.finditer(text):
         yield Mention(Decimal(2000 + int(found[1])), "year in two digits", Place(index, *found.span()))
     for found in _YEARS_AGO.finditer(text):
-        ago = ONES.get(found[1].lower(), int(found[1]) if found[1].isdigit() else 0)
+        ago = ONES.get(found[1].lower(), int(found[1]) if re.fullmatch(r"[0-9]{1,4}", found[1]) else 0)
         for year in re.findall(r"\b(?:19|20)\d\d\b", text):
             yield Mention(Decimal(int(year) - ago), "counted from a said year", Place(index, *found.span()))
     for found in _FRACTION.finditer(text):
@@ -128,9 +130,9 @@ def _in_words(reading: Reading) -> Iterator[Mention]:
 
 
 _BOUND = re.compile(
-    r"(?i)\b(?P<way>less|fewer|under|below|more|over|above|greater)(?:\sthan)?\s\$?(?P<n>\d+)\b"
+    r"(?i)\b(?P<way>less|fewer|under|below|more|over|above|greater)(?:\sthan)?\s\$?(?P<n>\d{1,12})\b"
 )
-_RANGE = re.compile(r"(?i)\b(\d+)\s?(?:to|-|\u2013|through|and|until)\s?(\d+)\b")
+_RANGE = re.compile(r"(?i)\b(\d{1,12})\s?(?:to|-|\u2013|through|and|until)\s?(\d{1,12})\b")
 
 
 def bounds(reading: Reading) -> Iterator[tuple[Decimal, Place]]:

@@ -98,6 +98,20 @@ def test_the_class_of_a_value(kind: str, said: str, value: Json, schema: Json) -
     assert found(said, value, schema=schema).kind == kind
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("9" * 5000, "1e999999999", "7/" + "0" * 4500, "0000-00-00 99:99", "\u00b2 to \u00b2 at \u00b2 pm"),
+        "Today is 9999-12-31, tomorrow and in 99 years",
+        "Today is 0001-01-01, 99 years ago",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_odd_texts_are_classified_too(said: str) -> None:
+    assert found(said, "10000-01-01", "2023-02-30", "JohnDoe").kind == "nowhere"
+    assert found(said, 12345).kind == "nowhere"
+
+
 def test_every_class_has_a_case_and_a_meaning() -> None:
     assert {"free", *(case[0] for case in CASES)} == set(KINDS) == set(MEANING)
 

@@ -24,7 +24,7 @@ from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
 from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
-from .rows import SelfCheck, UnitChecks
+from .rows import Golds, SelfCheck, UnitChecks
 from .scan import Scan
 from .shortcuts import TryBlind
 from .waivers import Waiver, apply, shipped
@@ -51,6 +51,7 @@ def audit(
     *,
     unit_checks: UnitChecks,
     self_check: SelfCheck,
+    golds: Golds,
     judge: Judge,
     try_blind: TryBlind | None = None,
     rebuild: Rebuild | None = None,
@@ -71,8 +72,9 @@ def audit(
     """Audits a benchmark or training build (its report says which) and gives the verdict.
 
     `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `try_blind`: the blind policies. `rebuild`: how the build is made again. Without these two
-    the gate is red. `judge`: of rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
+    its scorer. `golds`: from where a clean row's golden values could be taken. `try_blind`: the blind
+    policies. `rebuild`: how the build is made again. Without these two the gate is red. `judge`: of
+    rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
     `without_sources` says why queries that only the sources have are not handed in.
     `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
     needed for a training build. `waivers` default to the repository's, `today` to the clock's. `files` is
@@ -89,7 +91,7 @@ def audit(
     progress("comparing with the sources")
     origin = provenance.audit(build, rebuild)
     progress("reading every row")
-    scan = Scan(build, self_check=self_check, unit_checks=unit_checks)
+    scan = Scan(build, self_check=self_check, unit_checks=unit_checks, golds=golds)
     progress("validating")
     suites, validated = _validated(build, scan)
     progress(f"judging pairs ({judge.name})")

@@ -3,7 +3,7 @@
 Clean rows are kept packed and unpacked when a row of another type needs them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample, dumps, loads, parameter_hashes, tool_hash
+from robustbench_tc.schema import GOLD_NOT_STATED, Sample, dumps, loads, parameter_hashes, tool_hash
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
@@ -25,10 +25,15 @@ UnitChecks = Callable[[Sample, Sample], list[str]]
 SelfCheck = Callable[[Sample, Sample | None], str | None]
 """Why a row's golden answer fails its own scorer, given (row, clean row or None for a clean row)."""
 
+Golds = Callable[[Sample], tuple[Sequence[str], str | None]]
+"""The class of each golden value of a clean row (where it could be taken from), and why no answer can."""
+
 PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
 
 HANDED_IN = {
     "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
+    "golds_are_classified": "Of every golden value it is known from where a reader could take it.",
+    "flag_says_what_the_golds_say": "Rows of samples that nobody could answer carry the flag, and no others.",
     "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
 }
 
@@ -113,9 +118,17 @@ class RowChecks:
     """Holds rows against the clean rows that it has seen."""
 
     def __init__(
-        self, *, self_check: SelfCheck, unit_checks: UnitChecks, allowed: frozenset[str] | None = None
+        self,
+        *,
+        self_check: SelfCheck,
+        unit_checks: UnitChecks,
+        golds: Golds,
+        allowed: frozenset[str] | None = None,
     ) -> None:
         self._self_check, self._unit_checks = self_check, unit_checks
+        self._golds = golds
+        self._unstated: dict[str, tuple[str, str | None]] = {}
+        """Clean id → what is wrong with the classes of its golden values, and why nobody could answer."""
         self._texts = RowTexts(allowed)
         self._packed: dict[str, bytes] = {}
         self._asked: dict[str, bytes] = {}
@@ -184,6 +197,7 @@ class RowChecks:
             values[name] = _verdict(holds, row, clean)
         anchor = None if row is clean else clean
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
+        values |= self._answerable(row, clean)
         if anchor is not None:
             values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
             _collect(row, found)
@@ -205,6 +219,29 @@ class RowChecks:
 
     def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
         return "; ".join(self._unit_checks(clean, row)[:3])
+
+    def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
+        """Whether every golden value of the clean row has a class, and the flag says what these amount to."""
+        try:
+            if clean.clean_id not in self._unstated:
+                classes, missing = self._golds(clean)
+                values = sum(len(call.parameters) for answer in clean.golden_answers for call in answer)
+                known = sum(1 for one in classes if one)
+                wrong = HOLDS if known == values else f"{known} of {values} golden values have a class"
+                self._unstated[clean.clean_id] = wrong, missing
+            wrong, missing = self._unstated[clean.clean_id]
+        except Exception as error:
+            said = f"it could not be checked: {type(error).__name__}"
+            return {"golds_are_classified": said, "flag_says_what_the_golds_say": said}
+        flagged, says = GOLD_NOT_STATED in row.flags, HOLDS
+        if flagged and missing is None:
+            says = (
+                f"flag {GOLD_NOT_STATED!r}, though its golden answer can be taken from what is said or known"
+            )
+        if missing is not None and not flagged:
+            says = f"no flag {GOLD_NOT_STATED!r}: {missing}"
+        found: dict[str, Verdict] = {"flag_says_what_the_golds_say": says}
+        return found | ({"golds_are_classified": wrong} if row is clean else {})
 
     def _scores(self, row: Sample, clean: Sample | None, registry_and_gold: bytes) -> str:
         """The scorer's verdict on the golden answer, once per distinct (tools, gold, clean tools)."""

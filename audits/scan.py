@@ -11,7 +11,7 @@ from robustbench_tc.schema import Sample
 
 from .folder import TABLES, Chunk, Folder
 from .report import Failure
-from .rows import Found, RowChecks, SelfCheck, UnitChecks
+from .rows import Found, Golds, RowChecks, SelfCheck, UnitChecks
 
 ALONE_BELOW = 20_000
 """Rows that one process checks by itself: another would hardly be faster."""
@@ -26,6 +26,7 @@ class Scan:
         *,
         self_check: SelfCheck,
         unit_checks: UnitChecks,
+        golds: Golds,
         allowed: frozenset[str] | None = None,
         processes: int | None = None,
     ) -> None:
@@ -35,7 +36,7 @@ class Scan:
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self._checks = RowChecks(self_check=self_check, unit_checks=unit_checks, allowed=allowed)
+        self._checks = RowChecks(self_check=self_check, unit_checks=unit_checks, golds=golds, allowed=allowed)
         # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
         there = [config for config in folder.configs() if config not in TABLES]
         for config in there:

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
 from robustbench_tc.builders.plan import Plan, Skip, text_requests
 from robustbench_tc.builders.sources import BUNDLED, read
@@ -67,6 +68,7 @@ def validate(folder: Path) -> dict[str, Any]:
         build,
         self_check=self_check,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        golds=answerable.classes,
     )
     scanned = time.perf_counter()
     checks = [

@@ -78,6 +78,7 @@ _TABLE_COLUMNS = {
         "clean_id": "string",
         "reason": "string",
         "detail": "string",
+        "status": "string",
     },
 }
 

@@ -39,6 +39,7 @@ from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
 from .sources.pins import pins
+from .unstated import judged
 
 PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""
@@ -109,7 +110,8 @@ def prepare(
         pool = read(root, spec.profile, accept)
         if not pool.samples:
             raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
-        pool = Pool(amended(pool.samples, spec.errata, accept), pool.issues)
+        pool = judged(pool, spec.profile)
+        pool = msgspec.structs.replace(pool, samples=amended(pool.samples, spec.errata, accept))
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
     silent: frozenset[str] = frozenset()
@@ -262,6 +264,8 @@ def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dic
 def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for issue in issues:
+        if issue.status != "left_out":
+            continue  # its rows are there: the flags are counted
         by_reason = counts.setdefault(issue.source, {})
         by_reason[issue.reason] = by_reason.get(issue.reason, 0) + 1
     return counts

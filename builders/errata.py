@@ -8,6 +8,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io.errata import Answers, Erratum
 from robustbench_tc.schema import Sample, dumps
 
+from . import answerable
 from .sources import Accept
 from .sources.base import tool_meant
 
@@ -48,4 +49,5 @@ def corrected_row(sample: Sample, answers: Answers) -> Sample:
     first, index = answers[0][0], sample.gold_tool_index
     if index is None or sample.tools[index].name != first.name:
         index = tool_meant(sample.tools, first, first.parameters)
-    return msgspec.structs.replace(sample, golden_answers=answers, gold_tool_index=index)
+    corrected = msgspec.structs.replace(sample, golden_answers=answers, gold_tool_index=index)
+    return answerable.flagged(corrected, answerable.audit(corrected).missing is not None)

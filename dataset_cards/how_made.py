@@ -1,13 +1,17 @@
 """What the cards say of each type, from the types' own facts: how it is made, its flags, the paper's rows."""
 
 from robustbench_tc import sources, taxonomy
+from robustbench_tc.schema import GOLD_NOT_STATED
 
 HOW_MADE: dict[str, str] = {
     taxonomy.CLEAN: "The sample as upstream has it, read into the common columns.",
     **{kind.code: kind.how_made for kind in taxonomy.types("all")},
 }
 
-FLAGS: dict[str, str] = {flag: words for kind in taxonomy.types("all") for flag, words in kind.flags.items()}
+FLAGS: dict[str, str] = {
+    GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",
+    **{flag: words for kind in taxonomy.types("all") for flag, words in kind.flags.items()},
+}
 
 PAPER_ROWS: dict[str, int] = {
     taxonomy.CLEAN: sum(source.rows.paper for source in sources.sources()),

@@ -10,6 +10,7 @@ import jinja2
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.io import templates
+from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .citation import paper_bibtex
 from .facts import Release
@@ -77,10 +78,24 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         skips=_skips(report),
         how_made=HOW_MADE,
         flags=FLAGS,
+        answerable=_answerable(report),
         paper_rows=PAPER_ROWS,
         bibtex=paper_bibtex(),
         package_version=__version__,
     )
+
+
+def _answerable(report: Report) -> dict[str, tuple[int, int]]:
+    """(rows that somebody could answer, rows) of clean and of the core types."""
+    found = {"clean": (0, 0), "perturbed": (0, 0)}
+    core = set(taxonomy.codes())
+    for code, by_source in report.rows.items():
+        if code == taxonomy.CLEAN or code in core:
+            name = "clean" if code == taxonomy.CLEAN else "perturbed"
+            rows = sum(by_source.values())
+            known = rows - report.flags.get(GOLD_NOT_STATED, {}).get(code, 0)
+            found[name] = (found[name][0] + known, found[name][1] + rows)
+    return found
 
 
 def _skips(report: Report) -> dict[tuple[str, str], int]:

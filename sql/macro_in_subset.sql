@@ -1,6 +1,6 @@
 -- Whether a row belongs to the rows that are looked at. With the variable `subset` = 'paper': the kinds that the
 -- paper's release has, that is CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, the same-name types
--- without BFCL, and no extension. Else every row.
+-- without BFCL, and no extension. Else every row; 'verified' asks for flags, which the staging views look at.
 create or replace macro in_subset(type_code, source, clean_id) as
     coalesce(getvariable('subset'), 'all') <> 'paper'
     or (

@@ -46,7 +46,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     release: str | None = None
     paper: Path | None = None
     """The paper's cells.csv; None leaves the paper out."""
-    subset: Literal["all", "paper"] = "all"
+    subset: Literal["all", "paper", "verified"] = "all"
     allow_missing: bool = False
     parameters: Mapping[str, str] = {}
 

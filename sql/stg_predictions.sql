@@ -8,6 +8,16 @@ with scored as (
         filename = true,
         union_by_name = true
     )
+    -- Files of before verdicts had flags: then nothing is known to be unanswerable.
+    union all by name
+    select cast(null as varchar[]) as flags
+    where false
+),
+
+unstated as (
+    select distinct filename, clean_id
+    from scored
+    where list_contains(flags, 'gold_not_stated')
 ),
 
 final as (
@@ -40,6 +50,10 @@ final as (
         error_mode
     from scored
     where in_subset(type_code, source, clean_id)
+        and (
+            coalesce(getvariable('subset'), 'all') <> 'verified'
+            or (filename, clean_id) not in (select (unstated.filename, unstated.clean_id) from unstated)
+        )
 )
 
 select * from final;

@@ -24,6 +24,10 @@ final as (
     from configs
     where messages is not null -- taxonomy, evidence and known_issues are tables of another kind
         and in_subset(type_code, source, clean_id)
+        and (
+            coalesce(getvariable('subset'), 'all') <> 'verified'
+            or not coalesce(list_contains(flags, 'gold_not_stated'), false)
+        )
 )
 
 select * from final;

@@ -20,7 +20,7 @@ CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 TABLE_COLUMNS = {
     "taxonomy": set(taxonomy.PUBLISHED),
     "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
-    "known_issues": {"source", "file", "record", "clean_id", "reason", "detail"},
+    "known_issues": {"source", "file", "record", "clean_id", "reason", "detail", "status"},
 }
 
 

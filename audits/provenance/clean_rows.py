@@ -58,12 +58,15 @@ def found_digests(folder: Folder, sources: Collection[str]) -> dict[str, str]:
     A table without a row has no folder and no digest.
     """
     known = _errata(folder)
+    issues = folder.rows("known_issues") if known and "known_issues" in folder.configs() else ()
+    unstated = {str(row.get("clean_id")) for row in issues if row.get("status") == "flagged"}
     return {
         table: digest(
             next(iter(folder.columns(table, "test").values()), []),
             errata.reverted(
                 (row for row in folder.rows(table) if row.get("source") in sources),
                 known if table == "clean" else (),
+                unstated,
             ),
         )
         for table in TABLES

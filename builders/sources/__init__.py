@@ -64,6 +64,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
         raise UserError(f"no sources folder at {root}: run `rbtc sources fetch`, or name one with --sources")
     samples: list[Sample] = []
     issues: list[KnownIssue] = []
+    places: dict[str, tuple[str, str]] = {}
     for reader in READERS:
         drawn = clean_index().get(reader.source, {}) if profile == "paper" else None
         files = reader.files if drawn is None else tuple(drawn)
@@ -83,6 +84,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
                     issues.append(judged)
                 else:
                     usable[record] = judged
+                    places[judged.clean_id] = (file, record)
                     taken.add(judged.clean_id)
             if profile != "bundled":
                 _check_pins(reader, root, file)
@@ -93,7 +95,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
         distinct, again = _distinct(whole, clean_index().get(reader.source, {}))
         samples += distinct
         issues += again
-    return Pool(tuple(samples), tuple(issues))
+    return Pool(tuple(samples), tuple(issues), places if samples else {})
 
 
 def needed_files(profile: Profile) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ of the upstream repositories and the bundled starter samples, which lie in the s
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from robustbench_tc import sources
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.schema import GOLD_NOT_STATED, Call, GoldenAnswer, Message, Sample, Tool
 from robustbench_tc.sources import OutputFormat
 from robustbench_tc.taxonomy import Rows
 
@@ -23,7 +23,7 @@ HINT = "`rbtc sources verify` names every file that is not as pinned"
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
-    """An upstream record that is left out, and why. A row of the config `known_issues`."""
+    """An upstream record that is left out or whose rows carry a flag, and why: a row of `known_issues`."""
 
     source: str
     file: str
@@ -35,11 +35,14 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     """A key of `REASONS`."""
     detail: str
     """One sentence. Never quotes a golden value (some hold credentials)."""
+    status: Literal["left_out", "flagged"] = "left_out"
+    """Whether the record has no rows, or rows with the reason as their flag."""
 
 
 REASONS = {
     "duplicate_id": "an earlier record of the pool has the same id",
     "gold_fails_scorer": "the source's own scorer refuses the golden answer",
+    GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",
     "gold_not_decodable": "the golden answer cannot be read as calls",
     "gold_tool_not_listed": "the golden answer calls a tool that the record does not list",
     "identical_row": "another record of the pool has the same messages, tools and golden answers",
@@ -57,6 +60,8 @@ class Pool(msgspec.Struct, frozen=True):
 
     samples: tuple[Sample, ...]
     issues: tuple[KnownIssue, ...]
+    places: dict[str, tuple[str, str]] = {}
+    """Clean id → file and record that the sample was read from."""
 
 
 class Reader(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import msgspec
 
 from robustbench_tc.eval.stats.blind import TypeFigures
+from robustbench_tc.eval.stats.verified import Beside
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +97,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Metric]
     """By the names of `stats.values.METRICS`."""
     types: dict[str, TypeLine]
+    verified: dict[str, Beside] = {}
+    """Clean, perturbed and the components without the rows that nobody could answer; empty where only counts
+    are known, and for entries of before."""
     error_modes: dict[str, dict[str, int]] = {}
     """Wrong answers by component (and clean), then by mode."""
     gains: tuple[Gain, ...] = ()

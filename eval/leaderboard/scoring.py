@@ -10,9 +10,10 @@ from robustbench_tc.eval.record import RunFolder
 from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.runs import Outcomes, align, read
+from robustbench_tc.eval.stats.runs import Outcomes, align, read, unstated
 from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import HEADS
+from robustbench_tc.eval.stats.verified import beside
 from robustbench_tc.schema import Json, Verdict
 
 from .checks import Accepted, Asked
@@ -38,6 +39,7 @@ def entry_of_run(folder: Path) -> Entry:
     summary, rest = summarise(outcomes), breakdown(run)
     return _entry(
         summary,
+        verified=beside(outcomes, unstated(run), summary.lines),
         error_modes={
             name: rest.error_modes[name]
             for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS)

@@ -12,10 +12,11 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
-from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align
+from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
 from robustbench_tc.eval.stats.significance import holm, stars
 from robustbench_tc.eval.stats.summary import Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of
+from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
 
 Rows = list[dict[str, Any]]
@@ -47,7 +48,9 @@ class Model(msgspec.Struct, frozen=True):
     params_b: float | None
     summary: Summary
     error_modes: dict[str, dict[str, int]] = {}
-    """As in `stats.breakdown`. Empty for the paper's models, like the next three: only counts are known."""
+    """As in `stats.breakdown`. Empty for the paper's models, like the next four: only counts are known."""
+    verified: dict[str, Beside] = {}
+    """Clean, perturbed and the components without the rows that nobody could answer."""
     sources: dict[str, dict[str, SourceCell]] = {}
     flags: dict[str, Flagged] = {}
     gains: tuple[Gain, ...] = ()
@@ -119,6 +122,7 @@ def build(
                 params_b=params_of(run.model),
                 summary=summaries[at],
                 error_modes=rest.error_modes,
+                verified=beside(aligned[at], unstated(run), summaries[at].lines),
                 sources=rest.sources,
                 flags=rest.flags,
                 gains=gains(summaries[at].lines, rest),

@@ -8,7 +8,16 @@ from robustbench_tc import sources
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import Parsed
 from robustbench_tc.eval.read_reply import read_reply
-from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import (
+    CONTROL_TOOLS,
+    GOLD_NOT_STATED,
+    Call,
+    GoldenAnswer,
+    Prediction,
+    Sample,
+    Tool,
+    Verdict,
+)
 
 from .apibank import score_apibank
 from .bfcl import score_bfcl
@@ -165,8 +174,10 @@ STEPS = frozenset({"toolalpaca", "tooleyes"})
 
 
 def _marks(row: Sample, found: Score | None) -> tuple[str, ...]:
-    """What is counted beside the accuracy: golds of several steps, and ToolEyes with one call too many."""
+    """What is counted beside the accuracy: golds that nobody could know, golds of several steps, and ToolEyes
+    with one call too many."""
     marks = {
+        GOLD_NOT_STATED: GOLD_NOT_STATED in row.flags,
         "several_steps": sources.get(row.source).scorer in STEPS
         and all(sum(call.name not in CONTROL_TOOLS for call in golden) > 1 for golden in row.golden_answers),
         "one_surplus_call": found is not None

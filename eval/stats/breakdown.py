@@ -10,7 +10,8 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import ERROR_MODES
 
-from .runs import Run, Subset, in_paper_subset
+from .runs import Run, unstated
+from .subsets import Subset, kept
 from .values import HEADS, Line
 
 EXTENSION = "extension"
@@ -108,13 +109,14 @@ _COLUMNS = (
 def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) -> Breakdown:
     """Counts what lies in the run's columns. `allow_missing`: accuracies are over the rows that are there."""
     columns = [run.rows[name].tolist() for name in _COLUMNS]
-    pairs = zip(run.rows["clean_id"].tolist(), columns[0], strict=True)
-    kept = [subset == "all" or in_paper_subset(*pair) for pair in pairs]
+    pairs = list(zip(run.rows["clean_id"].tolist(), columns[0], strict=True))
+    wanted = kept(set(pairs), subset, unstated(run))
+    inside = [pair in wanted for pair in pairs]
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
     injected, finished, statuses = Counter[str](), Counter[str](), Counter[str]()
     flags = {name: Flagged() for name in READ_WITH_CARE}
-    for row, n in Counter(compress(zip(*columns, strict=True), kept)).items():
+    for row, n in Counter(compress(zip(*columns, strict=True), inside)).items():
         code, source, verdict, score, mode, met, finish, status, flagged = row
         head = _head(code)
         cells[source][head].append((verdict, score, n))

@@ -9,9 +9,10 @@ from robustbench_tc.schema import ERROR_MODES, Json
 from . import blind, values
 from .blind import BlindLine
 from .breakdown import Flagged, breakdown
-from .runs import Run, Subset, align
+from .runs import Run, Subset, align, unstated
 from .summary import gaps
 from .values import Line
+from .verified import Beside, beside
 
 
 class TypeLine(Line, frozen=True, kw_only=True):
@@ -28,7 +29,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """`rbtc summary --json`. Fractions in 0 to 1; null where there are no rows."""
 
     subset: Subset
-    """`all`, or `paper`: the rows whose kind the paper's release has."""
+    """`all`, `paper`: the rows whose kind the paper's release has, or `verified`: those that somebody could
+    answer."""
     expected: int
     answered: int
     missing: int
@@ -37,6 +39,9 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     perturbed: Line
     """Over all perturbed rows of the core types, sample-weighted."""
     components: dict[str, Line]
+    verified: dict[str, Beside]
+    """Clean, perturbed and the components without the rows that nobody could answer, and the best accuracy
+    that an honest model can reach over all."""
     retention: float | None
     types: list[TypeLine]
     error_modes: dict[str, int]
@@ -89,6 +94,7 @@ def overview(
         clean=found.lines[taxonomy.CLEAN],
         perturbed=found.lines["perturbed"],
         components={name: found.lines[name] for name in taxonomy.COMPONENTS},
+        verified=beside(outcomes, unstated(run), found.lines),
         retention=found.retention,
         types=[
             TypeLine(

@@ -1,17 +1,21 @@
 """Scored runs as counts per (clean_id, type): what every statistic over our own rows is computed from."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
+from .subsets import Subset as Subset
+from .subsets import in_paper_subset as in_paper_subset
+from .subsets import kept
 from .values import Counts
 
 COLUMNS = dict.fromkeys(
@@ -22,8 +26,6 @@ COLUMNS = dict.fromkeys(
     "string",
 ) | {"repeat": "int64", "correct": "bool_", "injected": "bool_", "score": "float64"}
 """What is read of a scored run, and as which type of Arrow."""
-
-Subset = Literal["all", "paper"]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +164,16 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     unaccounted: int = 0
     """Predictions that the run record expects and the file does not hold, of rows nobody names."""
 
+    def without(self, clean_ids: Collection[str]) -> "Outcomes":
+        """The counts over the other clean ids."""
+        kept = np.array([one not in clean_ids for one in self.clean_ids], bool)
+        counts = ("correct", "n", "missing", "pairs", "kept", "lost", "gained")
+        return msgspec.structs.replace(
+            self,
+            clean_ids=tuple(one for one in self.clean_ids if one not in clean_ids),
+            **{name: getattr(self, name)[kept] for name in counts},
+        )
+
     def columns(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
         """(correct, n) per clean_id, summed over types."""
         at = self._at(codes)
@@ -208,8 +220,7 @@ def align(
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
         raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
-    if subset == "paper":
-        wanted = {pair for pair in wanted if in_paper_subset(*pair)}
+    wanted &= kept(wanted, subset, frozenset().union(*map(unstated, runs)))
     if not wanted:
         raise UserError("nothing is left to compare: no row of these runs is in the subset")
     clean_ids = tuple(sorted({pair[0] for pair in wanted}))
@@ -300,18 +311,7 @@ def _refuse_other_datasets(runs: Sequence[Run]) -> None:
                 )
 
 
-_PRICED = frozenset({"CD", "TD", "CD_NT", "TD_NT"})
-
-
-def in_paper_subset(clean_id: str, type_code: str) -> bool:
-    """Whether the paper's release has a row of this kind (benchmark.md §7): `--subset paper`.
-
-    It has CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, the same-name types without BFCL, and no
-    extension.
-    """
-    bfcl = clean_id.startswith("bfcl_v3__")
-    if type_code.startswith("same_name_"):
-        return not bfcl
-    if type_code in _PRICED:
-        return not bfcl and not clean_id.startswith("apibank__level3_")
-    return type_code == taxonomy.CLEAN or type_code in taxonomy.codes()
+def unstated(run: Run) -> frozenset[str]:
+    """The clean ids whose rows nobody could answer (docs/answerable.md), by the flags of the verdicts."""
+    pairs = zip(run.rows["clean_id"].tolist(), run.rows["flags"].tolist(), strict=True)
+    return frozenset(clean_id for clean_id, flags in pairs if GOLD_NOT_STATED in flags.split(","))

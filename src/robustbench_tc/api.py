@@ -247,6 +247,7 @@ def audit(
     pools = Folder(folder).kind == "benchmark"
     whole, why_not = sources_at_hand(sources, "full" if pools else "paper")
     from .audits import gate  # after the sources were looked at: these take their time
+    from .builders import answerable
     from .builders.perturb import REGISTRY
     from .eval.agents import try_blind
     from .train_recipes.toolrl_dr.reward import earns_maximum
@@ -256,6 +257,7 @@ def audit(
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
         self_check=self_check,
         try_blind=try_blind,
+        golds=answerable.classes,
         judge=make_judge(judge, store, max_requests, folder) if isinstance(judge, str) else judge,
         rebuild=rebuild_of(folder, sources, rlla),
         second_judge=None if second_judge is None else _second(second_judge, store, max_requests),

@@ -53,6 +53,10 @@ OMIT = ""
 ANY: dict[str, bool] = {"any": True}
 """In a list of accepted values: the parameter must be there, its value is free."""
 
+GOLD_NOT_STATED = "gold_not_stated"
+"""Flag of the rows whose golden answers nobody could take from what is said, defined or known: no honest
+model can be right on them. The rows without it are the subset `verified`."""
+
 
 # What rows are made of is built by the million and cannot refer back to itself: `gc=False` spares the garbage
 # collector the look at each.

@@ -14,7 +14,7 @@ from robustbench_tc.api import rebuild_of, recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
-from robustbench_tc.builders import generations
+from robustbench_tc.builders import answerable, generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.dataset_cards.render import benchmark_card
@@ -47,6 +47,7 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
     return gate.audit(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        golds=answerable.classes,
         self_check=self_check,
         try_blind=try_blind,
         judge=judge or recorded_judge(),

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import GOLD_NOT_STATED, Sample
 
 from . import builds
 from .builds import Row
@@ -503,6 +503,20 @@ def _(pick: Picker) -> str:
 def _(pick: Picker) -> str:
     row = pick()
     row["injected_error"] = row["injected_error"].rstrip(".")
+    return str(row["id"])
+
+
+@of_row("the flag of samples that nobody could answer", "clean", "rows.flag_says_what_the_golds_say")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "bfcl_v3")
+    row["flags"] = [GOLD_NOT_STATED]
+    return str(row["id"])
+
+
+@of_row("a golden answer of a source that nobody knows", "clean", "rows.golds_are_classified")
+def _(pick: Picker) -> str:
+    row = pick(lambda r: r["source"] == "rotbench")
+    row["source"] = "rotbank"
     return str(row["id"])
 
 

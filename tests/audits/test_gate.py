@@ -14,6 +14,7 @@ from robustbench_tc.audits.page import render
 from robustbench_tc.audits.report import AuditReport, Failure, check, not_run
 from robustbench_tc.audits.scan import Scan
 from robustbench_tc.audits.waivers import Waiver
+from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
@@ -156,6 +157,7 @@ def scan(build: Folder, processes: int = 1) -> Scan:
         build,
         self_check=self_check,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        golds=answerable.classes,
         processes=processes,
     )
 

@@ -76,6 +76,26 @@ def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
     assert found.gaps[0].startswith("no rows of query_paraphrase")
 
 
+def test_rows_that_nobody_could_answer_are_counted_apart(tmp_path: Path) -> None:
+    """Sample A is flagged: its rows are in no number of `verified`, and no honest model has them right."""
+    flagged = [
+        (*one[:3], one[3] | {"flags": ["x", "gold_not_stated"]}) if one[0] == A else one for one in ROWS
+    ]
+    found = told(tmp_path / "run", flagged, len(ROWS))
+    assert found.clean.of == (2, 3) and found.perturbed.of == (4, 9)
+    clean, perturbed = found.verified["clean"], found.verified["perturbed"]
+    assert (clean.correct, clean.n, clean.left_out) == (1, 2, 1)
+    assert (clean.accuracy, clean.best) == (1 / 2, 2 / 3)
+    assert (perturbed.correct, perturbed.n, perturbed.left_out) == (3, 5, 4)
+    assert (perturbed.accuracy, perturbed.best) == (3 / 5, 5 / 9)
+    asked = told(tmp_path / "asked", flagged, len(ROWS), subset="verified")
+    assert (asked.clean.of, asked.perturbed.of) == ((1, 2), (3, 5))
+    assert (asked.verified["perturbed"].left_out, asked.verified["perturbed"].best) == (0, 1.0)
+    assert "name_bias" in found.error_modes and "name_bias" not in asked.error_modes
+    plain = told(tmp_path / "plain", ROWS, len(ROWS), subset="verified")
+    assert plain.perturbed.of == (4, 9) and plain.verified["clean"].best == 1.0
+
+
 def test_the_papers_subset_leaves_out_kinds_that_the_paper_has_not(tmp_path: Path) -> None:
     more = [row("apibank__level3_9", "CD", True), row(A, "CD_AB_pref", True)]
     found = overview_of(tmp_path / "run", [*ROWS, *more], len(ROWS) + 2, subset="paper")

@@ -26,6 +26,7 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.verified import Beside
 from robustbench_tc.io.numbers import number, typeset
 
 from .synthetic_runs import clean_ids, coin, pairs, write_run
@@ -170,12 +171,22 @@ def test_replies_that_are_read_with_care_are_counted_and_left_out(report: conten
     assert "| 0 (0) | 0 (0) | 7 (4) | 0 (0) | 0 (0) |" in page.markdown(made)
 
 
+def test_all_rows_and_the_verified_ones_stand_side_by_side(report: content.Report) -> None:
+    first = report.models[0]
+    verified = first.verified | {"perturbed": Beside(correct=3, n=5, accuracy=0.6, left_out=4, best=0.5556)}
+    made = msgspec.structs.replace(report, models=(msgspec.structs.replace(first, verified=verified),))
+    every = first.summary.lines["perturbed"].accuracy
+    assert every is not None and first.verified["perturbed"].best == 1.0  # these runs have no flag
+    assert f"| {every:.3f} | 0.600 | 0.556 |" in page.markdown(made)
+    assert f"<td>{every:.3f}</td><td>0.600<small>n 5</small></td><td>0.556</td>" in page.html(made)
+
+
 def test_markdown_cannot_be_broken_by_a_name(report: content.Report) -> None:
     text = page.markdown(report)
     tables = [line for line in text.splitlines() if line.startswith("|")]
     for line in tables:
         cells = re.split(r"(?<!\\)\|", line)
-        assert len(cells) in (len(report.models) + 3, 11, len(READ_WITH_CARE) + 3), line
+        assert len(cells) in (len(report.models) + 3, 11, 9, len(READ_WITH_CARE) + 3), line
     assert "<script>" not in text and "gap" in text
 
 

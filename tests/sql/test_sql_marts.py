@@ -223,6 +223,22 @@ def test_the_paper_subset_is_the_python_one(run: str) -> None:
     assert found == ours
 
 
+def test_the_verified_subset_is_the_python_one(tmp_path: Path) -> None:
+    unstated = {clean_id for clean_id in clean_ids() if clean_id.endswith("_3")}
+
+    def flags(clean_id: str, code: str) -> list[str]:
+        return ["gold_not_stated"] if clean_id in unstated else ["several_steps"]
+
+    folder = str(write_run(tmp_path / "run", coin(5), flags=flags))
+    [outcomes] = runs.align([runs.read(folder)], subset="verified")
+    assert set(outcomes.clean_ids) == set(clean_ids()) - unstated
+    ours = {code: found.of for code, found in outcomes.counts().items()}
+    asked = Inputs(runs=[folder], subset="verified")
+    assert {r["type_code"]: (r["correct"], r["n"]) for r in rows("accuracy", asked)} == ours
+    everything = {r["type_code"]: r["n"] for r in rows("accuracy", Inputs(runs=[folder]))}
+    assert everything["clean"] == 199 and ours["clean"][1] == 199 - len(unstated)
+
+
 def test_a_release_and_a_subset_leave_no_row_missing(tmp_path: Path, run: str) -> None:
     release = str(release_of(tmp_path / "release", pairs(clean_ids())))
     [row] = rows("table2", Inputs(runs=[run], release=release, subset="paper"))

@@ -19,6 +19,12 @@ def one_of(kind: str, *words: str, flag: str | None = None, help: str | None = N
 
 
 Subset = Annotated[
-    Literal["all", "paper"],
-    one_of("subset", "all", "paper", help="all, or paper: rows whose kind the paper's release has."),
+    Literal["all", "paper", "verified"],
+    one_of(
+        "subset",
+        "all",
+        "paper",
+        "verified",
+        help="all, paper: rows whose kind the paper's release has, or verified: rows that can be answered.",
+    ),
 ]

@@ -11,6 +11,7 @@ from ..errors import UserError
 from ..io import audit_files, numbers
 from ..io import store as store_files
 from . import _console
+from .golds import golds
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help="May this build be published? rbtc audit BUILD says so, check by check.",
 )
+
+app.command("golds")(golds)
 
 
 @app.command("build")

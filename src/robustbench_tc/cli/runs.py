@@ -10,7 +10,7 @@ import typer
 from ..errors import UserError, unknown
 from ..io.numbers import counts, number
 from . import _console
-from ._words import one_of
+from ._words import Subset, one_of
 from ._workers import Address, Engine, NumProc, workers
 
 if TYPE_CHECKING:
@@ -106,10 +106,7 @@ def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:
 def summary(
     run: Run,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    subset: Annotated[
-        Literal["all", "paper"],
-        one_of("subset", "all", "paper", help="all, or paper: only rows whose kind the paper's release has."),
-    ] = "all",
+    subset: Subset = "all",
     allow_missing: AllowMissing = False,
 ) -> None:
     """Print clean and perturbed accuracy, the four gaps, retention and error modes of a scored run.
@@ -238,9 +235,7 @@ def note(line: str) -> None:
     _console.err.print(line, markup=False)
 
 
-def print_summary(
-    folder: "RunFolder", subset: Literal["all", "paper"], allow_missing: bool, as_json: bool
-) -> None:
+def print_summary(folder: "RunFolder", subset: Subset, allow_missing: bool, as_json: bool) -> None:
     """Prints a scored run: tables, or with `as_json` the same as `overview` gives it."""
     from ..eval.stats.overview import overview
     from ..eval.stats.runs import read
@@ -273,6 +268,7 @@ def _print_tables(made: "Overview") -> None:
         values = (line.accuracy, line.delta, line.delta_matched)
         table.add_row(f"  {name}", str(line.n), str(line.correct), *map(number, values))
     _console.out.print(table)
+    _print_verified(made)
     table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
     table.add_column("wrong answers", overflow="fold")
     for one in made.types:
@@ -319,6 +315,16 @@ def _print_blind(made: "Overview") -> None:
             by.setdefault(name, []).append(f"{code} {number(accuracy)}")
     for name, types in by.items():
         tell(f"types that {name} solves without reading: {', '.join(types)}")
+
+
+def _print_verified(made: "Overview") -> None:
+    """The same accuracies without the rows that nobody could answer, beside the best that can be reached."""
+    title = "verified: rows that can be answered; best: what an honest model reaches over all"
+    table = _table(title, "", "n", "correct", "accuracy", "best")
+    for name, line in made.verified.items():
+        values = (line.accuracy, line.best)
+        table.add_row(f"verified {name}", str(line.n), str(line.correct), *map(number, values))
+    _console.out.print(table)
 
 
 def _table(title: str | None, first: str, *numbers: str) -> "Table":

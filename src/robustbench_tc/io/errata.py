@@ -4,14 +4,14 @@ It lies in the build and is one of its sources: who builds again applies it to t
 same rows. Each line says what stood there before, so that an erratum never meets another answer than its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from ..errors import UserError
-from ..schema import GoldenAnswer, dumps
+from ..schema import GOLD_NOT_STATED, GoldenAnswer, dumps
 from .manifest import bounded
 
 NAME = "errata.jsonl"
@@ -57,10 +57,13 @@ def write(path: Path, errata: Iterable[Erratum]) -> None:
     path.write_text("".join(f"{dumps(erratum)}\n" for erratum in errata), "utf-8")
 
 
-def reverted(rows: Iterable[Mapping[str, Any]], errata: Sequence[Erratum]) -> Iterator[Mapping[str, Any]]:
+def reverted(
+    rows: Iterable[Mapping[str, Any]], errata: Sequence[Erratum], unstated: Collection[str] = ()
+) -> Iterator[Mapping[str, Any]]:
     """Clean rows as they lie in Parquet, as they were before the errata: what upstream's records gave.
 
-    A row that holds another answer than its last erratum gave is left as it is.
+    `unstated`: the clean ids whose answers of before nobody could know, so that their rows were flagged. A
+    row that holds another answer than its last erratum gave is left as it is.
     """
     for row in rows:
         for erratum in reversed(errata):
@@ -68,6 +71,10 @@ def reverted(rows: Iterable[Mapping[str, Any]], errata: Sequence[Erratum]) -> It
             if mine and row.get(erratum.field) == dumps(erratum.after):
                 before = {erratum.field: dumps(erratum.before), "gold_tool_index": erratum.before_tool_index}
                 row = {**row, **before}
+                flags, was = list(row.get("flags") or ()), erratum.clean_id in unstated
+                if (GOLD_NOT_STATED in flags) != was:
+                    others = [flag for flag in flags if flag != GOLD_NOT_STATED]
+                    row["flags"] = [*others, GOLD_NOT_STATED] if was else others
         yield row
 
 

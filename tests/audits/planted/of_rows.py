@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from robustbench_tc.schema import COLUMN_ORDER
+from robustbench_tc.schema import COLUMN_ORDER, GOLD_NOT_STATED
 
 from .build import EDITS, Edit, Forged, Row, edit
 
@@ -439,6 +439,29 @@ raw("JSON of great depth", "changes", lambda t: "[" * 10_000 + "]" * 10_000)
 @edit("cells", "flags null for none, in all rows of CD", clean=False)
 def _(build: Forged) -> None:
     build.change("CD", lambda rows: [row.update(flags=None) for row in rows])
+
+
+# --- the flag of samples that nobody could answer ----------------------------------------------------
+
+FLAG = "flags"
+
+
+def flagged(row: Row) -> bool:
+    return GOLD_NOT_STATED in row["flags"]
+
+
+everywhere(FLAG, "gold_not_stated dropped", lambda r: r.update(flags=[]), flagged)
+everywhere(
+    FLAG, "gold_not_stated added", lambda r: r["flags"].append(GOLD_NOT_STATED), lambda r: not flagged(r)
+)
+perturbed(FLAG, "gold_not_stated dropped", "CD", lambda r: r.update(flags=[]), flagged)
+perturbed(
+    FLAG,
+    "gold_not_stated added",
+    "CD",
+    lambda r: r["flags"].append(GOLD_NOT_STATED),
+    lambda r: not flagged(r),
+)
 
 
 # --- order and number ---------------------------------------------------------------------------------

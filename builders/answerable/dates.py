@@ -1,0 +1,274 @@
+"""Dates and times as people write them, and what a reader may conclude from a stated day."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cached_property
+
+import msgspec
+
+from .moments import FORMS, WEEKDAYS, Moment, date_of, hour_of, moment_of
+from .reading import Place, Reading
+from .units import ONES
+
+_CLOCK = re.compile(
+    r"(?<![\d:.\w])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?(?::(?P<second>\d{2}))?\s*"
+    r"(?P<half>[ap]\.?\s?m\b\.?|o'?clock|hours?\b|hrs?\b|h\b|in the (?:morning|afternoon|evening)|at night)?(?![\w:]|\.\d)",
+    re.IGNORECASE,
+)
+_BEFORE_A_TIME = re.compile(
+    r"(?i)(?:\b(?:at|from|to|until|till|by|between|and|around|before|after)|-|\u2013)\s?$"
+)
+_NAMED = {"noon": 12, "midday": 12, "midnight": 0}
+_TODAY = re.compile(
+    r"(?i)(?:today(?:'s date)?|tonight|current date|the date|date today|now)(?:\s+is|\s+was|:|,|\s+\()+\s*(?:\w+day,?\s)?"
+    r"|GetToday\D*?<obs>\s*\W*|get_today_date\D*?<obs>\s*\W*"
+)
+_DURATION = re.compile(
+    r"(?i)\b(?P<n>\d{1,6}(?:\.\d{1,6})?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)"
+)
+_STAY = re.compile(r"(?i)\b(?P<n>\d+|\w+)[\s-](?P<unit>day|night|week)s?\b")
+_AGO = re.compile(
+    r"(?i)\b(?P<n>\d+|\w+)\s(?P<unit>day|week|month|year)s?\s(?P<way>ago|later|from now|before|after|earlier|from today)"
+)
+_SPAN = re.compile(
+    r"(?i)\b(?P<way>past|last|next|this|coming|in|for|within)\s(?:the\s)?(?:(?:past|last|next)\s)?(?P<n>\d+\s|\w+\s)?(?P<unit>day|week|month|year|weekend)s?\b"
+)
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """Where a date could be taken from, or (`place` None) what is missing."""
+
+    note: str
+    place: Place | None = None
+
+
+class Calendar(msgspec.Struct, frozen=True, dict=True):
+    """The dates and times of a dialogue."""
+
+    reading: Reading
+
+    @cached_property
+    def said(self) -> tuple[tuple[Moment, Place], ...]:
+        """Every date as it is written; one that can be read two ways, both ways."""
+        return tuple(
+            (moment, Place(index, *match.span()))
+            for index, text in enumerate(self.reading.texts)
+            for form in FORMS
+            for match in form.finditer(text)
+            if (moment := moment_of(match)) is not None
+        )
+
+    @cached_property
+    def today(self) -> tuple[date, Place] | None:
+        """The day that the dialogue states as its own."""
+        for index, text in enumerate(self.reading.texts):
+            for match in _TODAY.finditer(text):
+                for moment, place in self.said:
+                    near = place.message == index and match.end() <= place.start <= match.end() + 3
+                    if near and (day := date_of(moment)):
+                        return day, place
+        return None
+
+    @cached_property
+    def clocks(self) -> tuple[tuple[int, int, int, Place], ...]:
+        """Every time of day; one without am or pm also twelve hours later."""
+        found = []
+        for index, text in enumerate(self.reading.texts):
+            for match in _CLOCK.finditer(text):
+                hour, minute, second = (
+                    int(match["hour"]),
+                    int(match["minute"] or 0),
+                    int(match["second"] or 0),
+                )
+                bare = not (match["half"] or match["minute"])
+                if hour > 24 or minute > 59 or (bare and not _BEFORE_A_TIME.search(text[: match.start()])):
+                    continue
+                place = Place(index, *match.span())
+                plain = hour_of(hour, match["half"])
+                found.append((plain % 24, minute, second, place))
+                if not match["half"] and hour <= 12:
+                    found.append(((hour + 12) % 24, minute, second, place))
+        named = ((_NAMED[word.text], 0, 0, word.place) for word in self.reading.words if word.text in _NAMED)
+        return (*found, *named)
+
+    def find(self, moment: Moment) -> Evidence:
+        """Where the day and the time of `moment` could be taken from."""
+        day = self._day(moment) if moment.month or moment.year or moment.day else Evidence("time of day")
+        if (day.place is None and day.note != "time of day") or moment.clock is None:
+            return day
+        clock = self._clock(moment.clock, day.place)
+        if clock.place is None:
+            return clock
+        note = "; ".join(dict.fromkeys(note for note in (day.note, clock.note) if note))
+        return Evidence(note, day.place or clock.place)
+
+    def _clock(self, clock: tuple[int, int, int], day: Place | None) -> Evidence:
+        for hour, minute, second, place in self.clocks:
+            if (hour, minute, second) == clock:
+                return Evidence("time of day", place)
+        if clock in ((0, 0, 0), (23, 59, 59), (23, 59, 0)) and day is not None:
+            return Evidence("a whole day", day)
+        wanted = clock[0] * 60 + clock[1]
+        for index, text in enumerate(self.reading.texts):
+            for match in _DURATION.finditer(text):
+                minutes = _minutes(match)
+                for hour, minute, _, _ in self.clocks:
+                    if (hour * 60 + minute + minutes) % 1440 == wanted:
+                        return Evidence("start and duration", Place(index, *match.span()))
+        return Evidence("nobody says this time of day")
+
+    def _day(self, moment: Moment) -> Evidence:
+        wanted = moment[:3]
+        partial = None
+        for said, place in self.said:
+            if said[:3] == wanted:
+                return Evidence("date", place)
+            if said[1:3] == wanted[1:] and said.year is None:
+                partial = partial or place
+            elif moment.day is None and moment.month is None and said.year == moment.year:
+                return Evidence("year of a date", place)
+        for day, note, place in self.relative:
+            if _covers(day, moment):
+                return Evidence(note, place)
+        if partial is None and moment.day == 1 and (found := self._whole(moment)):
+            return found
+        if partial is None:
+            return self._near(moment)
+        if moment.year is None:
+            return Evidence("date", partial)
+        return self._year(moment.year, partial)
+
+    def _whole(self, moment: Moment) -> Evidence | None:
+        """The first day of a month or year that is named without a day."""
+        for said, place in self.said:
+            whole_year = said.month is None and moment.month == 1
+            if said.day is None and said.year == moment.year and (said.month == moment.month or whole_year):
+                return Evidence("first day of a named month or year", place)
+        return None
+
+    def _near(self, moment: Moment) -> Evidence:
+        """Parts of the date from two mentions: the end of a month, a range within one, a year apart."""
+        if moment.day and moment.day >= 28:
+            for said, place in self.said:
+                if said.day is None and said.year == moment.year and said.month in (moment.month, None):
+                    return Evidence("last day of a named month or year", place)
+        years = [place for said, place in self.said if said.year == moment.year]
+        months = [place for said, place in self.said if said.month == moment.month and said.month]
+        if moment.day and months and (years or moment.year is None):
+            for word in self.reading.words:
+                if re.fullmatch(r"[0-9]{1,2}", word.text) and int(word.text) == moment.day:
+                    return Evidence("day, month and year said apart", months[0])
+        if moment.day and self.today is None:
+            return Evidence("nobody says this date, and no day is stated to count from")
+        return Evidence("nobody says this date")
+
+    def _year(self, year: int, place: Place) -> Evidence:
+        """A day and month are said without the year: it may be said elsewhere."""
+        if self.today is not None and year - self.today[0].year in (0, 1):
+            return Evidence("year of the stated day", place)
+        if any(said.year == year and said.month for said, _ in self.said):
+            return Evidence("year of the dialogue's other dates", place)
+        if any(said.year == year for said, _ in self.said):
+            return Evidence("date, year said apart", place)
+        return Evidence("the year is not said: it would have to be guessed")
+
+    @cached_property
+    def relative(self) -> tuple[tuple[date, str, Place], ...]:
+        """The days that are named by their distance from the stated day, or from a day that is said."""
+        anchors = dict.fromkeys(day for said, _ in self.said if (day := date_of(said)))
+        found = list(self._words_from(self.today[0])) if self.today else []
+        for day in [*([self.today[0]] if self.today else []), *anchors][:4]:
+            found += self._spans_from(day)
+        return tuple(found)
+
+    def month(self, number: Decimal) -> Place | None:
+        """Where a date of this month stands."""
+        return next((place for said, place in self.said if said.month == number), None)
+
+    @cached_property
+    def differences(self) -> tuple[tuple[Decimal, Place], ...]:
+        """The days between two days, and hours, minutes, seconds between two times, and each hour, as numbers."""
+        found: list[tuple[Decimal, Place]] = []
+        dated = [(said if said.year else said._replace(year=2024), place) for said, place in self.said]
+        days = [(day, place) for said, place in dated if (day := date_of(said))]
+        for one, place in days[:8]:
+            for other, _ in days[:8]:
+                apart = (
+                    (other.replace(year=one.year) - one).days if (other.month, other.day) != (2, 29) else 0
+                )
+                found += [(Decimal(many), place) for many in ((other - one).days, apart) if many > 0]
+        clocks = [(h * 3600 + m * 60 + s, place) for h, m, s, place in self.clocks]
+        for first, place in clocks[:8]:
+            found.append((Decimal(first // 3600), place))
+            for later, _ in clocks[:8]:
+                found += [(Decimal(later - first) / unit, place) for unit in (1, 60, 3600) if later > first]
+        return tuple(found)
+
+    def _words_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
+        note = "counted from the stated day"
+        for word in self.reading.words:
+            for name, days in (
+                ("today", 0),
+                ("tonight", 0),
+                ("tomorrow", 1),
+                ("yesterday", -1),
+                ("now", 0),
+                ("after", 2),
+            ):
+                if word.text == name:
+                    yield today + timedelta(days), note, word.place
+            if word.text in WEEKDAYS:
+                ahead = (WEEKDAYS.index(word.text) - today.weekday()) % 7
+                for days in (ahead, ahead + 7, ahead - 7, 7 - today.weekday() + WEEKDAYS.index(word.text)):
+                    yield today + timedelta(days), note, word.place
+
+    def _spans_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
+        note = "counted from a stated day"
+        for index, text in enumerate(self.reading.texts):
+            for form in (_AGO, _SPAN, _STAY):
+                for match in form.finditer(text):
+                    n = _count((match["n"] or "1").strip().lower())
+                    if n is None or n > 100:
+                        continue
+                    for day in _shifted(today, n, match["unit"].lower()):
+                        yield day, note, Place(index, *match.span())
+
+
+def _count(word: str) -> int | None:
+    if re.fullmatch(r"[0-9]{1,5}", word):
+        return int(word)
+    return ONES.get(word, 1 if word in ("a", "an", "the", "last", "next", "past", "") else None)
+
+
+def _shifted(today: date, n: int, unit: str) -> Iterator[date]:
+    """The days that many units before and after, the first and last ones of such a span too."""
+    days = {"day": 1, "night": 1, "week": 7, "weekend": 7}.get(unit)
+    for way in (1, -1):
+        if days:
+            for off in (0, -1, 1):
+                yield today + timedelta(way * (n * days + off))
+            if unit not in ("day", "night"):
+                monday = today + timedelta(way * n * days - today.weekday())
+                yield from (monday, monday + timedelta(5), monday + timedelta(6))
+        else:
+            months = today.year * 12 + today.month - 1 + way * n * (12 if unit == "year" else 1)
+            for day in (today.day, today.day - 1, 1):
+                try:
+                    yield date(months // 12, months % 12 + 1, day)
+                except ValueError:
+                    yield date(months // 12, months % 12 + 1, 28)
+
+
+def _covers(day: date, moment: Moment) -> bool:
+    """Whether the day is the one that `moment` says, as far as it says one."""
+    pairs = zip((day.year, day.month, day.day), moment[:3], strict=True)
+    return moment.day is not None and all(wanted is None or have == wanted for have, wanted in pairs)
+
+
+def _minutes(match: re.Match[str]) -> int:
+    words = {"a": 1.0, "an": 1.0, "half an": 0.5}
+    n = match["n"].lower()
+    count = words[n] if n in words else float(ONES[n]) if n in ONES else float(n)
+    return int(count * (60 if match["unit"].lower().startswith("h") else 1))

@@ -1,0 +1,240 @@
+"""Is the gold answerable: a case of each class by hand, and what the audit finds in the real sources."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.builders import answerable, sources
+from robustbench_tc.builders.answerable import KINDS, Finding
+from robustbench_tc.builders.answerable.findings import MEANING
+from robustbench_tc.builders.unstated import judged
+from robustbench_tc.schema import ANY, GOLD_NOT_STATED, OMIT, Call, Json, Message, Sample, Tool
+
+from ...conftest import ROOT, Done
+
+
+def row(said: str, accepted: list[Json], schema: Json = None, source: str = "apibank") -> Sample:
+    """A clean row that asks for one value."""
+    tool = Tool("act", "Acts.", {"type": "object", "properties": {"what": schema or {"type": "string"}}})
+    call = Call("act", {"what": accepted})
+    return Sample(
+        id=f"{source}__level1_0::clean",
+        clean_id=f"{source}__level1_0",
+        type_code="clean",
+        source=source,
+        category="level1",
+        messages=(Message("user", said),),
+        tools=(tool,),
+        golden_answers=((call,),),
+        output_format="tool_call_tags",
+        gold_tool_index=0,
+    )
+
+
+def found(said: str, *accepted: Json, schema: Json = None, source: str = "apibank") -> Finding:
+    (gold,) = answerable.golds(row(said, list(accepted), schema, source))
+    return gold.finding
+
+
+def described(text: str) -> dict[str, str]:
+    return {"type": "string", "description": text}
+
+
+TODAY = "<user>Wake me tomorrow at 9am. Today is 2021-09-27</user>"
+CALLED = (
+    "<user>Go on.</user>\n<tool_call>\n{\"name\": \"Login\"}\n</tool_call>\n<obs> {'token': 'z9x8c7'} </obs>"
+)
+
+CASES: list[tuple[str, str, Json, Json]] = [
+    ("verbatim", "My account is johnsmith123.", "johnsmith123", None),
+    ("verbatim", "It covers 12,000 miles.", 12000, None),
+    ("verbatim", "A radius of 5cm each.", "cm", None),
+    ("number", "A room for two adults.", 2, None),
+    ("number", "Forty five of them.", 45, None),
+    ("number", "A third floor flat.", 3, None),
+    ("number", "Revenue was $1.2M.", 1200000, None),
+    ("number", "Trait A has 40% of it.", 0.4, None),
+    ("number", "A gain of 5 and a loss of $1000.", -1000, None),
+    ("number", "Fewer than 5 of them.", 4, None),
+    ("date_time", "On March 16, 2023 please.", "2023-03-16", None),
+    ("date_time", "From 8:00AM to 9:00AM on March 16, 2023.", "2023-03-16 09:00:00", None),
+    ("date_time", TODAY, "2021-09-28 09:00:00", None),
+    ("date_time", "Next Monday at noon, today is 2023-06-08.", "2023-06-12 12:00:00", None),
+    ("date_time", "On 2024-03-06 from 14:00 for two hours.", "2024-03-06 16:00:00", None),
+    ("date_time", "The history of April 21st, please.", "04-21", None),
+    ("tool_result", CALLED, "z9x8c7", None),
+    ("schema", "Show me a cat.", "metric", {"type": "string", "default": "metric"}),
+    ("schema", "Show me a cat.", "png", {"type": "string", "enum": ["png", "gif"]}),
+    ("schema", "I forgot it.", "Forgot Password", described("'Forgot Password' or 'Verification Code'")),
+    ("schema", "Show me a cat.", True, {"type": "boolean"}),
+    ("convention", "Delete my gym workout.", "Gym Workout", None),
+    ("convention", "I have bananas.", "banana", None),
+    ("convention", "Within 1km of here.", "1000", None),
+    ("convention", "200 US dollars, please.", "USD", None),
+    ("convention", "Holidays in Australia.", "AU", None),
+    ("convention", "The weather in Chcicago.", "Chicago", None),
+    ("convention", "The best vegan recipes of all, the popular ones.", "popular vegan recipes", None),
+    ("knowledge", "What does Amazon cost?", "AMZN", None),
+    ("knowledge", "A salon in Chicago.", "Chicago, IL", None),
+    ("knowledge", "Draw a king from the deck.", 4, None),
+    ("nowhere", "Add a meeting for me.", "JohnDoe", None),
+    ("nowhere", "From 8:00AM to 9:00AM on March 16, 2023.", "2023-03-16 07:00:00", None),
+    ("nowhere", "On March 16th at 10:00 AM.", "2023-03-16 10:00:00", None),
+    ("nowhere", "Wake me tomorrow at 9am.", "2021-09-28 09:00:00", None),
+    ("nowhere", "A salon in Danville.", "Danville, CA", described("e.g. 'Berkeley, CA'")),
+    ("nowhere", "What is it in Italy like?", "US", None),
+    ("nowhere", "Is it warm?", "IT", None),
+    ("nowhere", "Three of twelve.", 7, None),
+]
+
+
+@pytest.mark.parametrize(("kind", "said", "value", "schema"), CASES, ids=lambda one: str(one)[:40])
+def test_the_class_of_a_value(kind: str, said: str, value: Json, schema: Json) -> None:
+    assert found(said, value, schema=schema).kind == kind
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("9" * 5000, "1e999999999", "7/" + "0" * 4500, "0000-00-00 99:99", "\u00b2 to \u00b2 at \u00b2 pm"),
+        "Today is 9999-12-31, tomorrow and in 99 years",
+        "Today is 0001-01-01, 99 years ago",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_odd_texts_are_classified_too(said: str) -> None:
+    assert found(said, "10000-01-01", "2023-02-30", "JohnDoe").kind == "nowhere"
+    assert found(said, 12345).kind == "nowhere"
+
+
+def test_every_class_has_a_case_and_a_meaning() -> None:
+    assert {"free", *(case[0] for case in CASES)} == set(KINDS) == set(MEANING)
+
+
+def test_a_finding_names_its_place_or_what_is_missing() -> None:
+    said = "On the 3rd of May 2024, at the Grand Hall."
+    hall = found(said, "Grand Hall").place
+    assert hall is not None and said[hall.start : hall.end] == "Grand Hall"
+    day = found(said, "2024-05-03").place
+    assert day is not None and "3rd of May 2024" in said[day.start : day.end]
+    assert found("On March 16th.", "2023-03-16").note == "the year is not said: it would have to be guessed"
+
+
+def test_one_accepted_value_is_enough_and_free_values_are() -> None:
+    assert found("Fly to Boston.", "JohnDoe", "Boston").kind == "verbatim"
+    assert found("Fly.", "JohnDoe", OMIT).kind == found("Fly.", ANY).kind == "free"
+
+
+def test_a_list_is_as_sure_as_its_least_sure_part() -> None:
+    assert found("David and Amy.", "['David', 'Amy']").kind == "verbatim"
+    assert found("David and Amy.", ["David", "Erica"]).kind == "nowhere"
+    assert found("Two of them, 3 in all.", [2, 3]).kind == "number"
+
+
+def test_objects_of_bfcl_list_what_they_accept() -> None:
+    value = {"name": ["Jon", "Ann"], "bio": [""]}
+    assert found("Ask Ann.", value, source="bfcl_v3").kind == "verbatim"
+    assert found("Ask Ann.", {"name": "Jon"}).kind == "nowhere"
+
+
+def test_one_answer_that_can_be_reached_is_enough() -> None:
+    one = row("Fly to Boston.", ["Boston"])
+    other = (Call("act", {"what": ["JohnDoe"]}),)
+    changed = msgspec.structs.replace(one, golden_answers=(other, *one.golden_answers))
+    assert answerable.audit(changed).missing is None
+    assert answerable.audit(row("Fly.", ["JohnDoe"])).missing == (
+        "'what' of act: nobody says it, no definition does, and no convention gives it."
+    )
+
+
+def test_a_reason_quotes_no_golden_value(full: sources.Pool) -> None:
+    """Some are credentials, and known issues are published."""
+    for sample in full.samples:
+        missing = answerable.audit(sample).missing
+        if missing is None:
+            continue
+        lacking = (gold for gold in answerable.golds(sample) if gold.finding.kind == "nowhere")
+        texts = {str(value) for gold in lacking for value in gold.accepted if len(str(value)) > 3}
+        assert not any(f" {text} " in f" {missing.rpartition(': ')[2]} " for text in texts), sample.clean_id
+
+
+def test_the_named_samples_of_the_paper_are_found_by_the_rules(paper: sources.Pool) -> None:
+    pool = judged(paper, "paper")
+    flagged = {sample.clean_id for sample in pool.samples if GOLD_NOT_STATED in sample.flags}
+    levels = {f"apibank__level1_{number}" for number in (44, 93, 166, 238, 265, 301, 354)}
+    (repl,) = flagged - levels
+    assert levels <= flagged and repl.startswith(
+        "rotbench__Turn 1: Using the Python Interpreter in REPL mode"
+    )
+    issues = {issue.clean_id: issue for issue in pool.issues if issue.reason == GOLD_NOT_STATED}
+    assert set(issues) == flagged and {issue.status for issue in issues.values()} == {"flagged"}
+    assert len(pool.samples) == 199
+    year = "the year is not said: it would have to be guessed."
+    assert {cid for cid, issue in issues.items() if issue.detail.endswith(year)} == {
+        f"apibank__level1_{number}" for number in (44, 166, 265)
+    }
+
+
+def page(name: str) -> list[list[str]]:
+    """The cells of a table of docs/answerable.md, with its head."""
+    text = (ROOT / "docs" / "answerable.md").read_text()
+    inside = text.split(f"<!-- golds {name} -->\n")[1].split("<!-- end -->")[0]
+    lines = [line.strip("| ").split(" | ") for line in inside.splitlines()]
+    return [lines[0], *lines[2:]]
+
+
+def as_the_page_says(name: str, pool: sources.Pool) -> None:
+    (_, *names, _), *rows = page(name)
+    found = Counter[tuple[str, str]](
+        (s.source, g.finding.kind) for s in pool.samples for g in answerable.golds(s)
+    )
+    assert [line[0] for line in rows] == [*KINDS, "values"]
+    assert {source for source, _ in found} == set(names)
+    for kind, *cells in rows:
+        kinds = KINDS if kind == "values" else (kind,)
+        numbers = [sum(found[source, one] for one in kinds) for source in names]
+        assert cells == [str(number) for number in (*numbers, sum(numbers))], kind
+
+
+def test_the_classes_of_the_paper_are_as_the_page_says(paper: sources.Pool) -> None:
+    as_the_page_says("paper", paper)
+
+
+def test_the_classes_of_the_full_pools_are_as_the_page_says(full: sources.Pool) -> None:
+    as_the_page_says("full", full)
+
+
+def test_no_starter_sample_is_unanswerable() -> None:
+    pool = sources.read(sources.BUNDLED, "bundled")
+    assert judged(pool, "bundled").samples == pool.samples
+
+
+def test_samples_of_the_full_profile_leave_with_their_reason(full: sources.Pool) -> None:
+    pool = judged(full, "full")
+    gone = [issue for issue in pool.issues if issue.reason == GOLD_NOT_STATED]
+    assert len(pool.samples) + len(gone) == len(full.samples)
+    (_, *names, _), _, (_, *cells, whole) = page("unanswerable")
+    assert Counter(issue.source for issue in gone) == dict(zip(names, map(int, cells), strict=True))
+    assert len(gone) == int(whole)
+    assert {issue.status for issue in gone} == {"left_out"}
+    assert not any(GOLD_NOT_STATED in sample.flags for sample in pool.samples)
+    year = [issue for issue in gone if "the year is not said" in issue.detail and issue.source == "apibank"]
+    assert len(year) == 40  # the page names the number
+
+
+def test_a_seeded_sample_is_printed_with_its_places(rbtc: Callable[..., Done], tmp_path: Path) -> None:
+    out = tmp_path / "build"
+    assert rbtc("build", "--profile", "bundled", "--types", "CD", "--out", out).code == 0
+    first, again = (rbtc("audit", "golds", out, "--sample", 200, "--seed", 3).out for _ in range(2))
+    assert first == again and first.count(" · message 0, characters ") > 100
+    assert rbtc("audit", "golds", out, "--sample", 5, "--kind", "verbatim").out.count("\n    verbatim") == 5
+    lines: list[dict[str, Any]] = json.loads(rbtc("audit", "golds", out, "--kind", "schema", "--json").out)
+    assert lines and {line["gold"]["finding"]["kind"] for line in lines} == {"schema"}
+    assert "unknown class of golden values 'nowher': did you mean nowhere" in (
+        rbtc("audit", "golds", out, "--kind", "nowher").err
+    )

@@ -78,7 +78,7 @@ class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
 
 
 Line: TypeAlias = _Text | _Edits | _Score | _Serves | _Sample
-"""One line of packed answers: a text, its edits, a score, whether a tool serves, or whose samples they are."""
+"""One line of packed answers: a text, its edits, a score, if a tool serves, or whose samples they are."""
 
 
 class Judgment(msgspec.Struct, frozen=True):

@@ -81,18 +81,18 @@ def test_rows_that_nobody_could_answer_are_counted_apart(tmp_path: Path) -> None
     flagged = [
         (*one[:3], one[3] | {"flags": ["x", "gold_not_stated"]}) if one[0] == A else one for one in ROWS
     ]
-    found = told(tmp_path / "run", flagged, len(ROWS))
+    found = overview_of(tmp_path / "run", flagged, len(ROWS))
     assert found.clean.of == (2, 3) and found.perturbed.of == (4, 9)
     clean, perturbed = found.verified["clean"], found.verified["perturbed"]
     assert (clean.correct, clean.n, clean.left_out) == (1, 2, 1)
     assert (clean.accuracy, clean.best) == (1 / 2, 2 / 3)
     assert (perturbed.correct, perturbed.n, perturbed.left_out) == (3, 5, 4)
     assert (perturbed.accuracy, perturbed.best) == (3 / 5, 5 / 9)
-    asked = told(tmp_path / "asked", flagged, len(ROWS), subset="verified")
+    asked = overview_of(tmp_path / "asked", flagged, len(ROWS), subset="verified")
     assert (asked.clean.of, asked.perturbed.of) == ((1, 2), (3, 5))
     assert (asked.verified["perturbed"].left_out, asked.verified["perturbed"].best) == (0, 1.0)
     assert "name_bias" in found.error_modes and "name_bias" not in asked.error_modes
-    plain = told(tmp_path / "plain", ROWS, len(ROWS), subset="verified")
+    plain = overview_of(tmp_path / "plain", ROWS, len(ROWS), subset="verified")
     assert plain.perturbed.of == (4, 9) and plain.verified["clean"].best == 1.0
 
 

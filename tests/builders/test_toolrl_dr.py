@@ -305,7 +305,8 @@ def test_repeated_rows_are_differently_perturbed(source: Path, tmp_path: Path) -
 
 def test_distractors_of_other_rows_bring_their_parameters_in_upstreams_words(tmp_path: Path) -> None:
     alone = (made.system(made.NO_ARGUMENTS), made.user("Is the service up right now, please?"))
-    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), (*alone, made.gold(("ping", {})))])
+    gold = made.gold(("ping", {"host": "ferry"}))  # a call without arguments would fit any tool
+    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), (*alone, gold)])
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
     made_from(tmp_path, tmp_path / "out", configs=("full",), types=("same_name_C",))
     text = rows(tmp_path / "out", "full")[1]["prompt"][0]["content"]

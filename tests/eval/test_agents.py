@@ -215,7 +215,7 @@ def test_an_unknown_agent_is_named_with_near_misses() -> None:
 NULL_FIGURES = {
     "registry-echo": (0, 0),
     "calls-everything": (11, 118),
-    "first-tool": (29, 364),
+    "first-tool": (29, 353),
     "apology": (0, 0),
     "quotes-the-gold": (0, 0),
     "thinks-the-gold": (0, 0),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
@@ -110,17 +110,11 @@ def audit(
         progress("writing data docs")
         files |= _project(validated, build) | {judgments.NAME: judgments.encode(judged.judgments)}
     return AuditReport(
-        package_version=__version__,
         kind="benchmark",
-        name=build.path.name,
-        dataset_version=_text(build.report.get("dataset_version")),
         profile=_text(build.report.get("profile")),
-        build=build.digest(),
+        **_facts(build, origin, checks, files),
         seed=seed,
-        provenance=origin.said,
         passed=passed,
-        checks=tuple(checks),
-        files=_hashes(files),
         paraphrase=judged.scores,
         agreement=judged.agreement,
         redundant=judged.redundant,
@@ -214,6 +208,21 @@ def write(
     return audit_files.replace(folder, report.json(), render(report).encode(), under_audit)
 
 
+def _facts(
+    build: Folder, origin: provenance.Provenance, checks: Sequence[Check], files: Mapping[str, bytes] | None
+) -> dict[str, Any]:
+    """The fields of a report that say what was audited, by whom, and what was found."""
+    return {
+        "package_version": __version__,
+        "name": build.path.name,
+        "dataset_version": _text(build.report.get("dataset_version")),
+        "build": build.digest(),
+        "provenance": origin.said,
+        "checks": tuple(checks),
+        "files": _hashes(files),
+    }
+
+
 def _hashes(files: Mapping[str, bytes] | None) -> dict[str, str]:
     return {audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())}
 
@@ -263,16 +272,10 @@ def _training(
         progress("writing data docs")
         files |= _project(validated, build)
     return AuditReport(
-        package_version=__version__,
         kind="training",
-        name=build.path.name,
-        dataset_version=_text(build.report.get("dataset_version")),
-        build=build.digest(),
+        **_facts(build, origin, checks, files),
         seed=seed,
-        provenance=origin.said,
         passed=passed,
-        checks=tuple(checks),
-        files=_hashes(files),
         training_overlaps=tuple(found[: contamination.LISTED]),
     )
 

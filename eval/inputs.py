@@ -71,7 +71,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         asked = {self._places[one] for one in ids}
         clean_ids = {self.rows[place].clean_id for place in asked}
         asked |= {place for one in clean_ids if (place := self._clean_places.get(one)) is not None}
-        return schema.arrow_table(self.rows[place] for place in sorted(asked))
+        table = schema.arrow_table(self.rows[place] for place in sorted(asked))
+        return table.select(list(schema.NEEDED_COLUMNS))  # as `RowFiles.take` reads them
 
     @cached_property
     def _places(self) -> dict[str, int]:

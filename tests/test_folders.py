@@ -117,8 +117,8 @@ vectors folder, report --release, compare a, compare b, failures run, release bu
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build toolrl-dr --tokenizer, audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
-audit build --rlla, amend folder, amend --answers, amend --sources, build --errata, release --benchmark,
-release --sign, release --sources, release --training, verify --key, verify name,
+audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
+release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
 sql --format
 """

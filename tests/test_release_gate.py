@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +126,25 @@ BOTH = "query_paraphrase (1), redundant (1)"
 KEY = "sk-of-the-test-0123456789"
 
 
+def answers_by_sample() -> Iterator[dict[str, Any]]:
+    """The hand-written answers; new tools once for every sample that they were judged for."""
+    judged: dict[tuple[str, str], list[str]] = {}
+    for line in map(json.loads, (HAND_WRITTEN / "redundant_judgments.jsonl").read_bytes().splitlines()):
+        judged.setdefault((line["tool"], line["description"]), []).append(line["clean_id"])
+    for line in map(json.loads, (HAND_WRITTEN / "generations.jsonl").read_bytes().splitlines()):
+        if line["kind"] != "redundant":
+            yield line
+            continue
+        new = [(tool["name"], tool["description"]) for tool in line["output"]]
+        for clean_id in dict.fromkeys(one for tool in new for one in judged.get(tool, ())):
+            yield line | {"clean_id": clean_id, "output": [dict(tool) for tool in line["output"]]}
+
+
 class Reworded:
     """A build with a text and a new tool that the package has no judgment of, and a model that does."""
 
     def __init__(self, folder: Path, answers: Path) -> None:
-        lines = [json.loads(line) for line in (HAND_WRITTEN / "generations.jsonl").read_bytes().splitlines()]
+        lines = list(answers_by_sample())
         text = next(line for line in lines if line["kind"] == "query_paraphrase")
         text["output"] = f"Hello! {text['output']}"
         tools = next(line for line in lines if line["kind"] == "redundant")

@@ -295,7 +295,8 @@ def test_toolalpaca_ids_of_the_two_sets_never_meet(tmp_path: Path) -> None:
 
 def test_duplicate_ids_keep_the_first_and_report_the_other(tmp_path: Path) -> None:
     good = [{"light.dim": {"level": [1]}}]
-    write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(0), bfcl_question(1)], [good, good, good])
+    another = bfcl_question(1, question=[[{"role": "user", "content": "Dim the hall."}]])
+    write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(0), another], [good, good, good])
     pool = sources.read(tmp_path, "bundled")
     assert [s.clean_id.rpartition("_")[2] for s in pool.samples] == ["0", "1"]
     assert [(i.reason, i.record) for i in pool.issues] == [("duplicate_id", "1")]

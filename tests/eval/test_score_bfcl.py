@@ -144,3 +144,17 @@ def test_parallel_calls_match_in_any_order_where_answers_differ(order: list[int]
 )
 def test_no_value_makes_the_scorer_raise(value: Json, accepted: list[Json], schema: Any) -> None:
     assert value_reason(value, accepted, schema) in (None, "wrong_type", "wrong_value")
+
+
+def test_the_best_of_several_answers_counts() -> None:
+    tools = [Tool("f", "", {"type": "object", "properties": {"x": INTEGER}})]
+    answers = tuple((Call("f", {"x": [value]}),) for value in (1, 2))
+    for value, right in ((1, True), (2, True), (3, False)):
+        found = score(
+            [Call("f", {"x": value})],
+            source="bfcl_v3",
+            category="simple",
+            golden_answers=answers,
+            tools=tools,
+        )
+        assert found.correct is right, value

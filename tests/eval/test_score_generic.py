@@ -1,0 +1,57 @@
+"""The scorer of a source that brings none of its own."""
+
+import pytest
+
+from robustbench_tc.eval.score import SCORERS, Score
+from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json
+
+
+def scored(calls: list[Call], *answers: GoldenAnswer) -> Score:
+    return SCORERS["generic"](calls, "", answers, ())
+
+
+def called(name: str = "f", **parameters: Json) -> Call:
+    return Call(name, parameters)
+
+
+GOLDEN = called(x=[1, "one"], y=[OMIT, 2])
+
+
+@pytest.mark.parametrize(
+    ("calls", "reason"),
+    [
+        ([called(x=1)], None),
+        ([called(x="one", y=2)], None),
+        ([], "no_call"),
+        ([called(x=1), called(x=1)], "call_count"),
+        ([called("g", x=1)], "wrong_name"),
+        ([called(y=2)], "missing_parameter"),
+        ([called(x=2)], "wrong_value"),
+        ([called(x=1, y=3)], "wrong_value"),
+        ([called(x=1, z=0)], "unexpected_parameter"),
+    ],
+)
+def test_one_golden_call(calls: list[Call], reason: str | None) -> None:
+    found = scored(calls, (GOLDEN,))
+    assert (found.reason, found.correct, found.score) == (reason, reason is None, float(reason is None))
+
+
+def test_any_value_still_has_to_be_given() -> None:
+    assert scored([called(x=None)], (called(x=[ANY]),)).correct
+    assert scored([called()], (called(x=[ANY]),)).reason == "missing_parameter"
+
+
+def test_several_calls_in_any_order_each_met_by_one_of_its_own() -> None:
+    golden = (called(x=[1, 2]), called(x=[1]))
+    assert scored([called(x=1), called(x=2)], golden).correct
+    assert scored([called(x=2), called(x=1)], golden).correct
+    assert scored([called(x=2), called(x=2)], golden).reason == "no_match"
+    assert scored([called(x=1)], golden).reason == "call_count"
+
+
+def test_the_best_of_several_answers_counts() -> None:
+    first, second = (called(x=[1]),), (called("g", y=[2]),)
+    assert scored([called("g", y=2)], first, second).correct
+    assert scored([called(x=1)], first, second).correct
+    assert scored([called("g", y=3)], first, second).reason == "wrong_name"
+    assert scored([called(x=1)]).reason == "no_match"

@@ -185,7 +185,13 @@ def _tests(area: str, copy: Path, wanted: Sequence[str], *, under: Sequence[str]
         )
     except subprocess.TimeoutExpired:
         return 124
-    if done.returncode not in (0, 1, 2, 5):
+    if done.returncode not in (
+        0,
+        1,
+        2,
+        4,
+        5,
+    ):  # 4: a file that cannot be imported, so its tests are not found
         raise SystemExit(f"pytest ended with {done.returncode} for {area}:\n{done.stdout[-2000:]}")
     return done.returncode % 5
 

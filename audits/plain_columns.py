@@ -9,6 +9,9 @@ from robustbench_tc.transcript import CLOSING_TURN
 
 from .invariants.base import HOLDS, Verdict
 
+_MARK = re.compile(r"""'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[()\[\]{}]""", re.DOTALL)
+"""A string as Python writes it, whole or up to the end of the text, or a bracket outside of strings."""
+
 
 def plain_columns(raw: dict[str, Any], row: Sample) -> Verdict:
     """What is wrong with `query` or `gold_call` of the row as it lies in the file."""
@@ -43,26 +46,31 @@ def _gold_call(text: object, row: Sample) -> str:
 
 
 def _end(text: str, start: int) -> int | None:
-    """Where the bracket closes that opened before `start`: the first place up to which it is Python."""
-    for found in re.finditer(r"\)", text[start:]):
-        end = start + found.start()
-        try:
-            ast.parse(f"f({text[start:end]})", mode="eval")
-        except (SyntaxError, ValueError):
-            continue
-        return end
+    """Where the bracket closes that opened before `start`; None where it stays open. Linear in the text."""
+    depth = 1
+    for found in _MARK.finditer(text, start):
+        mark = found.group()
+        depth += (mark in "([{") - (mark in ")]}")
+        if depth == 0:
+            return found.start()
     return None
 
 
 def _says(arguments: str, call: Call) -> bool:
     """Whether the arguments are the call's: the first accepted value of each, none that is left out first."""
-    tree = ast.parse(f"f({arguments})", mode="eval").body
-    if not isinstance(tree, ast.Call) or tree.args:
-        return False
     said: dict[str, Any] = {}
-    for one in tree.keywords:
-        value = ast.literal_eval(one.value)
-        said |= value if one.arg is None else {one.arg: value}
+    try:
+        tree = ast.parse(f"f({arguments})", mode="eval").body
+        if not isinstance(tree, ast.Call) or tree.args:
+            return False
+        for one in tree.keywords:
+            value = ast.literal_eval(one.value)
+            new = value if one.arg is None else {one.arg: value}
+            if said.keys() & new:
+                return False
+            said |= new
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):  # no arguments that we write
+        return False
     first = {n: v[0] if isinstance(v, list) and v else "" for n, v in call.parameters.items()}
     wanted = {name: value for name, value in first.items() if value != ""}
     return said.keys() == wanted.keys() and all(_same(said[name], wanted[name]) for name in said)

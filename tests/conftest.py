@@ -2,12 +2,16 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from .hub import Hub
+    from .hub_client import Client
 
 # Read at import by huggingface_hub and datasets: tests never reach for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -87,3 +91,29 @@ def shared() -> Path:
     if not (folder / "sources" / "MANIFEST.json").is_file():
         pytest.skip(f"no shared folder at {folder} (set RBTC_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="module")
+def hub() -> "Iterator[Hub]":
+    """A hub on loopback for the tests of one file."""
+    from .hub import Hub  # not every environment of ours has what it needs
+
+    with Hub() as found:
+        yield found
+
+
+@pytest.fixture
+def repaired(hub: "Hub") -> "Iterator[None]":
+    """The hub without faults, and its log empty; for files that plant faults."""
+    hub.log()
+    yield
+    hub.repair()
+
+
+@pytest.fixture(scope="module")
+def client(hub: "Hub", tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Client]":
+    """A client of the hub without Xet: large files are classic LFS."""
+    from .hub_client import Client
+
+    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
+        yield found

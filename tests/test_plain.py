@@ -40,6 +40,32 @@ def test_the_first_accepted_answer_is_written_as_python_and_read_back(
             assert plain_columns({"query": "Do it.", "gold_call": wrong}, row)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "f(" + ")" * 200_000,
+        "f(" + "(" * 200_000,
+        "f(a='" + "\\'" * 100_000,
+        "f(a='" + '"' * 100_001,
+        "f(a=" + "[" * 5_000 + "]" * 5_000 + ")",
+        "f(a=" + "-" * 50_000 + "1)",
+        "f(**5)",
+        "f(a=b)",
+        "f(**{1: 2})",
+        "f(**{[]: 2})",
+        "f(a='x', a='x')",
+        "f(a='x\0')",
+        "f('x')",
+        "f(a='\\N{no such name}')",
+        "f(a=" + "9" * 10_000 + ")",
+    ],
+    ids=range(15),
+)
+def test_a_hostile_gold_call_is_a_wrong_one(said: str) -> None:
+    """Neither an exception nor a long wait: the gate reads files of strangers."""
+    assert plain_columns({"query": "Do it.", "gold_call": said}, sample("Do it.", calls(a=["x"])))
+
+
 def sample(text: str, answers: tuple[tuple[Call, ...], ...]) -> Sample:
     return Sample(
         id="s::clean",

@@ -4,7 +4,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +20,7 @@ from .released import released, small_build
 MAIN = "from robustbench_tc.cli import main; main()"
 
 
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
-    with Hub() as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def repaired(hub: Hub) -> Iterator[None]:
-    hub.log()
-    yield
-    hub.repair()
-
-
-@pytest.fixture(scope="module")
-def client(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
-        yield found
+pytestmark = pytest.mark.usefixtures("repaired")
 
 
 @pytest.fixture(scope="module")

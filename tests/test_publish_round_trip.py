@@ -1,7 +1,6 @@
 """Publish, then load: every config of two versions side by side, byte for byte; the other two kinds."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,18 +21,6 @@ from .hub_client import Client, rows_hash
 from .released import released, small_build
 
 REPO = "acme/robustbench-tc"
-
-
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
-    with Hub() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def client(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

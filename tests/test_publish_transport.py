@@ -11,25 +11,7 @@ from .hub import ROUTES, WRITER, Hub
 from .hub_client import Client
 from .released import released, small_build
 
-
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
-    with Hub() as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def repaired(hub: Hub) -> Iterator[None]:
-    hub.log()
-    yield
-    hub.repair()
-
-
-@pytest.fixture(scope="module")
-def classic(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A client without Xet: large files are classic LFS."""
-    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
-        yield found
+pytestmark = pytest.mark.usefixtures("repaired")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +49,7 @@ def test_a_release_goes_through_xet_there_and_back(hub: Hub, xet: Client, releas
     log = hub.log()
     asked = [route for _, route, _, _ in log]
     assert "xet-write-token" in asked and "xet-read-token" in asked
-    assert "batch" not in asked and "upload" not in asked  # nothing took the classic way, nor came by it
+    assert "batch" not in asked and "upload" not in asked  # nothing took the client way, nor came by it
     assert not [path for method, _, path, _ in log if method == "GET" and path.endswith(".parquet")]
     assert hub.tags("datasets/acme/xet") == {"v1.0.0": done["commit"]}
     assert held(release).items() <= hub.tree("datasets/acme/xet").items()
@@ -80,13 +62,13 @@ def test_a_release_goes_through_xet_there_and_back(hub: Hub, xet: Client, releas
 
 
 def test_what_went_through_xet_is_read_without_it(
-    hub: Hub, xet: Client, classic: Client, release: Path
+    hub: Hub, xet: Client, client: Client, release: Path
 ) -> None:
     assert "error" not in xet.publish(release, "acme/both", WRITER)
     hub.log()
-    assert classic.verify("acme/both@v1.0.0")["intact"]
+    assert client.verify("acme/both@v1.0.0")["intact"]
     assert "xet-read-token" not in routes(hub)
-    streamed = classic.load("acme/both", "v1.0.0", ["CD_AB"], streaming=True)
+    streamed = client.load("acme/both", "v1.0.0", ["CD_AB"], streaming=True)
     assert streamed["CD_AB"]["rows"] == xet.load("acme/both", "v1.0.0", ["CD_AB"])["CD_AB"]["rows"]
 
 
@@ -105,9 +87,9 @@ def test_a_xet_token_that_is_refused_is_one_line_and_a_second_run_completes(
 # --- LFS in parts, listings in pages ------------------------------------------------------------------
 
 
-def test_large_files_are_sent_in_parts(hub: Hub, classic: Client, release: Path) -> None:
+def test_large_files_are_sent_in_parts(hub: Hub, client: Client, release: Path) -> None:
     hub.settings(chunk=10_000)
-    done = classic.publish(release, "acme/parts", WRITER)
+    done = client.publish(release, "acme/parts", WRITER)
     assert "error" not in done, done
     sent = [path for _, route, path, _ in hub.log() if route in ("upload", "complete")]
     assert any(path.endswith("/3") for path in sent) and any(path.endswith("/complete") for path in sent)
@@ -116,31 +98,31 @@ def test_large_files_are_sent_in_parts(hub: Hub, classic: Client, release: Path)
 
 @pytest.mark.parametrize("fault", [{"truncate": True, "times": 1}, {"status": 500}])
 def test_a_part_that_is_lost_leaves_no_tag(
-    fault: dict[str, object], hub: Hub, classic: Client, release: Path
+    fault: dict[str, object], hub: Hub, client: Client, release: Path
 ) -> None:
     repo = f"acme/lost-{'part' if 'status' in fault else 'half'}"
     hub.settings(chunk=10_000)
     hub.fault("upload", path="/2", **fault)
-    error = classic.publish(release, repo, WRITER)["error"]
+    error = client.publish(release, repo, WRITER)["error"]
     assert "uploading: the Hub answered" in error and hub.tags(f"datasets/{repo}") == {}
     hub.repair()
-    assert "error" not in classic.publish(release, repo, WRITER)
+    assert "error" not in client.publish(release, repo, WRITER)
 
 
 @pytest.mark.parametrize("page", [1, 3])
-def test_a_listing_in_pages_is_read_to_its_end(page: int, hub: Hub, classic: Client, release: Path) -> None:
+def test_a_listing_in_pages_is_read_to_its_end(page: int, hub: Hub, client: Client, release: Path) -> None:
     """The second version drops files that stand on a later page of the first one's listing."""
     repo = f"acme/pages-{page}"
-    assert "error" not in classic.publish(release, repo, WRITER)
+    assert "error" not in client.publish(release, repo, WRITER)
     hub.settings(page=page)
     hub.log()
-    assert classic.verify(f"{repo}@v1.0.0")["intact"]
+    assert client.verify(f"{repo}@v1.0.0")["intact"]
     trees = [path for _, route, path, _ in hub.log() if route == "tree"]
     assert len(trees) >= len(held(release)) // page
     folder = release.parent / f"next-{page}"
     small_build(folder / "build", codes=("TD",), tables=False)
     released(folder / "build", folder / "robustbench-tc", "2.0.0")
-    done = classic.publish(folder / "robustbench-tc", repo, WRITER)
+    done = client.publish(folder / "robustbench-tc", repo, WRITER)
     assert done["removed"] == ["CD_AB/test-00000-of-00001.parquet"]
     assert "CD_AB/test-00000-of-00001.parquet" not in hub.tree(f"datasets/{repo}")
 
@@ -154,12 +136,12 @@ CLASSIC = [route for route in ROUTES if not route.startswith("xet") and route !=
 
 @pytest.mark.parametrize("route", CLASSIC)
 def test_a_hub_that_wants_fewer_requests_is_waited_for(
-    route: str, hub: Hub, classic: Client, release: Path
+    route: str, hub: Hub, client: Client, release: Path
 ) -> None:
     if route == "complete":
         hub.settings(chunk=10_000)
     hub.fault(route, status=429, retry_after=2, times=2)
-    done = classic.publish(release, f"acme/busy-{route}", WRITER)
+    done = client.publish(release, f"acme/busy-{route}", WRITER)
     assert "error" not in done, done
     assert [route, 429] in [[asked, status] for _, asked, _, status in hub.log()]
     assert hub.tags(f"datasets/acme/busy-{route}") == {"v1.0.0": done["commit"]}
@@ -178,22 +160,22 @@ def test_a_hub_that_wants_fewer_requests_for_xet_is_waited_for(
 
 @pytest.mark.parametrize("route", ["whoami", "refs", "commit", "tag"])
 def test_a_hub_that_never_wants_more_is_given_up_in_one_line(
-    route: str, hub: Hub, classic: Client, release: Path
+    route: str, hub: Hub, client: Client, release: Path
 ) -> None:
     hub.fault(route, status=429, retry_after=30)
-    error = classic.publish(release, f"acme/full-{route}", WRITER)["error"]
+    error = client.publish(release, f"acme/full-{route}", WRITER)["error"]
     assert "the Hub wants fewer requests (429)" in error and len(error.splitlines()) == 1
     assert hub.tags(f"datasets/acme/full-{route}") == {}
 
 
-def test_a_wait_that_nobody_would_wait_is_not_begun(hub: Hub, classic: Client, release: Path) -> None:
+def test_a_wait_that_nobody_would_wait_is_not_begun(hub: Hub, client: Client, release: Path) -> None:
     hub.fault("refs", status=429, retry_after=86_400)
-    assert "(429)" in classic.publish(release, "acme/tomorrow", WRITER)["error"]
+    assert "(429)" in client.publish(release, "acme/tomorrow", WRITER)["error"]
     assert routes(hub).count("refs") == 1
 
 
-def test_verifying_waits_too(hub: Hub, classic: Client, release: Path) -> None:
-    assert "error" not in classic.publish(release, "acme/busy", WRITER)
+def test_verifying_waits_too(hub: Hub, client: Client, release: Path) -> None:
+    assert "error" not in client.publish(release, "acme/busy", WRITER)
     for route in ("refs", "tree", "resolve"):
         hub.fault(route, status=429, retry_after=1, times=1)
-    assert classic.verify("acme/busy@v1.0.0")["intact"]
+    assert client.verify("acme/busy@v1.0.0")["intact"]

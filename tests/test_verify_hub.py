@@ -30,16 +30,7 @@ REPO = "acme/robustbench-tc"
 MAIN = "from robustbench_tc.cli import main; main()"
 
 
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
-    with Hub() as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def repaired(hub: Hub) -> Iterator[None]:
-    yield
-    hub.repair()
+pytestmark = pytest.mark.usefixtures("repaired")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,18 +133,6 @@ def test_no_reason_gets_out_of_the_warning(reason: str) -> None:
 
 
 # --- the Hub ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
-    with Hub() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def client(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with Client(hub.environment(None, tmp_path_factory.mktemp("hf"))) as found:
-        yield found
 
 
 def test_a_version_on_the_hub_is_yanked_by_one_commit_and_no_tag_moves(

@@ -147,7 +147,7 @@ def _marks(tool: Tool) -> set[str]:
 
 @invariant(of("siblings"))
 def redundant_tools_differ(row: Sample, clean: Sample) -> Verdict:
-    """A new tool that says what another says is no other tool: names and descriptions all differ."""
+    """A new tool that says what another says adds nothing: names and descriptions all differ."""
     extra = added_tools(row, clean) or []
     ours = {id(tool) for tool in extra}
     for new in extra:

@@ -47,7 +47,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             else tuple(found.span() for found in _RESULT.finditer(message.content))
             for message in sample.messages
         ]
-        # A line break that is spelled out is no letter of the next word; the places stay.
+        # A line break that is spelled out is not a letter of the next word; the places stay.
         return cls(
             tuple(message.content.replace("\\n", "  ") for message in sample.messages), tuple(passages)
         )
@@ -116,7 +116,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
 
 def _stands_alone(whole: str, place: Place) -> bool:
-    """Whether the passage is no part of a longer word or number."""
+    """Whether the passage is not part of a longer word or number."""
     before, after = whole[max(0, place.start - 1) : place.start], whole[place.end : place.end + 1]
     first, last = whole[place.start], whole[place.end - 1]
     if place.end - place.start == 1 and before in ("'", "\u2019") and whole[place.start - 2].isalpha():

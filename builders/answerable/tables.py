@@ -1,4 +1,4 @@
-"""Names of one thing in two forms, which a reader knows without being told. Each table says why he may be expected to.
+"""Names of one thing in two forms, which a reader knows unsaid. Each table says why he may be expected to.
 
 A table that is not listed here is not known: what is rare, disputed or one of many (which Springfield?) stays out.
 """

@@ -37,7 +37,7 @@ from .registry import (
     plain,
     surplus,
 )
-from .style import near_twins, styled
+from .style import near_duplicates, styled
 
 
 class Registry(Perturbation):
@@ -347,7 +347,7 @@ class Redundant(Registry):
             text = context.text(request)
             fresh: list[Tool] = []
             for tool in msgspec.convert(text.value, list[Tool]):
-                again = tool.name in offered or any(near_twins(tool, one) for one in known)
+                again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
                 offered.add(tool.name)
                 if len(fresh) < self.PER_TOOL and not again:
                     known.append(tool)
@@ -381,7 +381,7 @@ class Redundant(Registry):
             wrong.append("more than two new tools per tool")
         others = list(clean.tools)
         for tool in extra:
-            if any(near_twins(tool, one) for one in others):
+            if any(near_duplicates(tool, one) for one in others):
                 wrong.append("a new tool is all but the same as another tool")
             if not tool.description.strip():
                 wrong.append("a new tool has no description")

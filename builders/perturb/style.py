@@ -67,7 +67,7 @@ def styled(new: Sequence[tuple[Tool, Tool]], registry: Sequence[Tool]) -> list[T
     ]
 
 
-def near_twins(one: Tool, other: Tool) -> bool:
+def near_duplicates(one: Tool, other: Tool) -> bool:
     """Whether two tools are all but the same: by the words of their names, of their descriptions, or both."""
     if one.name == other.name:
         return True

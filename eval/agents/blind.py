@@ -80,7 +80,7 @@ def look(tool: Tool) -> Look:
 
 
 def _text(parameters: Json) -> str:
-    """The parameters as text; odd ones too (a lone surrogate is no JSON)."""
+    """The parameters as text; odd ones too (a lone surrogate is not JSON)."""
     try:
         return dumps(parameters)
     except (ValueError, TypeError, RecursionError):

@@ -49,7 +49,7 @@ def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer
     """The user's last substantive turn; None where the user says nothing.
 
     In a transcript (API-Bank, rlla) it is the latest turn, the boiler-plate excepted, with at least five
-    words that are no words of gold values; if there is none, the longest. Many last turns are bare data.
+    words that are not words of gold values; if there is none, the longest. Many last turns are bare data.
     Elsewhere it is the last user message.
     """
     turns = user_turns(messages)
@@ -97,7 +97,7 @@ def gold_call(answers: Sequence[GoldenAnswer]) -> str:
     """The column `gold_call`: the calls of the first accepted answer, as in Python, `; ` between them.
 
     Each parameter has its first accepted value: `f(a='x', b=2)`. One that is left out first is not there, one
-    whose value is free is `...`, and names that are no Python words stand in `**{'a b': 1}` at the end.
+    whose value is free is `...`, and names that are not Python words stand in `**{'a b': 1}` at the end.
     """
     return "; ".join(_call(call) for call in answers[0]) if answers else ""
 

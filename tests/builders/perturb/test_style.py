@@ -1,11 +1,11 @@
-"""New tools in the form of their registry: keys, types, counts, habits of descriptions; near twins."""
+"""New tools in the form of their registry: keys, types, counts, habits of descriptions; near duplicates."""
 
 import itertools
 from typing import Any
 
 import pytest
 
-from robustbench_tc.builders.perturb.style import like, near_twins, styled
+from robustbench_tc.builders.perturb.style import like, near_duplicates, styled
 from robustbench_tc.schema import Tool
 
 
@@ -80,12 +80,14 @@ def test_habits_of_a_description(said: str, model: str, wanted: str) -> None:
     assert like(said, model) == wanted
 
 
-TWINS = [
+DUPLICATES = [
     (tool("get_split", "Past splits.", {}), tool("get_splits", "Dates and ratios of a stock.", {})),
     (tool("a", "Get the tides of a harbour.", {}), tool("b", "Returns the tides of one harbour", {})),
 ]
 
 
-def test_near_twins() -> None:
-    assert all(near_twins(one, other) and near_twins(other, one) for one, other in TWINS)
-    assert not any(near_twins(one, other) for one, other in itertools.permutations([LIST, PLAIN, TOLL], 2))
+def test_near_duplicates() -> None:
+    assert all(near_duplicates(one, other) and near_duplicates(other, one) for one, other in DUPLICATES)
+    assert not any(
+        near_duplicates(one, other) for one, other in itertools.permutations([LIST, PLAIN, TOLL], 2)
+    )

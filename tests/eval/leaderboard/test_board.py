@@ -170,7 +170,7 @@ def test_without_submissions_there_is_the_papers_board(published: dict[str, Entr
 # --- what needs no reading --------------------------------------------------------------------------------
 
 
-def test_reference_lines_stand_below_the_models_and_are_no_entrants() -> None:
+def test_reference_lines_stand_below_the_models_and_are_not_entrants() -> None:
     counted = TypeFigures("CD", 10, 0.5, {"picks-best-offer": 10})
     trained = msgspec.structs.replace(counted, classifier=4)
     ones = {"clean": [1, 1], "CD": [0, 1]}
@@ -192,5 +192,5 @@ def test_reference_lines_stand_below_the_models_and_are_no_entrants() -> None:
 
     for focus in ("perturbed", "reward", "CD"):
         assert shown(board, focus).count("reference, reads no request") == 3
-    assert "references and no entrants" in types_page(board, list(made.values()), board.version)
+    assert "references, not entrants" in types_page(board, list(made.values()), board.version)
     assert "reference, reads no request" not in shown(made[PAPER], "perturbed")

@@ -62,9 +62,24 @@ def query(name: str, inputs: Inputs) -> "pa.Table":
             if relation is not None:
                 table: pa.Table = relation.to_arrow_table()
                 return table
+        except duckdb.CatalogException as error:
+            raise UserError(f"{name}: {_first_line(error)} (`rbtc sql` lists what may be queried)") from None
         except duckdb.Error as error:
             raise UserError(f"{name}: {_first_line(error)}") from None
     raise UserError(f"{name} gives no rows: its last statement has to be a select")
+
+
+def views() -> dict[str, dict[str, str]]:
+    """What a .sql file of your own may query: name and type of every column, by view."""
+    with connect(Inputs()) as connection:
+        found = connection.execute(
+            "select table_name, column_name, data_type from information_schema.columns "
+            "where table_schema = 'main' order by table_name, ordinal_position"
+        ).fetchall()
+    columns: dict[str, dict[str, str]] = {}
+    for view, column, kind in found:
+        columns.setdefault(view, {})[column] = kind.lower()
+    return columns
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def test_engines_are_checked(rbtc: Rbtc, tmp_path: Path) -> None:
     try:
         import ray  # noqa: F401
     except ImportError:
-        refused(rbtc(*command, "--engine", "ray"), "robustbench-tc[scale]")
+        refused(rbtc(*command, "--engine", "ray"), "pip install -e '.[scale]'")
     else:
         refused(rbtc(*command, "--engine", "ray", "--address", "127.0.0.1:9"), "127.0.0.1:9")
     assert list(tmp_path.iterdir()) == []

@@ -236,3 +236,20 @@ def test_one_that_cannot_make_environments_is_passed_over(tmp_path: Path) -> Non
     base = Path(sys.base_prefix) / "bin"
     found = find_python(version, tmp_path, base)
     assert found.returncode == 0 and Path(found.stdout.strip()).is_file()
+
+
+def test_every_hint_names_an_extra_that_brings_the_package() -> None:
+    """`need_extra(package, extra)`: the extra exists in pyproject.toml and holds the package."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    brings = {
+        extra: {re.split(r"[^A-Za-z0-9_.-]", one)[0].lower().replace("-", "_") for one in wanted}
+        for extra, wanted in extras.items()
+    }
+    found = {
+        hint
+        for room in (*ROOMS, "src")
+        for path in (ROOT / room).rglob("*.py")
+        for hint in re.findall(r'need_extra\("([\w-]+)", "([\w-]+)"\)', path.read_text())
+    }
+    assert len(found) >= 8
+    assert {(package, extra) for package, extra in found if package not in brings.get(extra, ())} == set()

@@ -22,4 +22,4 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
 
 def need_extra(package: str, extra: str) -> UserError:
     """A `UserError` for a heavy package that is not installed, naming the extra that brings it."""
-    return UserError(f"{package} is not installed: pip install 'robustbench-tc[{extra}]'")
+    return UserError(f"{package} is not installed: in the clone, pip install -e '.[{extra}]'")

@@ -256,7 +256,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids @none.txt"),
             (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is not a run"),
             (("eval", release, "--model", "m", "--backend", "vlm"), "did you mean vllm"),
-            (("eval", release, "--model", "m", "--backend", "vllm"), "pip install 'robustbench-tc[vllm]'"),
+            (("eval", release, "--model", "m", "--backend", "vllm"), "pip install -e '.[vllm]'"),
             (("score", tmp_path / "notes"), "is not a run folder"),
             (("summary", tmp_path / "notes"), "is not a run folder"),
             (("import", "torn.jsonl", release, "--model", "m"), "no prediction in torn.jsonl"),

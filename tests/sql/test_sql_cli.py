@@ -32,10 +32,29 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_run(folder, coin(1), pairs(clean_ids({"bfcl_v3": 4}))))
 
 
-def test_without_a_name_the_marts_are_listed(app: typer.Typer) -> None:
+def test_without_a_name_what_may_be_queried_is_listed(app: typer.Typer, tmp_path: Path, run: str) -> None:
     found = runner.invoke(app, [], catch_exceptions=False)
     assert found.exit_code == 0
     assert all(name in found.output for name in marts())
+    listed = json.loads(runner.invoke(app, ["--format", "json"], catch_exceptions=False).output)
+    assert list(listed["marts"]) == list(marts())
+    mine = tmp_path / "mine.sql"
+    for view, columns in listed["views"].items():
+        assert all(f"{column} {kind}" in found.output for column, kind in columns.items())
+        mine.write_text(f"select * from {view} limit 1")
+        given = [str(mine), "--run", run, "--paper", "--format", "csv"]
+        text = runner.invoke(app, given, catch_exceptions=False).output
+        assert text.splitlines()[0].split(",") == list(columns)
+    assert len(listed["views"]) >= 8
+
+
+def test_a_view_that_does_not_exist_points_to_the_list(app: typer.Typer, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.sql"
+    mine.write_text("select * from predictions")
+    with pytest.raises(
+        UserError, match=r"predictions does not exist.*\(`rbtc sql` lists what may be queried\)$"
+    ):
+        runner.invoke(app, [str(mine)], catch_exceptions=False)
 
 
 def test_without_a_run_the_paper_answers_in_every_format(app: typer.Typer, tmp_path: Path) -> None:

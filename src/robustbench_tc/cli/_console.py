@@ -21,6 +21,7 @@ from rich.text import Text
 from ..schema import SOURCES
 from ._ends import Interrupted
 from ._safe import safe, safe_json
+from ._tables import UNBOUNDED, fitted
 
 if TYPE_CHECKING:
     from ..builders.report import BuildReport
@@ -33,11 +34,15 @@ class SafeConsole(Console):
         super().__init__(stderr=stderr, width=width, markup=False, emoji=False)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
-        """As rich's; lines of plain text are not broken, so that paths can be copied and output searched."""
+        """As rich's, but a table loses nothing where it does not fit (`_tables.fitted`).
+
+        Lines of plain text are not broken, so that paths can be copied and output searched.
+        """
         if soft_wrap is None:
             kinds = str if self.is_terminal else str | Text  # on a screen long texts are broken at words
             soft_wrap = all(isinstance(one, kinds) for one in objects)
-        super().print(*objects, soft_wrap=soft_wrap, **options)
+        shown = (fitted(one, self) if isinstance(one, Table) else one for one in objects)
+        super().print(*shown, soft_wrap=soft_wrap, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Where rich makes text of a string: printed, in a table, as a title."""
@@ -52,8 +57,8 @@ class SafeConsole(Console):
                 yield Segment(safe(segment.text), segment.style)
 
 
-# A pipe has no width of its own: enough for the widest table.
-out = SafeConsole(width=None if sys.stdout.isatty() else 126)
+# A pipe has no width of its own: a row stays a line there, whatever it holds.
+out = SafeConsole(width=None if sys.stdout.isatty() else UNBOUNDED)
 err = SafeConsole(stderr=True)
 
 LINE_S = 30.0

@@ -19,7 +19,8 @@ Format = Literal["table", "csv", "json", "parquet"]
 
 def sql(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A mart, or a .sql file. Without: list the marts.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A mart, or a .sql file. Without: list what may be queried."),
     ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", help="Scored run folder, local or hf://. Repeatable.")
@@ -51,7 +52,7 @@ def sql(
     from ..sql.query import Inputs, query
 
     if name is None:
-        _list_marts()
+        _list(output)
         return
     if out is not None:
         check_file(out)
@@ -80,11 +81,15 @@ def _parameters(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _list_marts() -> None:
+def _list(output: Format) -> None:
+    """The marts, and the views that a file of one's own may query."""
     from rich.table import Table
 
-    from ..sql.query import marts
+    from ..sql.query import marts, views
 
+    if output == "json":
+        _console.json({"marts": marts(), "views": views()})
+        return
     table = Table()
     for column in ("mart", "needs", "what it answers", "parameters"):
         table.add_column(column, no_wrap=column == "mart")
@@ -92,6 +97,12 @@ def _list_marts() -> None:
         needs = "runs" if mart.needs == "runs" else "runs or the paper"
         parameters = "; ".join(f"{key}: {meaning}" for key, meaning in mart.parameters.items())
         table.add_row(name, needs, mart.description, parameters)
+    _console.out.print(table)
+    table = Table(title="views that a .sql file of your own may query", title_justify="left")
+    table.add_column("view", no_wrap=True)
+    table.add_column("columns")
+    for name, columns in views().items():
+        table.add_row(name, ", ".join(f"{column} {kind}" for column, kind in columns.items()))
     _console.out.print(table)
 
 

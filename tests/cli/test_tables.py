@@ -18,7 +18,7 @@ NAMES = ("type", "A", "B − A", "95 %", "why", "p (Holm)")
 
 
 def shown(width: int, rows: Sequence[tuple[str, ...]] = ROWS) -> list[str]:
-    console = SafeConsole(width=width)
+    console = SafeConsole(pipe=True) if width == UNBOUNDED else SafeConsole(width=width)
     file = console.file = io.StringIO()
     table = Table(title="a table", title_justify="left")
     table.add_column(NAMES[0], no_wrap=True)

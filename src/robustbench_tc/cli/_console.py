@@ -27,22 +27,36 @@ if TYPE_CHECKING:
     from ..builders.report import BuildReport
 
 
+PIPE_WIDTH = 126
+"""Characters at which prose is wrapped in a pipe."""
+
+
 class SafeConsole(Console):
     """A rich console that shows text as it is: no markup, no emoji codes, no control characters."""
 
-    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
-        super().__init__(stderr=stderr, width=width, markup=False, emoji=False)
+    def __init__(self, *, stderr: bool = False, width: int | None = None, pipe: bool = False) -> None:
+        """`pipe`: what is shown goes to a file or a program, which has no width of its own."""
+        super().__init__(stderr=stderr, width=PIPE_WIDTH if pipe else width, markup=False, emoji=False)
+        self._pipe = pipe
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """As rich's, but a table loses nothing where it does not fit (`_tables.fitted`).
 
+        In a pipe a row of it is a line.
         Lines of plain text are not broken, so that paths can be copied and output searched.
         """
         if soft_wrap is None:
             kinds = str if self.is_terminal else str | Text  # on a screen long texts are broken at words
             soft_wrap = all(isinstance(one, kinds) for one in objects)
-        shown = (fitted(one, self) if isinstance(one, Table) else one for one in objects)
-        super().print(*shown, soft_wrap=soft_wrap, **options)
+        wide = self._pipe and any(isinstance(one, Table) for one in objects)
+        if wide:
+            self.width = UNBOUNDED
+        try:
+            shown = (fitted(one, self) if isinstance(one, Table) else one for one in objects)
+            super().print(*shown, soft_wrap=soft_wrap, **options)
+        finally:
+            if wide:
+                self.width = PIPE_WIDTH
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Where rich makes text of a string: printed, in a table, as a title."""
@@ -57,8 +71,7 @@ class SafeConsole(Console):
                 yield Segment(safe(segment.text), segment.style)
 
 
-# A pipe has no width of its own: a row stays a line there, whatever it holds.
-out = SafeConsole(width=None if sys.stdout.isatty() else UNBOUNDED)
+out = SafeConsole(pipe=not sys.stdout.isatty())
 err = SafeConsole(stderr=True)
 
 LINE_S = 30.0

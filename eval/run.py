@@ -123,7 +123,10 @@ class Harness:
         except LLMError as error:
             if error.code == "budget":
                 raise UserError(f"stopped: {error.message}; what was answered is kept") from None
-            made = msgspec.structs.replace(base, status=_status(error, ask), error=str(error))
+            filtered = "content_filter" if error.code == "content_filter" else None
+            made = msgspec.structs.replace(
+                base, status=_status(error, ask), error=str(error), finish_reason=filtered
+            )
         else:
             self.served_models |= {done.model} if done.model else set()
             calls = wire.names_back(row, done.tool_calls)
@@ -169,8 +172,8 @@ class Harness:
                     f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
                     "--mode prompt; if it was started wrongly, fix that and begin again with --fresh"
                 )
-        if made.status != "request_error" or (made.error or "").startswith("content_filter"):
-            self._failures_in_a_row = 0  # a filter is somebody there
+        if made.status != "request_error" or made.finish_reason == "content_filter":
+            self._failures_in_a_row = 0  # where a filter answers, somebody is there
             return
         self._failures_in_a_row += 1
         if self._failures_in_a_row >= self._give_up_after:

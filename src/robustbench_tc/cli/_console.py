@@ -141,6 +141,14 @@ def each_minute(line: Callable[[], str]) -> Iterator[None]:
         teller.join()
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Without a terminal says every LINE_S that `what` still goes on: for work that tells nothing itself."""
+    begun = time.monotonic()
+    with each_minute(lambda: f"{what}: {time_of(time.monotonic() - begun)} so far"):
+        yield
+
+
 def time_of(seconds: float) -> str:
     """A length of time as people say it: `40 s`, `12 min`, `3.5 h`."""
     if seconds < 100:

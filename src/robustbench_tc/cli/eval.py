@@ -214,7 +214,8 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     if no_score:
         _say_why(done)
         return
-    with _console.keeping(f"{answered}; rbtc score {done.folder.path} makes the verdicts"):
+    kept = f"{answered}; rbtc score {done.folder.path} makes the verdicts"
+    with _console.keeping(kept), _console.working("scoring"):
         done.score(runs.note)
     try:
         runs.print_summary(done.folder, "all", allow_missing, as_json=False)

@@ -58,7 +58,8 @@ def score(
         return
     _say_reader(folder)
     who = workers(num_proc, engine, address)
-    with _console.keeping(f"{folder.scores_path} was not touched, the answers neither; score again"):
+    kept = f"{folder.scores_path} was not touched, the answers neither; score again"
+    with _console.keeping(kept), _console.working("scoring"):
         api.score(run, dataset=dataset, workers=who, progress=note)
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
 

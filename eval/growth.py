@@ -73,8 +73,9 @@ def grown(
     """
     before, asked = _ids(dataset, there), _ids(dataset, [here])
     if repeats > repeat and (others := len(before - asked)):
+        more = f"{others} other row{'s' * (others != 1)}"
         raise UserError(
-            f"{where} holds {others} rows besides those selected here, and asks every row equally often: for "
+            f"{where} holds {more} than those selected here, and asks all equally often: for "
             f"--repeat {repeats} select them too, or take another --out with --reuse {where}"
         )
     whole, most = before | asked, max(repeat, repeats)

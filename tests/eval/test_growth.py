@@ -154,7 +154,7 @@ def test_more_repeats_of_a_part_are_refused_before_anything_is_asked(
 ) -> None:
     folder = evaluate(tmp_path / "run", types="clean,CD")
     count, record_then = server.count, (folder.path / "run.json").read_bytes()
-    with pytest.raises(UserError, match=r"run holds 4 rows besides .* --repeat 2 .* --reuse") as error:
+    with pytest.raises(UserError, match=r"run holds 4 other rows than .* --repeat 2 .* --reuse") as error:
         evaluate(tmp_path / "run", types="clean", repeat=2)
     assert "\n" not in str(error.value)
     assert (server.count, (folder.path / "run.json").read_bytes()) == (count, record_then)

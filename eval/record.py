@@ -154,6 +154,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning: str | None = None
     """What a reasoning parser of the server split off; kept for the reader, never scored."""
     served_model: str | None = None
+    reused: bool = False
+    """Taken from another run (`--reuse`): asked and paid for there."""
 
 
 def mode_of(word: str) -> Mode:

@@ -47,7 +47,9 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
             taken: dict[str, dict[str, Json]] = {}
             for row, first, second in keys:
                 for key in _missing(journal, first, second, there):
-                    taken[key] = msgspec.to_builtins(msgspec.structs.replace(there[key], id=row.id))
+                    taken[key] = msgspec.to_builtins(
+                        msgspec.structs.replace(there[key], id=row.id, reused=True)
+                    )
             journal.extend(taken)
             record.reused[str(path)] = record.reused.get(str(path), 0) + len(taken)
             folder.notes.append(f"reused {len(taken)} answers of {path}")

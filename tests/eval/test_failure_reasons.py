@@ -266,7 +266,9 @@ def test_hostile_reasons_are_bounded_and_shown_as_text(rbtc: Rbtc, tmp_path: Pat
             "content_filter",
         ),
         (400, {"error": {"message": "x", "code": "content_policy"}}, "content_filter"),
+        (403, error_body("The model requires moderation and your input was flagged"), "content_filter"),
         (400, error_body("Unknown argument", "invalid_value", "filter"), "bad_request"),
+        (403, error_body("Country not supported"), "auth"),
         (500, error_body("content filter is down", "content_filter"), "server_error"),
     ],
 )

@@ -334,6 +334,8 @@ def test_answers_of_an_equal_run_are_taken(
     assert second.notes == [f"reused {len(taken)} answers of {first.path}"]
     assert second.record.reused == {str(first.path): len(taken)}
     assert first.journal_path.read_bytes() == journal
+    lines = map(schema.loads, second.journal_path.read_bytes().splitlines())
+    assert {line["key"] for line in lines if line.get("reused")} == set(taken)
     whole = evaluate(tmp_path / "whole")
     assert server.count - count == 2 * len(answered(whole)) - len(taken)
     assert table(second, "scores.parquet") == table(whole, "scores.parquet")

@@ -70,7 +70,11 @@ _TOO_LONG = re.compile(
 _DUPLICATE = re.compile(
     r"\b(?:tool|function)s?\b.{0,80}\b(?:unique|duplicate)|\bduplicate\w*\b.{0,80}\b(?:tool|function)", re.I
 )
-_FILTERED = re.compile(r"content[ _](?:management )?(?:filter|policy)|ResponsibleAIPolicy", re.IGNORECASE)
+_FILTERED = re.compile(
+    r"content[ _](?:management )?(?:filter|policy)|ResponsibleAIPolicy|"
+    r"\b(?:prompt|input) was flagged|blocked (?:due to|by|for)\b.{0,40}\bsafety",
+    re.IGNORECASE,
+)
 # Tight on purpose: a refused registry is scored, any other refusal is not.
 _TOOL = re.compile(
     r"\btools[\[.]|\bfunctions?[\[.]|\b(?:tool|function)[ _]?(?:name|declaration|parameters|schema)|"
@@ -97,14 +101,14 @@ def from_status(
         wait = _retry_after(headers, now)
         said += "" if wait is None else f" (Retry-After: {wait:.4g} s)"
         return LLMError("rate_limit", said, status, not spent, retry_after_s=wait, param=param)
+    if status in (400, 403, 422) and _FILTERED.search(f"{code} {message}"):
+        return LLMError("content_filter", said, status, param=param)
     if status in (401, 403):
         return LLMError("auth", said, status, param=param)
     if status in (408, 409) or status >= 500:
         return LLMError("server_error", said, status, True, retry_after_s=_retry_after(headers, now))
     if code == "context_length_exceeded" or _TOO_LONG.search(message):
         return LLMError("too_long", said, status, param=param)
-    if status in (400, 422) and _FILTERED.search(f"{code} {message}"):
-        return LLMError("content_filter", said, status, param=param)
     about_model = param in (None, "model") and _NO_MODEL.search(message)
     if status == 404 or code == "model_not_found" or about_model:
         return LLMError("not_found", said, status, param=param)

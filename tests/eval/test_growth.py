@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, schema
+from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import draw, inputs, predictions, record
 from robustbench_tc.eval.inputs import Selection
@@ -414,3 +415,21 @@ def test_what_is_no_other_run_is_one_line(tmp_path: Path, evaluate: Evaluate) ->
     first.journal_path.unlink()
     with pytest.raises(UserError, match=r"no journal\.jsonl"):
         evaluate(tmp_path / "third", reuse=first.path)
+
+
+def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(shared: Path, tmp_path: Path) -> None:
+    """docs/runs.md says so; 46 rows left 7 of the 22 types without one before."""
+    api.build_release(BuildSpec(profile="paper", sources=shared / "sources"), tmp_path / "paper")
+    data = inputs.load(str(tmp_path / "paper"))
+
+    def paired(limit: int) -> set[str]:
+        rows = inputs.select(data, Selection(limit=limit))
+        ids = {row.id for row in rows}
+        return {row.type_code for row in rows if f"{row.clean_id}::clean" in ids} - {"clean"}
+
+    assert [len(paired(limit)) for limit in (2, 26, 27, 46)] == [1, 21, 22, 22]
+    rows = inputs.select(data, Selection(samples=10))
+    assert Counter(row.source for row in rows if row.type_code == "clean") == {
+        **{"apibank": 4, "tooleyes": 2, "bfcl_v3": 2},
+        **{"rotbench": 1, "toolalpaca": 1},
+    }

@@ -170,8 +170,8 @@ def evaluate(
     )
     path = record.default_place(name, settings.mode) if out is None else Path(out)
     folder = _folder(path, data, rows, settings, reuse, discard_changes if fresh else None)
-    asked = Progress(len(rows) * folder.record.settings.repeat)
-    run = Evaluated(folder=folder, asked=asked, data=data, agent=agent)
+    total = len(rows) * folder.record.settings.repeat
+    run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=agent)
     started(run)
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:

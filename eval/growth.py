@@ -17,7 +17,7 @@ from . import inputs
 from .inputs import Dataset, Selection
 
 if TYPE_CHECKING:
-    from .record import Settings
+    from .record import RunFolder, Settings
 
 _GROWS = ("selection", "repeat")
 """The settings that may differ between two starts of one run."""
@@ -64,13 +64,13 @@ def joined(dataset: Dataset, there: Sequence[Selection], here: Selection) -> tup
     return tuple(kept)
 
 
-def grown(
-    where: object, dataset: Dataset, there: Sequence[Selection], repeat: int, here: Selection, repeats: int
-) -> Grown:
-    """The run at `where`, with `repeat` answers to each row of `there`, after a start with `here`.
+def grown(folder: "RunFolder", dataset: Dataset, settings: "Settings") -> Grown:
+    """What a run is to hold after a start with these settings, which are equal to its own otherwise.
 
     Raises UserError for more repeats of only a part of the run's rows.
     """
+    where, there, repeat = folder.path, folder.record.selections, folder.record.settings.repeat
+    here, repeats = settings.selection, settings.repeat
     before, asked = _ids(dataset, there), _ids(dataset, [here])
     if repeats > repeat and (others := len(before - asked)):
         more = f"{others} other row{'s' * (others != 1)}"
@@ -87,6 +87,17 @@ def grown(
     if repeats < most:
         notes.append(f"{where} asks every row {most} times: --repeat {repeats} does not shrink it")
     return Grown(joined(dataset, there, here), most, len(whole) * most, notes)
+
+
+def let_grow(folder: "RunFolder", found: Grown) -> None:
+    """Puts what `grown` found into the record, which is saved by the session that follows."""
+    record = folder.record
+    if found.expected > record.expected:
+        folder.before = msgspec.structs.replace(record)
+    first, *others = found.selections
+    record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=found.repeat)
+    record.also, record.expected = tuple(others), found.expected
+    folder.notes = [*folder.notes, *found.notes]
 
 
 def _size(ids: frozenset[str], repeat: int) -> str:
@@ -110,6 +121,14 @@ def identity(there: "Settings", here: "Settings") -> list[str]:
     Predictions that were imported come from a file as a whole, so such a run does not grow.
     """
     return differences(there, here, *(() if here.backend == "import" else _GROWS))
+
+
+def refusal(where: object, there: "Settings", here: "Settings", found: Sequence[str]) -> str:
+    """Why the run at `where` does not go on, and what helps; `found`: what `identity` gave."""
+    said = f"{where} holds a run of other settings: {'; '.join(found)}. Take another --out"
+    if there.fingerprint != here.fingerprint and not answers_differ(there, here):
+        said += f" (with --reuse {where} its answers to rows that are the same count there)"
+    return said
 
 
 def answers_differ(there: "Settings", here: "Settings") -> list[str]:

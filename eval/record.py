@@ -275,12 +275,12 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
         if same or _has_answers(folder):
             differences = growth.identity(there, settings)
             if differences:
-                raise UserError(_refusal(path, there, settings, differences))
-            grown = None if same or settings.backend == "import" else _grown(folder, dataset, settings)
+                raise UserError(growth.refusal(path, there, settings, differences))
+            grown = None if same or settings.backend == "import" else growth.grown(folder, dataset, settings)
             folder.notes = folder.make_way(folder.predictions_path, folder.scores_path)
             folder.record.dataset = dataset.name
             if grown is not None:
-                _let_grow(folder, grown)
+                growth.let_grow(folder, grown)
             return folder
         notes = folder.make_way(folder.predictions_path, folder.scores_path)
     else:
@@ -301,35 +301,6 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
     folder.notes = notes
     folder.save()
     return folder
-
-
-def _refusal(path: Path, there: Settings, here: Settings, differences: list[str]) -> str:
-    said = f"{path} holds a run of other settings: {'; '.join(differences)}. Take another --out"
-    if there.fingerprint != here.fingerprint and not growth.answers_differ(there, here):
-        said += f" (with --reuse {path} its answers to rows that are the same count there)"
-    return said
-
-
-def _grown(folder: RunFolder, dataset: Dataset, settings: Settings) -> growth.Grown:
-    record = folder.record
-    return growth.grown(
-        folder.path,
-        dataset,
-        record.selections,
-        record.settings.repeat,
-        settings.selection,
-        settings.repeat,
-    )
-
-
-def _let_grow(folder: RunFolder, grown: growth.Grown) -> None:
-    record = folder.record
-    if grown.expected > record.expected:
-        folder.before = msgspec.structs.replace(record)
-    first, *others = grown.selections
-    record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=grown.repeat)
-    record.also, record.expected = tuple(others), grown.expected
-    folder.notes = [*folder.notes, *grown.notes]
 
 
 def _is_begun(path: Path) -> bool:

@@ -258,8 +258,9 @@ def _bar(wanted: bool) -> "Iterator[Callable[[Progress], None]]":
         task = bar.add_task("", total=None)
 
         def tell(state: "Progress") -> None:
-            failed = f"{state.request_errors} failed" if state.request_errors else ""
-            bar.update(task, completed=state.done, total=state.total, description=failed)
+            failed = [f"{state.request_errors} failed"] if state.request_errors else []
+            cost = [f"cost {state.cost:.4g}"] if state.cost else []
+            bar.update(task, completed=state.done, total=state.total, description=", ".join(failed + cost))
 
         yield tell
 

@@ -41,7 +41,7 @@ def of_predictions(path: Path) -> list[Reason]:
 
 
 def reasons(failed: Iterable[tuple[str, str, str | None]]) -> list[Reason]:
-    """The same of (row id, status, error)s; those without an error are answers."""
+    """The same of (row id, status, error)s; those with the status `ok` are answers and left out."""
     first: dict[tuple[str, str], tuple[str, str]] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for row, status, error in failed:

@@ -33,7 +33,7 @@ from .stats.blind import TypeFigures
 
 RECORD = "run.json"
 FORMAT = 2
-"""Of the run record. 1: a run had one selection, and a `limit` in it paid no heed to clean rows."""
+"""Of the run record. 1: a run had one selection, and its `limit` chose rows without regard to clean rows."""
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]

@@ -399,7 +399,7 @@ def test_answers_under_other_settings_are_never_taken(
     assert "\n" not in str(error.value) and not (tmp_path / "second").exists()
 
 
-def test_what_is_no_other_run_is_one_line(tmp_path: Path, evaluate: Evaluate) -> None:
+def test_what_cannot_be_reused_is_one_line(tmp_path: Path, evaluate: Evaluate) -> None:
     first = evaluate(tmp_path / "first", types="clean")
     with pytest.raises(UserError, match="is the run itself"):
         evaluate(first.path, reuse=tmp_path / "." / "first")

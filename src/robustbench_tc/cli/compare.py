@@ -205,7 +205,7 @@ def failures(
 
 
 def _say_why(run: Path) -> None:
-    """Why requests failed, over the whole run: failed requests are no wrong answers."""
+    """Why requests failed, over the whole run: the table above does not list failed requests."""
     from ..eval import reasons, record
 
     try:

@@ -122,7 +122,7 @@ def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[
 
 @contextmanager
 def each_minute(line: Callable[[], str]) -> Iterator[None]:
-    """What `line` says every LINE_S on standard error where that is not a terminal, also while nothing moves."""
+    """Without a terminal prints `line()` on standard error every LINE_S, also while nothing moves."""
     if err.is_terminal:
         yield
         return

@@ -13,9 +13,10 @@ from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.llm import Endpoint, parse_endpoint
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, Sample
 
-from . import agent_server, agents, inputs, models, prompts, record, session, verdicts
+from . import agent_server, agents, growth, inputs, models, prompts, record, session, verdicts
+from . import reuse as reusing
 from .inputs import Dataset, Selection
 from .models import Model
 from .record import RunFolder
@@ -47,9 +48,12 @@ class Evaluated:
     def answered(self) -> int:
         """Answers that are on disk, those of earlier sessions included."""
         # An earlier session's are in the record before this session has counted them.
+        return max(self._there, self.asked.done - self.asked.request_errors)
+
+    @property
+    def _there(self) -> int:
         statuses = self.folder.record.totals.get("status", {})
-        there: int = sum(count for status, count in statuses.items() if status != "request_error")
-        return max(there, self.asked.done - self.asked.request_errors)
+        return sum(count for status, count in statuses.items() if status != "request_error")
 
     def score(self, progress: Callable[[str], None] = lambda line: None) -> None:
         """Writes `scores.parquet`. `progress` gets a line where predictions had to be made again."""
@@ -64,12 +68,37 @@ class Evaluated:
             if row["correct"] is not agents.is_right(self.agent, rows[row["id"]], anchors[row["id"]])
         ]
 
-    def _watched(self, progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    def _ask(
+        self,
+        rows: Sequence[Sample],
+        selection: Selection,
+        ask: session.OpenBackend,
+        at_once: int,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        """One session over `rows`. A run that it was to grow stays as it was where it gets no new answer."""
+
         def moved(state: Progress) -> None:
             self.asked = state
             progress(state)
 
-        return moved
+        folder, hashes, before = self.folder, self.data.hashes(), self._there
+        every = growth.rows(self.data, folder.record.selections)
+        try:
+            self.asked = session.run(
+                folder,
+                rows,
+                hashes,
+                ask,
+                concurrency=at_once,
+                every=every,
+                selection=selection,
+                progress=moved,
+            )
+        except BaseException:
+            if folder.before is not None and self._there <= before:
+                session.take_back(folder, growth.rows(self.data, folder.before.selections), hashes)
+            raise
 
 
 def evaluate(
@@ -85,6 +114,7 @@ def evaluate(
     sources: Names = (),
     ids: str | Sequence[str] = (),
     limit: int | None = None,
+    samples: int | None = None,
     repeat: int = 1,
     seed: int | None = None,
     temperature: float | None = None,
@@ -98,33 +128,34 @@ def evaluate(
     out: str | Path | None = None,
     fresh: bool = False,
     discard_changes: bool = False,
+    reuse: str | Path | Sequence[str | Path] = (),
     score: bool = True,
     started: Callable[[Evaluated], None] = lambda run: None,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> Evaluated:
     """Asks a model every row and keeps every answer in a run folder, then scores them.
 
-    Interrupted at any point, the same call goes on where it stopped. The options are those of `rbtc eval`:
-    `model` is an id or MODEL@BASE_URL, several `base_url` share the requests, `agent` is a reference agent
-    instead, `concurrency` counts requests per address, `out` is by default `runs/MODEL-MODE`, `score` False
-    only asks. `started` gets the run before the first request.
+    Interrupted at any point, the same call goes on where it stopped. Another selection (`types`, `sources`,
+    `ids`, `limit` rows, `samples`) or a larger `repeat` lets the run grow: no answer is asked for twice. The
+    options are those of `rbtc eval`: `model` is an id or MODEL@BASE_URL, several `base_url` share the
+    requests, `agent` is a reference agent instead, `concurrency` counts requests per address, `out` is by
+    default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers from, `score` False only
+    asks. `started` gets the run before any request.
 
-    Raises UserError for a wrong option, an unreadable dataset, a folder that holds another run, and an
+    Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, and an
     endpoint that does not answer; what was answered by then is kept.
 
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     _check_thread()
-    _check_bounds(limit=limit, repeat=repeat, temperature=temperature, max_tokens=max_tokens, gpus=gpus)
-    _check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
+    _check_bounds(limit=limit, samples=samples, repeat=repeat, temperature=temperature, max_tokens=max_tokens)
+    _check_bounds(gpus=gpus, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
     endpoints = _endpoints(model, (base_url,) if isinstance(base_url, str) else base_url, agent, backend)
-    name = endpoints[0].model
-    entry = models.find(name)
+    entry = models.find(name := endpoints[0].model)
     data = inputs.load(str(dataset), revision=revision)
-    selection = _selection(types, sources, ids, limit)
-    rows = inputs.select(data, selection)
+    rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
     settings = record.Settings(
         fingerprint=data.fingerprint(),
         model=name,
@@ -134,24 +165,40 @@ def evaluate(
             entry, logprobs=logprobs, temperature=temperature, max_tokens=max_tokens, seed=seed
         ),
         prompt_version=prompts.prompt_version(),
-        selection=selection,
+        selection=growth.joined(data, (), selection)[0],
         repeat=repeat,
     )
     path = record.default_place(name, settings.mode) if out is None else Path(out)
-    if fresh and os.path.lexists(path):
-        record.discard(path, discard_changes=discard_changes)
-    folder = record.start(path, data, settings, len(rows) * repeat)
-    run = Evaluated(folder=folder, asked=Progress(folder.record.expected), data=data, agent=agent)
+    folder = _folder(path, data, rows, settings, reuse, discard_changes if fresh else None)
+    total = len(rows) * folder.record.settings.repeat
+    run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=agent)
     started(run)
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
             endpoints = [Endpoint(name, url, api_key="none", reasoning=False)]
         ask, at_once = _backend(settings, endpoints, concurrency, timeout_s, max_retries, workers, gpus)
-        tell = run._watched(progress)
-        run.asked = session.run(folder, rows, data.hashes(), ask, concurrency=at_once, progress=tell)
+        run._ask(rows, selection, ask, at_once, progress)
     if score:
         run.score()
     return run
+
+
+def _folder(
+    path: Path,
+    data: Dataset,
+    rows: Sequence[Sample],
+    settings: record.Settings,
+    reuse: str | Path | Sequence[str | Path],
+    discard_changes: bool | None,
+) -> RunFolder:
+    """The run folder with what other runs give to it. `discard_changes`: of the run there, None keeps it."""
+    others = [Path(one) for one in ([reuse] if isinstance(reuse, str | Path) else reuse)]
+    reusing.check(others, settings, path)
+    if discard_changes is not None and os.path.lexists(path):
+        record.discard(path, discard_changes=discard_changes)
+    folder = record.start(path, data, settings, len(rows) * settings.repeat)
+    reusing.take(folder, rows, data.hashes(), others)
+    return folder
 
 
 def _check_thread() -> None:
@@ -205,7 +252,9 @@ def _decoding(entry: Model | None, *, logprobs: bool, **given: Json) -> dict[str
     return found
 
 
-def _selection(types: Names, sources: Names, ids: str | Sequence[str], limit: int | None) -> Selection:
+def _selection(
+    types: Names, sources: Names, ids: str | Sequence[str], limit: int | None, samples: int | None
+) -> Selection:
     codes: list[str] = []
     for word in words(types):
         if word in taxonomy.COMPONENTS:
@@ -217,6 +266,7 @@ def _selection(types: Names, sources: Names, ids: str | Sequence[str], limit: in
         sources=tuple(dict.fromkeys(words(sources))),
         ids=tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids)),
         limit=limit,
+        samples=samples,
     )
 
 

@@ -2,9 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
-from . import needs_no_reading, paper_layout
+from . import draw, needs_no_reading, paper_layout
 from .stats.blind import TypeFigures
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
@@ -121,7 +120,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
     """Row ids or clean ids."""
     limit: int | None = None
-    """At most so many rows, spread evenly over the selected types and sources."""
+    """At most so many rows, in turns over the selected types and sources, each behind its clean row."""
+    samples: int | None = None
+    """At most so many clean ids, each with all its selected rows; every source has its share."""
+    limit_1: int | None = None
+    """The `limit` of a run of format 1: spread over types and sources without regard to clean rows."""
 
 
 def load(dataset: str, *, revision: str | None = None) -> Dataset:
@@ -170,29 +173,24 @@ def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
     ]
     if not rows:
         raise UserError(f"no row of {dataset.name} fits the selection: widen --types, --sources or --ids")
-    if selection.limit is not None and selection.limit < len(rows):
-        if selection.limit < 1:
-            raise UserError(f"--limit {selection.limit}: ask for at least one row")
-        kept = {row.id for row in _spread(rows)[: selection.limit]}
-        rows = [row for row in rows if row.id in kept]
-    return tuple(rows)
+    return tuple(_cut(rows, selection))
 
 
-def _spread(rows: Iterable[Sample]) -> list[Sample]:
-    """The rows in turns, one of each type; each type begins with another source, so a short run sees all."""
-    by_type: dict[str, dict[str, list[Sample]]] = {}
-    for row in rows:
-        by_type.setdefault(row.type_code, {}).setdefault(row.source, []).append(row)
-    turns = []
-    for number, sources in enumerate(by_type.values()):
-        groups = list(sources.values())
-        first = number % len(groups)
-        turns.append(_in_turns(groups[first:] + groups[:first]))
-    return _in_turns(turns)
-
-
-def _in_turns(lists: Sequence[Sequence[Sample]]) -> list[Sample]:
-    return [row for turn in zip_longest(*lists) for row in turn if row is not None]
+def _cut(rows: list[Sample], selection: Selection) -> list[Sample]:
+    """The rows that `limit` or `samples` leaves, in the order they had."""
+    for name, number in (("limit", selection.limit), ("samples", selection.samples)):
+        if number is not None and number < 1:
+            raise UserError(f"--{name} {number}: give 1 or more")
+    if selection.limit is not None and selection.samples is not None:
+        raise UserError("--limit counts rows, --samples whole samples: give one of them")
+    if selection.samples is not None:
+        drawn = frozenset(draw.order(rows)[: selection.samples])
+        return [row for row in rows if row.clean_id in drawn]
+    for limit, turns in ((selection.limit, draw.turns), (selection.limit_1, draw.turns_1)):
+        if limit is not None and limit < len(rows):
+            kept = {row.id for row in turns(rows)[:limit]}
+            rows = [row for row in rows if row.id in kept]
+    return rows
 
 
 def _load_folder(folder: Path) -> Dataset:

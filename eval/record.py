@@ -27,17 +27,23 @@ from robustbench_tc.io.folders import is_more_than
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
+from . import growth
 from .inputs import Dataset, Selection
 from .stats.blind import TypeFigures
 
 RECORD = "run.json"
+FORMAT = 2
+"""Of the run record. 1: a run had one selection, and its `limit` chose rows without regard to clean rows."""
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answers of a run depend on. A run goes on only under equal settings."""
+    """What the answers of a run depend on, and which rows it holds.
+
+    A run goes on under equal settings, and grows where only `selection` and `repeat` differ (`growth`).
+    """
 
     fingerprint: str
     """Of the dataset: `inputs.Dataset.fingerprint`."""
@@ -48,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters as asked for; what an endpoint does not take is listed in its session's `left_out`."""
     prompt_version: str
     selection: Selection
+    """The first of the run's selections; a grown run may have others (`RunRecord.also`)."""
     repeat: int
     """How often every row is asked."""
 
@@ -76,11 +83,16 @@ class Session(msgspec.Struct, kw_only=True):
     endpoint: str
     package_version: str
     concurrency: int
+    selection: Selection | None = None
+    """What this start asked; None before format 2, and for predictions that were not asked here."""
+    repeat: int | None = None
     requests: int = 0
     """Sent, retries included."""
     retries: int = 0
     errors: dict[str, int] = {}
     """Requests that ended without an answer, by code."""
+    retried: dict[str, int] = {}
+    """Attempts that failed and were made again, by code."""
     left_out: list[str] = []
     """Decoding parameters that the endpoint does not take."""
 
@@ -88,7 +100,7 @@ class Session(msgspec.Struct, kw_only=True):
 class RunRecord(msgspec.Struct, kw_only=True):
     """`run.json`."""
 
-    format: int = 1
+    format: int = FORMAT
     dataset: str
     """Folder or Hub id, as loaded."""
     dataset_version: str | None
@@ -96,8 +108,12 @@ class RunRecord(msgspec.Struct, kw_only=True):
     left_out: dict[str, int] = {}
     """Rows of the dataset's files that cannot be evaluated, by reason."""
     settings: Settings
+    also: tuple[Selection, ...] = ()
+    """Selections besides that of the settings: the run holds the rows of all."""
     expected: int
-    """Predictions of a complete run: selected rows times repeats."""
+    """Predictions of a complete run: rows of all selections times repeats."""
+    reused: dict[str, int] = {}
+    """Answers that were taken from other runs (`--reuse`), by their folder as given."""
     sessions: list[Session] = []
     served_models: list[str] = []
     """Model ids that the replies named."""
@@ -109,6 +125,11 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """How far one gets in the dataset without the request; filled by `rbtc score`."""
     reader: str | None = None
     """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """What the run was asked, all together."""
+        return (self.settings.selection, *self.also)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -133,6 +154,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning: str | None = None
     """What a reasoning parser of the server split off; kept for the reader, never scored."""
     served_model: str | None = None
+    reused: bool = False
+    """Taken from another run (`--reuse`): asked and paid for there."""
 
 
 def mode_of(word: str) -> Mode:
@@ -152,6 +175,8 @@ class RunFolder:
         self.record = record
         self.notes: list[str] = []
         """What the user has to know of how the folder was found."""
+        self.before: RunRecord | None = None
+        """The record before this start let the run grow."""
 
     @property
     def predictions_path(self) -> Path:
@@ -237,22 +262,26 @@ def check_place(path: Path) -> None:
 
 
 def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
-    """The folder for a run: a new one, or the one that is there if its settings are equal.
+    """The folder for a run: a new one, or the one that is there if its answers were got under equal settings.
 
+    That one grows by rows and repeats that it does not hold yet; `expected` is for a new one.
     Raises UserError with every difference for a folder that has answers under other settings.
     """
     check_place(path)
     if (path / RECORD).exists():
         folder = open_run(path)
-        differences = _differences(folder.record.settings, settings)
-        if not differences:
-            folder.record.dataset = dataset.name
+        there = folder.record.settings
+        same = not growth.differences(there, settings) and not folder.record.also
+        if same or _has_answers(folder):
+            differences = growth.identity(there, settings)
+            if differences:
+                raise UserError(growth.refusal(path, there, settings, differences))
+            grown = None if same or settings.backend == "import" else growth.grown(folder, dataset, settings)
             folder.notes = folder.make_way(folder.predictions_path, folder.scores_path)
+            folder.record.dataset = dataset.name
+            if grown is not None:
+                growth.let_grow(folder, grown)
             return folder
-        if _has_answers(folder):
-            raise UserError(
-                f"{path} holds a run of other settings: {'; '.join(differences)}. Take another --out"
-            )
         notes = folder.make_way(folder.predictions_path, folder.scores_path)
     else:
         path.mkdir(parents=True, exist_ok=True)
@@ -308,33 +337,16 @@ def open_run(path: Path) -> RunFolder:
     """An existing run folder. Raises UserError."""
     file = path / RECORD
     try:
-        return RunFolder(path, msgspec.json.decode(file.read_bytes(), type=RunRecord))
+        record = msgspec.json.decode(file.read_bytes(), type=RunRecord)
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
     except (msgspec.DecodeError, OSError) as error:
         raise UserError(f"{file} is damaged: {error}") from None
-
-
-def _differences(there: Settings, here: Settings) -> list[str]:
-    """`temperature: 0.0 there, 0.7 here`, one for each setting that differs."""
-    a, b = _flat(there), _flat(here)
-    return [
-        f"{name}: {_shown(a.get(name))} there, {_shown(b.get(name))} here"
-        for name in [*a, *(n for n in b if n not in a)]
-        if a.get(name) != b.get(name)
-    ]
-
-
-def _flat(settings: Settings) -> dict[str, Json]:
-    flat: dict[str, Json] = {}
-    for name, value in msgspec.to_builtins(settings).items():
-        if isinstance(value, dict):
-            flat |= {inner: part for inner, part in value.items() if part not in (None, ())}
-        else:
-            flat["dataset" if name == "fingerprint" else name] = value
-    return flat
-
-
-def _shown(value: Json) -> str:
-    text = "not set" if value is None else schema.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "…"
+    if record.format > FORMAT:
+        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
+    selection = record.settings.selection
+    if record.format == 1 and selection.limit is not None:
+        selection = msgspec.structs.replace(selection, limit=None, limit_1=selection.limit)
+        record.settings = msgspec.structs.replace(record.settings, selection=selection)
+    record.format = FORMAT
+    return RunFolder(path, record)

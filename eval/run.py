@@ -38,6 +38,10 @@ class Progress(msgspec.Struct):
     total: int
     done: int = 0
     request_errors: int = 0
+    kept: int = 0
+    """Of `done`, those that had all their answers before: nothing was asked."""
+    cost: float = 0.0
+    """Spent by this session, in the currency of the prices given; 0 without prices."""
 
 
 class Harness:
@@ -83,23 +87,26 @@ class Harness:
 
     async def _work(self, todo: Iterator[tuple[Sample, int]], state: Progress) -> None:
         for row, repeat in todo:
-            last = await self._row(row, repeat)
+            last, asked = await self._row(row, repeat)
             state.done += 1
+            state.kept += not asked
             state.request_errors += last.status == "request_error"
             self._tell(state)
 
-    async def _row(self, row: Sample, repeat: int) -> Answer:
-        """Both passes of one row; the answer that is scored."""
+    async def _row(self, row: Sample, repeat: int) -> tuple[Answer, bool]:
+        """Both passes of one row: the answer that is scored, and whether anything was asked for it."""
         first = self._kept(row, repeat, 1)
+        asked = first is None
         if first is None:
             first = await self._ask(row, repeat, 1, wire.first(row, self._settings.mode))
         if row.injected_error is None or first.status != "ok" or not first.has_call:
-            return first
+            return first, asked
         second = self._kept(row, repeat, 2)
         if second is None:
+            asked = True
             ask = wire.second(row, self._settings.mode, first.text, first.tool_calls)
             second = await self._ask(row, repeat, 2, ask)
-        return second
+        return second, asked
 
     def _key(self, row: Sample, repeat: int, number: int) -> str:
         return self._settings.key(self._hashes[row.id], repeat, number)
@@ -116,7 +123,10 @@ class Harness:
         except LLMError as error:
             if error.code == "budget":
                 raise UserError(f"stopped: {error.message}; what was answered is kept") from None
-            made = msgspec.structs.replace(base, status=_status(error, ask), error=str(error))
+            filtered = "content_filter" if error.code == "content_filter" else None
+            made = msgspec.structs.replace(
+                base, status=_status(error, ask), error=str(error), finish_reason=filtered
+            )
         else:
             self.served_models |= {done.model} if done.model else set()
             calls = wire.names_back(row, done.tool_calls)
@@ -162,8 +172,8 @@ class Harness:
                     f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
                     "--mode prompt; if it was started wrongly, fix that and begin again with --fresh"
                 )
-        if made.status != "request_error":
-            self._failures_in_a_row = 0
+        if made.status != "request_error" or made.finish_reason == "content_filter":
+            self._failures_in_a_row = 0  # where a filter answers, somebody is there
             return
         self._failures_in_a_row += 1
         if self._failures_in_a_row >= self._give_up_after:

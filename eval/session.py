@@ -11,12 +11,13 @@ from typing import NamedTuple
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.llm import Client, Endpoint, Stats, Transport, over_http
+from robustbench_tc.llm import Client, Endpoint, Stats, Store, Transport, over_http
 from robustbench_tc.llm.ray import over_ray
 from robustbench_tc.schema import Json, Sample
 
 from . import predictions
 from .backends.endpoint import EndpointBackend
+from .inputs import Selection
 from .models import Model
 from .record import RunFolder, Session
 from .run import Backend, Harness, Progress
@@ -113,11 +114,15 @@ def run(
     open_backend: OpenBackend,
     *,
     concurrency: int,
+    every: Sequence[Sample] | None = None,
+    selection: Selection | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
 
-    Raises UserError where it cannot go on; the folder is then good for another start.
+    `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
+    asked for, for the record. Raises UserError where it cannot go on; the folder is then good for another
+    start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()
@@ -126,14 +131,21 @@ def run(
         endpoint="",
         package_version=__version__,
         concurrency=concurrency,
+        selection=selection,
+        repeat=settings.repeat,
     )
     served = set(record.served_models)
 
     async def ask() -> Progress:
         async with open_backend() as opened:
             made.endpoint = opened.address
+
+            def tell(state: Progress) -> None:
+                state.cost = opened.stats.cost
+                progress(state)
+
             harness = Harness(
-                settings, hashes, journal, opened.backend, workers=2 * concurrency, progress=progress
+                settings, hashes, journal, opened.backend, workers=2 * concurrency, progress=tell
             )
             try:
                 return await harness.run(rows)
@@ -141,6 +153,7 @@ def run(
                 served.update(harness.served_models)
                 made.requests, made.retries = opened.stats.requests, opened.stats.retries
                 made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
+                made.retried = dict(opened.stats.retried)
 
     with folder.journal() as journal:
         record.sessions.append(made)
@@ -148,9 +161,22 @@ def run(
         try:
             return asyncio.run(ask())
         finally:
-            found = list(predictions.of(journal, rows, hashes, settings))
-            predictions.write(folder.predictions_path, found)
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)
-            record.totals = predictions.totals(found)
-            folder.save()
+            _leave(folder, journal, rows if every is None else every, hashes)
+
+
+def take_back(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str]) -> None:
+    """Makes a run that was to grow what it was before, with `rows`: for a session that got no answer."""
+    record, before = folder.record, folder.before
+    if before is not None:
+        record.settings, record.also, record.expected = before.settings, before.also, before.expected
+        with folder.journal() as journal:
+            _leave(folder, journal, rows, hashes)
+
+
+def _leave(folder: RunFolder, journal: Store, rows: Sequence[Sample], hashes: dict[str, str]) -> None:
+    found = list(predictions.of(journal, rows, hashes, folder.record.settings))
+    predictions.write(folder.predictions_path, found)
+    folder.record.totals = predictions.totals(found)
+    folder.save()

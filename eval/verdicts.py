@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
 
-from . import inputs, predictions
+from . import growth, inputs, predictions
 from .inputs import Dataset
 from .parse import READER_VERSION
 from .record import RunFolder, open_run, set_aside
@@ -70,7 +70,7 @@ def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
     if os.path.lexists(folder.predictions_path):
         kept = f"; it is kept as {set_aside(folder.predictions_path).name}"
     with folder.journal() as journal:
-        rows = inputs.select(dataset, folder.record.settings.selection)
+        rows = growth.rows(dataset, folder.record.selections)
         found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
     predictions.write(folder.predictions_path, found)
     return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}{kept}"

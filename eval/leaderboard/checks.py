@@ -282,6 +282,8 @@ def _public(run: RunRecord, asked: Asked, taken: Sequence[Prediction], model: st
         dataset_revision=None,
         left_out={},
         settings=msgspec.structs.replace(run.settings, model=model),
+        also=(),
+        reused={},
         sessions=[],
         served_models=[],
         totals=predictions.totals(taken),

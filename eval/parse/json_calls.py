@@ -8,7 +8,7 @@ from robustbench_tc.schema import Call, Json
 from .context import ParseContext, bare_name
 from .found import Finding
 from .json_values import clean, clean_text, decode, decode_object
-from .names import is_no_name
+from .names import declines, is_no_name
 
 __all__ = ["NAME_KEYS", "PARAMETER_KEYS", "call_of", "calls_of", "clean", "decode", "native"]
 
@@ -231,7 +231,10 @@ def _raw(value: Json) -> str:
 
 
 def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
-    """Calls as a serving layer returns them, flat or in OpenAI's shape; one without a name is skipped."""
+    """Calls as a serving layer returns them, flat or in OpenAI's shape.
+
+    One without a name is skipped, and one whose name declines (`None`, as some serving layers write a null).
+    """
     calls: list[Finding] = []
     for entry in tool_calls if isinstance(tool_calls, list | tuple) else ():
         inner = entry.get("function", entry) if isinstance(entry, dict) else None
@@ -239,6 +242,8 @@ def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
             continue
         name = inner.get("name")
         if not isinstance(name, str) or not name.strip():
+            continue
+        if declines(name) and context.resolve(name.strip()) is None:
             continue
         arguments = inner.get("arguments", inner.get("parameters"))
         try:

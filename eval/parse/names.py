@@ -27,6 +27,12 @@ _CERTAIN = ("functions.", "default_api.", "multi_tool_use.")
 _LIKELY = ("function.", "tools.", "tool.", "api.", "client.", "self.")
 
 
+def declines(name: str) -> bool:
+    """Whether a name says that nothing is called. The caller has looked into the registry before."""
+    plain = name.strip(" \t\n<>[]{}").lower().replace("-", "_")
+    return plain in DECLINED or plain in _DECLINED_WORDS
+
+
 def is_no_name(name: str) -> bool:
     """Whether a name declines or stands for one. The caller has looked into the registry before."""
     plain = name.strip(" \t\n<>[]{}").lower().replace("-", "_")

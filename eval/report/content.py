@@ -54,6 +54,10 @@ class Model(msgspec.Struct, frozen=True):
     sources: dict[str, dict[str, SourceCell]] = {}
     flags: dict[str, Flagged] = {}
     gains: tuple[Gain, ...] = ()
+    length: int = 0
+    """Scored replies that were cut at the token limit."""
+    content_filter: int = 0
+    """Replies that a content filter cut or withheld, and requests that it refused."""
     marks: dict[str, Mark] = {}
     """Against the baseline, by Table 2's columns (retention excepted)."""
     type_marks: dict[str, Mark] = {}
@@ -126,6 +130,8 @@ def build(
                 sources=rest.sources,
                 flags=rest.flags,
                 gains=gains(summaries[at].lines, rest),
+                length=rest.length,
+                content_filter=rest.content_filter,
                 marks=marks,
                 type_marks=type_marks,
                 card=_card(run),
@@ -252,14 +258,16 @@ def _card(run: Run) -> dict[str, str]:
     sessions = [one for one in sessions if isinstance(one, dict)] if isinstance(sessions, list) else []
     last = sessions[-1] if sessions else {}
     seconds = [one["seconds"] for one in sessions if isinstance(one.get("seconds"), int | float)]
-    selection = {k: v for k, v in _dict(settings.get("selection")).items() if v}
+    also = record.get("also")
+    asked = [settings.get("selection"), *(also if isinstance(also, list) else ())]
+    selections = [", ".join(f"{k} {_short(v)}" for k, v in _dict(one).items() if v) for one in asked]
     card = {
         "model": run.model,
         "mode": run.mode,
         "dataset": str(record.get("dataset", "")).rstrip("/").rpartition("/")[2],
         "dataset version": run.dataset_version or "unversioned",
         "fingerprint": (run.fingerprint or "")[:16],
-        "selection": ", ".join(f"{k} {_short(v)}" for k, v in selection.items()) or "every row",
+        "selection": _short("; ".join(filter(None, selections)), 200) or "every row",
         "repeats": str(run.repeats),
         "decoding": ", ".join(f"{k} {_short(v)}" for k, v in _dict(settings.get("decoding")).items()),
         "prompts": str(settings.get("prompt_version") or ""),
@@ -281,9 +289,9 @@ def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _short(value: object) -> str:
+def _short(value: object, limit: int = 60) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _flagged(cells: object) -> str:

@@ -92,6 +92,8 @@ class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     """Transition type → rows that met the error."""
     length: int
     """Scored replies that were cut at the token limit."""
+    content_filter: int
+    """Replies that a content filter cut or withheld, and requests that it refused: these have no verdict."""
     too_long: int
     """Wrong because the endpoint refused the length."""
     rejected: int
@@ -116,10 +118,12 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
     injected, finished, statuses = Counter[str](), Counter[str](), Counter[str]()
     flags = {name: Flagged() for name in READ_WITH_CARE}
+    filtered = 0
     for row, n in Counter(compress(zip(*columns, strict=True), inside)).items():
         code, source, verdict, score, mode, met, finish, status, flagged = row
         head = _head(code)
         cells[source][head].append((verdict, score, n))
+        filtered += n * (finish == "content_filter")
         if verdict < 0:
             continue
         if not verdict:
@@ -151,6 +155,7 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
         },
         injected=dict(injected),
         length=finished["length"],
+        content_filter=filtered,
         too_long=statuses["too_long"],
         rejected=statuses["rejected"],
         flags=flags,

@@ -48,6 +48,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Over perturbed and clean."""
     length: int
     """Scored replies that were cut at the token limit."""
+    content_filter: int
+    """Replies that a content filter cut or withheld, and requests that it refused: these have no answer."""
     too_long: int
     """Wrong because the endpoint refused the length."""
     rejected: int
@@ -108,6 +110,7 @@ def overview(
         ],
         error_modes={mode: n for mode in ERROR_MODES if (n := sum(one.get(mode, 0) for one in modes))},
         length=rest.length,
+        content_filter=rest.content_filter,
         too_long=rest.too_long,
         rejected=rest.rejected,
         tooleyes_score=rest.mean_scores.get("tooleyes"),

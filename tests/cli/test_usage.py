@@ -24,7 +24,10 @@ WRONG = [
     ("xyzzy", "no such command 'xyzzy' (see rbtc --help)"),
     ("list typs", "no such command 'typs': did you mean 'types'? (see rbtc list --help)"),
     ("leaderboard serv", "no such command 'serv': did you mean 'serve'? (see rbtc leaderboard --help)"),
-    ("eval --modle x", "no such option: --modle: did you mean --mode or --model? (see rbtc eval --help)"),
+    (
+        "eval --modle x",
+        "no such option: --modle: did you mean --mode or --model or --samples? (see rbtc eval --help)",
+    ),
     ("eval --xyzzy", "no such option: --xyzzy (see rbtc eval --help)"),
     ("--xyzzy", "no such option: --xyzzy (see rbtc --help)"),
     ("-x", "no such option: -x (see rbtc --help)"),

@@ -312,6 +312,15 @@ def test_a_call_named_none_declines(name: str) -> None:
     assert parse(tagged(f'{{"name": "{name}", "parameters": {{}}}}'), source="apibank").calls == ()
 
 
+@pytest.mark.parametrize("name", ["none", "None", " NONE ", "null", "no_tool"])
+def test_a_native_call_named_none_declines_unless_a_tool_has_the_name(name: str) -> None:
+    calls = [{"id": "a", "name": name, "arguments": "{}"}, {"id": "b", "name": "ping", "arguments": "{}"}]
+    assert parse("", source="apibank", tool_calls=calls[:1]).calls == ()
+    assert [call.name for call in parse("", source="apibank", tool_calls=calls).calls] == ["ping"]
+    named = Tool(name.strip(), "Does nothing.", {"type": "object", "properties": {}})
+    assert parse("", source="apibank", tools=[named], tool_calls=calls[:1]).calls == (Call(name.strip(), {}),)
+
+
 @pytest.mark.parametrize("found", ["null", "[1]", '"text"', "5"])
 def test_parameters_that_are_no_object_count_as_none_and_are_flagged(found: str) -> None:
     parsed = parse(tagged(f'{{"name": "a", "parameters": {found}}}'), source="apibank")

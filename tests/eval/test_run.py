@@ -283,8 +283,6 @@ def test_repeats_are_asked_apart_with_their_own_seeds(tmp_path: Path, serve: Any
         ({"mode": "fc"}, 'mode: "prompt" there, "fc" here'),
         ({"prompt_version": "0"}, "prompt_version: "),
         ({"fingerprint": "0"}, "dataset: "),
-        ({"repeat": 2}, "repeat: 1 there, 2 here"),
-        ({"selection": inputs.Selection(limit=3)}, "limit: not set there, 3 here"),
     ],
 )
 def test_a_folder_of_other_settings_is_refused_with_the_difference(

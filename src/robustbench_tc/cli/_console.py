@@ -6,6 +6,7 @@ holds that no verb prints in another way.
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ class SafeConsole(Console):
 out = SafeConsole(pipe=not sys.stdout.isatty())
 err = SafeConsole(stderr=True)
 
-LINE_S = 30.0
+LINE_S = 60.0
 """Seconds of work between two lines of progress where standard error is not a terminal: a log, a pipe."""
 
 
@@ -135,6 +136,42 @@ def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[
                 last = time.monotonic()
 
         yield tell
+
+
+@contextmanager
+def each_minute(line: Callable[[], str]) -> Iterator[None]:
+    """Without a terminal prints `line()` on standard error every LINE_S, also while nothing moves."""
+    if err.is_terminal:
+        yield
+        return
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(LINE_S):
+            err.print(line(), markup=False, soft_wrap=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Without a terminal says every LINE_S that `what` still goes on: for work that tells nothing itself."""
+    begun = time.monotonic()
+    with each_minute(lambda: f"{what}: {time_of(time.monotonic() - begun)} so far"):
+        yield
+
+
+def time_of(seconds: float) -> str:
+    """A length of time as people say it: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def warn(line: str) -> None:

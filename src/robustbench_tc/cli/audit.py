@@ -125,7 +125,7 @@ def predictions(
 
     if out is not None:
         audit_files.check_own(out)
-    with _console.status("auditing"):
+    with _console.status("auditing"), _console.working("auditing"):
         report = api.audit_predictions(file, dataset)
     _finish(report, out, as_json)
 

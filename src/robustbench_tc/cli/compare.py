@@ -201,6 +201,20 @@ def failures(
         f"rbtc show ID --run {run} shows one whole",
         markup=False,
     )
+    _say_why(run)
+
+
+def _say_why(run: Path) -> None:
+    """Why requests failed, over the whole run: the table above does not list failed requests."""
+    from ..eval import reasons, record
+
+    try:
+        sessions = record.open_run(run).record.sessions
+    except UserError:  # the verdicts alone are enough
+        sessions = []
+    found = reasons.of_predictions(run / "scores.parquet")
+    for line in reasons.lines(found, sessions[-1] if sessions else None):
+        _console.out.print(styled(line))
 
 
 def _beginning(one: "Prediction", length: int = 90) -> str:

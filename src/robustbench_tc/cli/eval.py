@@ -2,10 +2,11 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -47,7 +48,12 @@ Ids = Annotated[
     list[str] | None, typer.Option(help="Row or clean ids, or @FILE with one per line. Repeatable.")
 ]
 Limit = Annotated[
-    int | None, typer.Option(min=1, help="At most so many rows, spread over types and sources.")
+    int | None,
+    typer.Option(min=1, help="At most so many rows, in turns over types and sources, with their clean rows."),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(min=1, help="At most so many samples, each with all its rows, drawn by source."),
 ]
 Repeat = Annotated[int, typer.Option(min=1, help="Ask every row so many times.")]
 Seed = Annotated[int | None, typer.Option(help="Sent to the endpoint; repeat n gets seed + n.")]
@@ -67,9 +73,15 @@ Gpus = Annotated[
 Out = Annotated[
     Path | None, typer.Option(help="Run folder; default runs/MODEL-MODE. The same command goes on in it.")
 ]
+Reuse = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="RUN", help="Take the answers of another run of equal settings. Repeatable."),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Throw away the run that is in the folder.")]
 NoScore = Annotated[bool, typer.Option("--no-score", help="Only ask; `rbtc score` later.")]
-ShowProgress = Annotated[bool, typer.Option(help="A progress bar on standard error.")]
+ShowProgress = Annotated[
+    bool, typer.Option(help="A progress bar on standard error; without a terminal a line a minute.")
+]
 
 
 def eval_(
@@ -84,6 +96,7 @@ def eval_(
     sources: Sources = None,
     ids: Ids = None,
     limit: Limit = None,
+    samples: Samples = None,
     repeat: Repeat = 1,
     seed: Seed = None,
     temperature: Temperature = None,
@@ -96,6 +109,7 @@ def eval_(
     address: Address = None,
     gpus: Gpus = 1,
     out: Out = None,
+    reuse: Reuse = None,
     fresh: Fresh = False,
     discard_changes: DiscardChanges = False,
     no_score: NoScore = False,
@@ -104,24 +118,15 @@ def eval_(
 ) -> None:
     """Ask a model every row, keep every answer, score them and print the summary.
 
-    Killed or failed at any point, the same command goes on where it stopped.
+    Killed or failed at any point, the same command goes on where it stopped. With other --types, --limit,
+    --samples or a larger --repeat the run grows: what was answered is not asked again.
 
     Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1
+    Example: rbtc eval robustbench-tc --model qwen3-8b --samples 20 --out runs/first-look
     """
     from .. import api
-    from . import AGAIN
 
-    begun: list[Evaluated] = []
-
-    def started(run: "Evaluated") -> None:
-        begun.append(run)
-        runs.say(run.folder.notes)
-        runs.say_left_out(run.folder.record.left_out)
-
-    def kept() -> str:
-        return f"{_answered(begun[0])}; the same command goes on" if begun else AGAIN
-
-    with _console.keeping(kept), _bar(progress) as tell:
+    with _asking(progress) as (started, tell):
         done = api.evaluate(
             dataset,
             model=model,
@@ -134,6 +139,7 @@ def eval_(
             sources=sources or (),
             ids=_ids(ids or ()),
             limit=limit,
+            samples=samples,
             repeat=repeat,
             seed=seed,
             temperature=temperature,
@@ -145,6 +151,7 @@ def eval_(
             workers=workers(1, engine, address),
             gpus=gpus,
             out=out,
+            reuse=reuse or (),
             fresh=fresh,
             discard_changes=discard_changes,
             score=False,
@@ -155,7 +162,45 @@ def eval_(
 
 
 def _answered(run: "Evaluated") -> str:
-    return f"{run.answered} of {run.asked.total} rows have their answers in {run.folder.path}"
+    folder = run.folder
+    return f"{run.answered} of {folder.record.expected} rows have their answers in {folder.path}"
+
+
+@contextmanager
+def _asking(
+    progress: bool,
+) -> "Iterator[tuple[Callable[[Evaluated], None], Callable[[Progress], None]]]":
+    """What is said while rows are asked: yields what gets the run, and what gets each state.
+
+    Before the error that ends the block come the reasons why requests failed.
+    """
+    from . import AGAIN
+
+    begun: list[Evaluated] = []
+
+    def started(run: "Evaluated") -> None:
+        begun.append(run)
+        runs.say(run.folder.notes)
+        runs.say_left_out(run.folder.record.left_out)
+
+    def kept() -> str:
+        return f"{_answered(begun[0])}; the same command goes on" if begun else AGAIN
+
+    try:
+        with _console.keeping(kept), _bar(progress) as tell:
+            yield started, tell
+    except UserError:
+        for run in begun:
+            _say_why(run)
+        raise
+
+
+def _say_why(run: "Evaluated") -> None:
+    from ..eval import reasons
+
+    sessions = run.folder.record.sessions
+    found = reasons.of_predictions(run.folder.predictions_path)
+    runs.say(reasons.lines(found, sessions[-1] if sessions else None))
 
 
 def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
@@ -167,12 +212,17 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
             f"{done.asked.request_errors} could not be had (request_error): the same command asks again"
         )
     if no_score:
+        _say_why(done)
         return
-    with _console.keeping(f"{answered}; rbtc score {done.folder.path} makes the verdicts"):
+    kept = f"{answered}; rbtc score {done.folder.path} makes the verdicts"
+    with _console.keeping(kept), _console.working("scoring"):
         done.score(runs.note)
-    runs.print_summary(done.folder, "all", allow_missing, as_json=False)
+    try:
+        runs.print_summary(done.folder, "all", allow_missing, as_json=False)
+    finally:
+        _say_why(done)
     if done.agent is not None:
-        _say_agent(done.agent, done.unexpected, done.asked.total)
+        _say_agent(done.agent, done.unexpected, done.folder.record.expected)
 
 
 def _ids(words: Iterable[str]) -> list[str]:
@@ -190,13 +240,17 @@ def _ids(words: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def _bar(wanted: bool) -> "Iterator[Any]":
-    """A progress bar; yields the function that moves it."""
+def _bar(wanted: bool) -> "Iterator[Callable[[Progress], None]]":
+    """A progress bar, or without a terminal a line a minute; yields the function that moves it."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    if not wanted or not sys.stderr.isatty():
+    if not wanted:
         yield lambda state: None
+        return
+    if not sys.stderr.isatty():
+        with _lines() as tell:
+            yield tell
         return
     failures = TextColumn("{task.description}", markup=False)
     columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failures)
@@ -204,10 +258,48 @@ def _bar(wanted: bool) -> "Iterator[Any]":
         task = bar.add_task("", total=None)
 
         def tell(state: "Progress") -> None:
-            failed = f"{state.request_errors} failed" if state.request_errors else ""
-            bar.update(task, completed=state.done, total=state.total, description=failed)
+            failed = [f"{state.request_errors} failed"] if state.request_errors else []
+            cost = [f"cost {state.cost:.4g}"] if state.cost else []
+            bar.update(task, completed=state.done, total=state.total, description=", ".join(failed + cost))
 
         yield tell
+
+
+@contextmanager
+def _lines() -> "Iterator[Callable[[Progress], None]]":
+    """A line a minute; yields the function that is given each state."""
+    begun = time.monotonic()
+    latest: Progress | None = None
+
+    def line() -> str:
+        return "nothing is asked yet" if latest is None else how_far(latest, time.monotonic() - begun)
+
+    def tell(state: "Progress") -> None:
+        nonlocal begun, latest
+        begun = time.monotonic() if latest is None else begun
+        latest = state
+
+    with _console.each_minute(line):
+        yield tell
+
+
+def how_far(state: "Progress", seconds: float) -> str:
+    """A session's progress in a line: done, failed, rate, time left, and the cost where prices are known.
+
+    Answers that were there before count as done, and neither in the rate nor in the time left.
+    """
+    parts = [f"{state.done:,} of {state.total:,} done"]
+    if state.request_errors:
+        parts.append(f"{state.request_errors:,} failed")
+    rate = (state.done - state.kept) / seconds if seconds > 0 else 0.0
+    if rate > 0:
+        parts.append(f"{rate:.3g} a second")
+        parts.append(f"about {_console.time_of((state.total - state.done) / rate)} left")
+    else:
+        parts.append(f"no new answer in {_console.time_of(seconds)}")
+    if state.cost:
+        parts.append(f"cost {state.cost:.4g}")
+    return ", ".join(parts)
 
 
 def _say_agent(agent: str, wrong: list[str], total: int) -> None:

@@ -58,7 +58,8 @@ def score(
         return
     _say_reader(folder)
     who = workers(num_proc, engine, address)
-    with _console.keeping(f"{folder.scores_path} was not touched, the answers neither; score again"):
+    kept = f"{folder.scores_path} was not touched, the answers neither; score again"
+    with _console.keeping(kept), _console.working("scoring"):
         api.score(run, dataset=dataset, workers=who, progress=note)
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
 
@@ -277,7 +278,8 @@ def _print_tables(made: "Overview") -> None:
     _console.out.print(table)
     tell = partial(_console.out.print, markup=False, highlight=False)
     tell(f"retention {number(made.retention)} · wrong answers: {counts(made.error_modes) or 'none'}")
-    cut = {"cut at the token limit": made.length, "too long": made.too_long, "rejected": made.rejected}
+    cut = {"cut at the token limit": made.length, "content filter": made.content_filter}
+    cut |= {"too long": made.too_long, "rejected": made.rejected}
     tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
     if made.tooleyes_score is not None:
         tell(f"ToolEyes mean partial score {number(made.tooleyes_score)} (no accuracy)")

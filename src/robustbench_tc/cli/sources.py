@@ -48,10 +48,13 @@ def fetch(
         disable=not _console.err.is_terminal,
     )
     kept = f"what was downloaded is kept in {root}, begun files too; the same command goes on"
-    with _console.keeping(kept), bar:
+    latest = "nothing downloaded yet"
+    with _console.keeping(kept), _console.each_minute(lambda: latest), bar:
         tasks: dict[str, TaskID] = {}
 
         def progress(path: str, done: int, total: int) -> None:
+            nonlocal latest
+            latest = f"{path}: {done / 1e6:.1f} of {total / 1e6:.1f} MB"
             if path not in tasks:
                 tasks[path] = bar.add_task(path.rpartition("/")[2], total=total)
             bar.update(tasks[path], completed=done)

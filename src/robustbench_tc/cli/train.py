@@ -176,7 +176,7 @@ def check(
 
     from ..train_recipes.check import readiness
 
-    with _console.status("checking"):
+    with _console.status("checking"), _console.working("checking"):
         findings = readiness(recipe, dataset, model, config, overrides or ())
     failed = [finding for finding in findings if finding.verdict == "failed"]
     if as_json:

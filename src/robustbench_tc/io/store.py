@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -84,6 +84,12 @@ class Store:
             return None
         record: dict[str, Json] = msgspec.json.decode(os.pread(self._file, place[1], place[0]))
         return record
+
+    def extend(self, records: dict[str, dict[str, Json]]) -> None:
+        """Appends records by key; returns when they are on disk. For before anything is put."""
+        if records:
+            lines = [(key, msgspec.json.encode({"key": key, **one}) + b"\n") for key, one in records.items()]
+            self._append(lines)
 
     async def put(self, key: str, record: dict[str, Json]) -> None:
         """Appends a record; returns when it is on disk. A later record under the same key replaces it."""
@@ -163,6 +169,26 @@ class Store:
                 )
             os.ftruncate(self._file, good)
         return good
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Every whole record of the store at `path` under its key, oldest first; the file is only read.
+
+    A last line that is torn, or being written at this moment, is left out. Raises UserError for a file that
+    is not a store, or that is damaged before its last line.
+    """
+    refuse_foreign(path)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record: dict[str, Json] = msgspec.json.decode(line, type=dict[str, Any])
+                yield str(record["key"]), record
+            except (ValueError, KeyError) as error:
+                if not file.read(1):
+                    return
+                raise UserError(f"{path}, line {number} is damaged ({error})") from None
 
 
 def refuse_foreign(path: Path) -> None:

@@ -40,6 +40,8 @@ class Stats(msgspec.Struct):
     retries: int = 0
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     """Requests that ended without a completion, by code."""
+    retried: Counter[str] = msgspec.field(default_factory=Counter)
+    """Attempts that failed and were made again, by code."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
@@ -185,6 +187,7 @@ class Client:
                     if last:
                         raise
                     wait = self._wait_s(error, retries)
+                    self.stats.retried[error.code] += 1
                 retries += 1
                 self.stats.retries += 1
                 await asyncio.sleep(wait)

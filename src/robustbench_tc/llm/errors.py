@@ -19,6 +19,7 @@ Code = Literal[
     "not_found",
     "bad_request",
     "too_long",
+    "content_filter",
     "duplicate_tools",
     "rejected",
     "budget",
@@ -26,9 +27,9 @@ Code = Literal[
 """timeout, connection: no reply was had. rate_limit: 429. server_error: 408, 409, 5xx. not_a_completion: a
 reply that is none (a web page, a list, an error object under status 200). empty_choices: a completion
 without an answer in it. auth: 401, 403. not_found: no such model or route. too_long: the context length was
-refused. duplicate_tools: the registry was refused because two tools share a name. rejected: because of a
-tool's name or schema. bad_request: any other refusal. budget: `max_requests` or `max_cost` is used up;
-nothing was sent."""
+refused. content_filter: a filter of the provider refused the request's content. duplicate_tools: the registry
+was refused because two tools share a name. rejected: because of a tool's name or schema. bad_request: any
+other refusal. budget: `max_requests` or `max_cost` is used up; nothing was sent."""
 
 
 class LLMError(Exception):
@@ -69,6 +70,11 @@ _TOO_LONG = re.compile(
 _DUPLICATE = re.compile(
     r"\b(?:tool|function)s?\b.{0,80}\b(?:unique|duplicate)|\bduplicate\w*\b.{0,80}\b(?:tool|function)", re.I
 )
+_FILTERED = re.compile(
+    r"content[ _](?:management )?(?:filter|policy)|ResponsibleAIPolicy|"
+    r"\b(?:prompt|input) was flagged|blocked (?:due to|by|for)\b.{0,40}\bsafety",
+    re.IGNORECASE,
+)
 # Tight on purpose: a refused registry is scored, any other refusal is not.
 _TOOL = re.compile(
     r"\btools[\[.]|\bfunctions?[\[.]|\b(?:tool|function)[ _]?(?:name|declaration|parameters|schema)|"
@@ -92,9 +98,11 @@ def from_status(
     said = f"HTTP {status}" + (f": {message}" if message else "")
     if status == 429:
         spent = code == "insufficient_quota"
-        return LLMError(
-            "rate_limit", said, status, not spent, retry_after_s=_retry_after(headers, now), param=param
-        )
+        wait = _retry_after(headers, now)
+        said += "" if wait is None else f" (Retry-After: {wait:.4g} s)"
+        return LLMError("rate_limit", said, status, not spent, retry_after_s=wait, param=param)
+    if status in (400, 403, 422) and _FILTERED.search(f"{code} {message}"):
+        return LLMError("content_filter", said, status, param=param)
     if status in (401, 403):
         return LLMError("auth", said, status, param=param)
     if status in (408, 409) or status >= 500:

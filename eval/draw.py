@@ -1,0 +1,88 @@
+"""A part of a dataset to ask: orders of its rows and samples of which a run takes the beginning.
+
+The first N of an order are the first N of the N + 1 that a larger run takes: so a run grows.
+"""
+
+import hashlib
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Sample
+
+SEED = 0
+"""Of the order of the clean ids within a source (`order`)."""
+
+
+def order(rows: Iterable[Sample]) -> list[str]:
+    """The clean ids, at every length in the proportions of their sources.
+
+    Within a source they stand in an order that `SEED` and the clean id alone decide, whatever the dataset's
+    other samples. The next one is of the source that is furthest behind its share.
+    """
+    by_source: dict[str, dict[str, None]] = {}
+    for row in rows:
+        by_source.setdefault(row.source, {})[row.clean_id] = None
+    waiting = {source: deque(sorted(ids, key=_drawn)) for source, ids in sorted(by_source.items())}
+    sizes = {source: len(ids) for source, ids in waiting.items()}
+    every, taken, found = sum(sizes.values()), Counter[str](), list[str]()
+    while len(found) < every:
+        # In whole numbers, so that no rounding decides: share of the next length, less what is there.
+        behind = {one: size * (len(found) + 1) - taken[one] * every for one, size in sizes.items()}
+        source = max((one for one in behind if waiting[one]), key=lambda one: behind[one])
+        taken[source] += 1
+        found.append(waiting[source].popleft())
+    return found
+
+
+def _drawn(clean_id: str) -> bytes:
+    return hashlib.sha256(f"{SEED}|{clean_id}".encode("utf-8", "surrogatepass")).digest()
+
+
+def turns(rows: Sequence[Sample]) -> list[Sample]:
+    """The rows in turns, one of each type, a perturbed row never before its clean row (if that is there).
+
+    Each type begins with another source, so that a short run sees all; within a source all types begin with
+    the samples that the most types have, so that few clean rows anchor many perturbed ones. The type clean
+    is the last of a turn: clean rows come before by anchoring.
+    """
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    types = Counter(row.clean_id for row in rows)
+    ranked = sorted(rows, key=lambda row: -types[row.clean_id])
+    by_type: dict[str, dict[str, list[Sample]]] = {row.type_code: {} for row in rows}
+    for row in ranked:
+        by_type[row.type_code].setdefault(row.source, []).append(row)
+    if taxonomy.CLEAN in by_type:
+        by_type[taxonomy.CLEAN] = by_type.pop(taxonomy.CLEAN)
+    places = {source: at for at, source in enumerate(sorted({row.source for row in rows}))}
+    found: dict[str, Sample] = {}
+    for row in _in_turns([_by_source(by_type[code], at, places) for at, code in enumerate(by_type)]):
+        anchor = clean.get(row.clean_id)
+        if anchor is not None:
+            found.setdefault(anchor.id, anchor)
+        found.setdefault(row.id, row)
+    return list(found.values())
+
+
+def _by_source(by_source: dict[str, list[Sample]], number: int, places: dict[str, int]) -> list[Sample]:
+    """One type's rows, a source at a time in turns; the type with this number begins with this source."""
+    sources = sorted(by_source, key=lambda source: (places[source] - number) % len(places))
+    return _in_turns([by_source[source] for source in sources])
+
+
+def turns_1(rows: Iterable[Sample]) -> list[Sample]:
+    """The order of a `--limit` in run folders of format 1, which go on: anchors had no part in it."""
+    by_type: dict[str, dict[str, list[Sample]]] = {}
+    for row in rows:
+        by_type.setdefault(row.type_code, {}).setdefault(row.source, []).append(row)
+    found = []
+    for number, sources in enumerate(by_type.values()):
+        groups = list(sources.values())
+        first = number % len(groups)
+        found.append(_in_turns(groups[first:] + groups[:first]))
+    return _in_turns(found)
+
+
+def _in_turns(lists: Sequence[Sequence[Sample]]) -> list[Sample]:
+    return [row for turn in zip_longest(*lists) for row in turn if row is not None]

@@ -1,0 +1,154 @@
+"""How a run grows: which rows it holds after several selections, and what keeps it from going on.
+
+A run is a set of rows, each asked equally often. Another selection of the same dataset adds its rows, a
+larger `--repeat` adds repeats to all of them; nothing shrinks a run, and no answer is asked for twice.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, Sample
+
+from . import inputs
+from .inputs import Dataset, Selection
+
+if TYPE_CHECKING:
+    from .record import RunFolder, Settings
+
+_GROWS = ("selection", "repeat")
+"""The settings that may differ between two starts of one run."""
+
+
+class Grown(NamedTuple):
+    """What a run holds after one more selection."""
+
+    selections: tuple[Selection, ...]
+    """As few as give all rows."""
+    repeat: int
+    expected: int
+    """Rows times repeats."""
+    notes: list[str]
+    """One line for what differs from the command's own selection or from the run as it was."""
+
+
+def rows(dataset: Dataset, selections: Iterable[Selection]) -> tuple[Sample, ...]:
+    """The rows of all selections together, each once, in the dataset's order. Raises UserError."""
+    wanted = _ids(dataset, selections)
+    return tuple(row for row in dataset.rows if row.id in wanted)
+
+
+def _ids(dataset: Dataset, selections: Iterable[Selection]) -> frozenset[str]:
+    return frozenset(row.id for one in selections for row in inputs.select(dataset, one))
+
+
+def joined(dataset: Dataset, there: Sequence[Selection], here: Selection) -> tuple[Selection, ...]:
+    """As few selections as give the rows of all: one where it does alone, `Selection()` for every row."""
+    if here.limit is not None:
+        former = msgspec.structs.replace(here, limit=None, limit_1=here.limit)
+        here = former if former in there else here
+    found = {one: _ids(dataset, [one]) for one in (here, *there)}
+    every = frozenset[str]().union(*found.values())
+    if len(every) == len(dataset.rows):
+        return (Selection(),)
+    if alone := next((one for one, ids in found.items() if ids == every), None):
+        return (alone,)
+    kept: list[Selection] = []
+    for one in (*there, here):
+        rest = [found[other] for other in found if other != one]
+        if one not in kept and not any(found[one] < ids for ids in rest):
+            kept.append(one)
+    return tuple(kept)
+
+
+def grown(folder: "RunFolder", dataset: Dataset, settings: "Settings") -> Grown:
+    """What a run is to hold after a start with these settings, which are equal to its own otherwise.
+
+    Raises UserError for more repeats of only a part of the run's rows.
+    """
+    where, there, repeat = folder.path, folder.record.selections, folder.record.settings.repeat
+    here, repeats = settings.selection, settings.repeat
+    before, asked = _ids(dataset, there), _ids(dataset, [here])
+    if repeats > repeat and (others := len(before - asked)):
+        more = f"{others} other row{'s' * (others != 1)}"
+        raise UserError(
+            f"{where} holds {more} than those selected here, and asks all equally often: for "
+            f"--repeat {repeats} select them too, or take another --out with --reuse {where}"
+        )
+    whole, most = before | asked, max(repeat, repeats)
+    notes = []
+    if len(whole) > len(before) or most > repeat:
+        notes.append(f"{where} grows: {_size(before, repeat)}, now {_size(whole, most)}")
+    elif asked < whole:
+        notes.append(f"{where} keeps its {_size(whole, most)}; asked are the {len(asked)} selected here")
+    if repeats < most:
+        notes.append(f"{where} asks every row {most} times: --repeat {repeats} does not shrink it")
+    return Grown(joined(dataset, there, here), most, len(whole) * most, notes)
+
+
+def let_grow(folder: "RunFolder", found: Grown) -> None:
+    """Puts what `grown` found into the record, which is saved by the session that follows."""
+    record = folder.record
+    if found.expected > record.expected:
+        folder.before = msgspec.structs.replace(record)
+    first, *others = found.selections
+    record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=found.repeat)
+    record.also, record.expected = tuple(others), found.expected
+    folder.notes = [*folder.notes, *found.notes]
+
+
+def _size(ids: frozenset[str], repeat: int) -> str:
+    rows = f"{len(ids)} row" + "s" * (len(ids) != 1)
+    return rows if repeat == 1 else f"{rows} × {repeat}"
+
+
+def differences(there: "Settings", here: "Settings", *ignored: str) -> list[str]:
+    """`temperature: 0.0 there, 0.7 here`, one for each setting but `ignored` that differs."""
+    a, b = _flat(there, ignored), _flat(here, ignored)
+    return [
+        f"{name}: {_shown(a.get(name))} there, {_shown(b.get(name))} here"
+        for name in [*a, *(n for n in b if n not in a)]
+        if a.get(name) != b.get(name)
+    ]
+
+
+def identity(there: "Settings", here: "Settings") -> list[str]:
+    """`differences` that keep a run from going on: all but what it may grow in.
+
+    Predictions that were imported come from a file as a whole, so such a run does not grow.
+    """
+    return differences(there, here, *(() if here.backend == "import" else _GROWS))
+
+
+def refusal(where: object, there: "Settings", here: "Settings", found: Sequence[str]) -> str:
+    """Why the run at `where` does not go on, and what helps; `found`: what `identity` gave."""
+    said = f"{where} holds a run of other settings: {'; '.join(found)}. Take another --out"
+    if there.fingerprint != here.fingerprint and not answers_differ(there, here):
+        said += f" (with --reuse {where} its answers to rows that are the same count there)"
+    return said
+
+
+def answers_differ(there: "Settings", here: "Settings") -> list[str]:
+    """`differences` in what an answer depends on besides its row: a version of the dataset does not count."""
+    unseen = () if "prompt" in (there.mode, here.mode) else ("prompt_version",)
+    return differences(there, here, *_GROWS, "fingerprint", *unseen)
+
+
+def _flat(settings: "Settings", ignored: Sequence[str]) -> dict[str, Json]:
+    flat: dict[str, Json] = {}
+    for name, value in msgspec.to_builtins(settings).items():
+        if name in ignored:
+            continue
+        if isinstance(value, dict):
+            flat |= {inner: part for inner, part in value.items() if part not in (None, ())}
+        else:
+            flat["dataset" if name == "fingerprint" else name] = value
+    return flat
+
+
+def _shown(value: Json) -> str:
+    text = "not set" if value is None else schema.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,82 @@
+"""Why requests of a run failed: the most frequent reasons with their counts, one example each."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.io import parquet
+
+from .record import Session
+
+SHOWN = 15
+"""Reasons that get a line of their own; of the others the codes are counted."""
+
+_VARIES = re.compile(r"HTTP \d{3}|[\w-]*\d[\w-]*")
+"""What differs between two messages of one reason: numbers and ids, but not the status."""
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Failed requests whose messages are the same but for numbers and ids."""
+
+    status: str
+    """`request_error`: asked again by the next start. `rejected`, `too_long`: an answer, which is wrong."""
+    code: str
+    """Of `LLMError`."""
+    count: int
+    message: str
+    """Of the first of them, the code in front."""
+    id: str
+    """Its row."""
+
+
+def of_predictions(path: Path) -> list[Reason]:
+    """The reasons in a run's `predictions.parquet` or `scores.parquet`, the most frequent first."""
+    if not path.is_file():
+        return []
+    rows = parquet.read_rows([path], ["id", "status", "error"])
+    return reasons((row["id"], row["status"], row["error"]) for row in rows)
+
+
+def reasons(failed: Iterable[tuple[str, str, str | None]]) -> list[Reason]:
+    """The same of (row id, status, error)s; those with the status `ok` are answers and left out."""
+    first: dict[tuple[str, str], tuple[str, str]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for row, status, error in failed:
+        if status == "ok":
+            continue
+        said = error or "unknown error"
+        kind = status, _VARIES.sub(lambda found: found[0] if found[0].startswith("HTTP ") else "#", said)
+        first.setdefault(kind, (said, row))
+        counts[kind] += 1
+    return [
+        Reason(kind[0], first[kind][0].partition(":")[0], count, *first[kind])
+        for kind, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ]
+
+
+def lines(found: Sequence[Reason], session: Session | None = None) -> list[str]:
+    """For people. `session`: also what was asked again in it, and what was not sent."""
+    said = []
+    if found:
+        said.append("why requests failed, the most frequent first:")
+    for one in found[:SHOWN]:
+        wrong = "" if one.status == "request_error" else ", counted as a wrong answer"
+        said.append(f"  {one.count} × {one.message} (such as {one.id}{wrong})")
+    rest: Counter[str] = Counter()
+    for one in found[SHOWN:]:
+        rest[one.code] += one.count
+    if rest:
+        said.append(f"  {rest.total()} × {len(found) - SHOWN} other reasons: {_counts(rest)}")
+    if session is not None and session.retried:
+        said.append(f"attempts that failed and were made again: {_counts(session.retried)}")
+    if session is not None and session.left_out:
+        said.append(f"not sent, the endpoint does not take it: {', '.join(session.left_out)}")
+    return said
+
+
+def _counts(found: dict[str, int]) -> str:
+    ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{count} × {code}" for code, count in ordered)

@@ -1,0 +1,88 @@
+"""Answers that another run has already: `rbtc eval --reuse RUN` takes them instead of asking again."""
+
+from collections.abc import Container, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io.store import read_lines
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import Json, Sample
+
+from . import growth
+from .predictions import answer
+from .record import Answer, RunFolder, Settings, open_run
+
+
+def check(runs: Sequence[Path], settings: Settings, out: Path) -> None:
+    """UserError for a folder whose answers cannot be taken: no run, other settings, the run itself."""
+    for path in runs:
+        if path.resolve() == out.resolve():
+            raise UserError(f"--reuse {path} is the run itself: the same command goes on in it")
+        folder = open_run(path)
+        if found := growth.answers_differ(folder.record.settings, settings):
+            raise UserError(f"--reuse {path}: its answers were got under other settings: {'; '.join(found)}")
+        if not folder.journal_path.is_file():
+            raise UserError(f"--reuse {path}: it has no journal.jsonl to take answers from")
+
+
+def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs: Sequence[Path]) -> None:
+    """Puts answers of `runs` that `folder` is to ask for into its journal; the other runs stay as they are.
+
+    An answer is taken under its key: equal model, mode, decoding, prompts and row content. Recorded failures
+    are not answers. What was taken is counted in the run record and in the folder's notes.
+    """
+    if not runs:
+        return
+    settings, record = folder.record.settings, folder.record
+    keys = [
+        (row, settings.key(hashes[row.id], repeat, 1), settings.key(hashes[row.id], repeat, 2))
+        for row in rows
+        for repeat in range(settings.repeat)
+    ]
+    with folder.journal() as journal:
+        for path in runs:
+            there = _answers(path, {key for _, *both in keys for key in both})
+            taken: dict[str, dict[str, Json]] = {}
+            for row, first, second in keys:
+                for key in _missing(journal, first, second, there):
+                    taken[key] = msgspec.to_builtins(
+                        msgspec.structs.replace(there[key], id=row.id, reused=True)
+                    )
+            journal.extend(taken)
+            record.reused[str(path)] = record.reused.get(str(path), 0) + len(taken)
+            folder.notes.append(f"reused {len(taken)} answers of {path}")
+    folder.save()
+
+
+def _missing(journal: Store, first: str, second: str, there: dict[str, Answer]) -> list[str]:
+    """Which of a row's two answers are taken: those that lack here, the second only behind its own first."""
+    ours = _kept(answer(journal, first))
+    theirs = there.get(first)
+    if theirs is None:
+        return []
+    found = [first] if ours is None else []
+    follows = ours is None or (ours.text, ours.tool_calls) == (theirs.text, theirs.tool_calls)
+    if second in there and follows and _kept(answer(journal, second)) is None:
+        found.append(second)
+    return found
+
+
+def _kept(found: Answer | None) -> Answer | None:
+    """An answer; a recorded failure is none."""
+    return None if found is None or found.status == "request_error" else found
+
+
+def _answers(path: Path, wanted: Container[str]) -> dict[str, Answer]:
+    """The answers of a run by key. A later line under a key replaces an earlier one, as in its journal."""
+    place = open_run(path).journal_path
+    found = {key: _answer(place, line) for key, line in read_lines(place) if key in wanted}
+    return {key: one for key, one in found.items() if _kept(one) is not None}
+
+
+def _answer(place: Path, line: dict[str, Json]) -> Answer:
+    try:
+        return msgspec.convert(line, Answer)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{place} holds other records than answers ({error})") from None

@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, Unpack, get_args
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.llm import Endpoint, parse_endpoint
-from robustbench_tc.schema import Json
 
-from . import agent_server, agents, inputs, models, prompts, record, session, verdicts
+from . import agent_server, agents, inputs, models, prompts, record, request_settings, session, verdicts
 from .inputs import Dataset, Selection
-from .models import Model
 from .record import RunFolder
+from .request_settings import Headers, RequestOptions, RequestSettings
 from .run import Progress
 
 Engine: TypeAlias = Literal["openai", "vllm"]
@@ -27,7 +26,7 @@ Engine: TypeAlias = Literal["openai", "vllm"]
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
 
-_LEAST = {"temperature": 0.0, "timeout_s": 0.1, "max_retries": 0}
+_LEAST = {"timeout_s": 0.1, "max_retries": 0}
 """The smallest value of a number; 1 for the others."""
 
 
@@ -86,10 +85,6 @@ def evaluate(
     ids: str | Sequence[str] = (),
     limit: int | None = None,
     repeat: int = 1,
-    seed: int | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    logprobs: bool = False,
     concurrency: int = 32,
     timeout_s: float = 300.0,
     max_retries: int = 6,
@@ -101,13 +96,15 @@ def evaluate(
     score: bool = True,
     started: Callable[[Evaluated], None] = lambda run: None,
     progress: Callable[[Progress], None] = lambda state: None,
+    **options: Unpack[RequestOptions],
 ) -> Evaluated:
     """Asks a model every row and keeps every answer in a run folder, then scores them.
 
     Interrupted at any point, the same call goes on where it stopped. The options are those of `rbtc eval`:
     `model` is an id or MODEL@BASE_URL, several `base_url` share the requests, `agent` is a reference agent
     instead, `concurrency` counts requests per address, `out` is by default `runs/MODEL-MODE`, `score` False
-    only asks. `started` gets the run before the first request.
+    only asks. `started` gets the run before the first request. `options`: `RequestOptions`, where `system`
+    is the text itself.
 
     Raises UserError for a wrong option, an unreadable dataset, a folder that holds another run, and an
     endpoint that does not answer; what was answered by then is kept.
@@ -115,13 +112,14 @@ def evaluate(
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     _check_thread()
-    _check_bounds(limit=limit, repeat=repeat, temperature=temperature, max_tokens=max_tokens, gpus=gpus)
+    _check_bounds(limit=limit, repeat=repeat, gpus=gpus)
     _check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    endpoints = _endpoints(model, (base_url,) if isinstance(base_url, str) else base_url, agent, backend)
+    endpoints = _endpoints(model, base_url, agent, backend, request_settings.headers(options))
     name = endpoints[0].model
     entry = models.find(name)
+    asked = request_settings.settle(entry, options, agent)
     data = inputs.load(str(dataset), revision=revision)
     selection = _selection(types, sources, ids, limit)
     rows = inputs.select(data, selection)
@@ -130,12 +128,10 @@ def evaluate(
         model=name,
         mode=record.mode_of(mode or (entry.mode if entry is not None else "prompt")),
         backend=backend,
-        decoding=_decoding(
-            entry, logprobs=logprobs, temperature=temperature, max_tokens=max_tokens, seed=seed
-        ),
         prompt_version=prompts.prompt_version(),
         selection=selection,
         repeat=repeat,
+        **asked.identity,
     )
     path = record.default_place(name, settings.mode) if out is None else Path(out)
     if fresh and os.path.lexists(path):
@@ -146,7 +142,9 @@ def evaluate(
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
             endpoints = [Endpoint(name, url, api_key="none", reasoning=False)]
-        ask, at_once = _backend(settings, endpoints, concurrency, timeout_s, max_retries, workers, gpus)
+        ask, at_once = _backend(
+            settings, asked, endpoints, concurrency, timeout_s, max_retries, workers, gpus
+        )
         tell = run._watched(progress)
         run.asked = session.run(folder, rows, data.hashes(), ask, concurrency=at_once, progress=tell)
     if score:
@@ -172,9 +170,14 @@ def _check_bounds(**given: float | None) -> None:
 
 
 def _endpoints(
-    model: str | None, base_urls: Sequence[str], agent: str | None, backend: Engine
+    model: str | None,
+    base_url: str | Sequence[str],
+    agent: str | None,
+    backend: Engine,
+    headers: Headers = (),
 ) -> list[Endpoint]:
     """Who is asked; a wrong address is refused before any work."""
+    base_urls = (base_url,) if isinstance(base_url, str) else base_url
     if backend not in get_args(Engine):
         raise unknown("backend", backend, get_args(Engine))
     if agent is not None:
@@ -188,20 +191,9 @@ def _endpoints(
         return [Endpoint(model)]
     named = parse_endpoint(model)
     urls: Sequence[str | None] = [named.base_url] if named.base_url else base_urls or [None]
-    found = [Endpoint(named.model, url) for url in urls]
+    found = [Endpoint(named.model, url, headers=headers) for url in urls]
     for one in found:
         one.resolved()
-    return found
-
-
-def _decoding(entry: Model | None, *, logprobs: bool, **given: Json) -> dict[str, Json]:
-    """What is sent with every request: the models' table, or the paper's defaults, under what was `given`."""
-    found = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
-    found |= {name: value for name, value in given.items() if value is not None}
-    if logprobs:
-        found["logprobs"] = True
-    if entry is not None and entry.thinking == "off":
-        found["chat_template_kwargs"] = models.NO_THINKING
     return found
 
 
@@ -228,6 +220,7 @@ def words(given: Names) -> list[str]:
 
 def _backend(
     settings: record.Settings,
+    asked: RequestSettings,
     endpoints: Sequence[Endpoint],
     concurrency: int,
     timeout_s: float,
@@ -236,16 +229,16 @@ def _backend(
     gpus: int,
 ) -> tuple[session.OpenBackend, int]:
     """How the backend is opened, and how many requests are under way at all its addresses."""
-    name, decoding = settings.model, settings.decoding
+    name = settings.model
     if settings.backend == "vllm":
         opened = session.vllm(
-            models.find(name), name, decoding, batch=concurrency, workers=workers, engines=gpus
+            models.find(name), name, asked, batch=concurrency, workers=workers, engines=gpus
         )
         return opened, concurrency * (gpus if workers.engine == "ray" else 1)
     at_once = concurrency * len(endpoints)
     opened = session.endpoint(
         endpoints[0],
-        decoding,
+        asked,
         also=endpoints[1:],
         concurrency=at_once,
         timeout_s=timeout_s,

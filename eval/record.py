@@ -28,6 +28,7 @@ from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
 from .inputs import Dataset, Selection
+from .request_settings import by_name
 from .stats.blind import TypeFigures
 
 RECORD = "run.json"
@@ -36,7 +37,7 @@ Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the answers of a run depend on. A run goes on only under equal settings."""
 
     fingerprint: str
@@ -50,19 +51,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     selection: Selection
     repeat: int
     """How often every row is asked."""
+    system: str | None = None
+    """A text of the user's in front of every system message."""
+    headers: tuple[str, ...] = ()
+    """Names of the headers sent beside the client's own; a session has digests of their values."""
 
     def key(self, sample_hash: str, repeat: int, number: int) -> str:
-        """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass."""
-        what = (
+        """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass.
+
+        A system text and names of headers count where there are some: keys from before there were any stay.
+        """
+        what: tuple[Json, ...] = (
             self.model,
             self.mode,
             self.backend,
-            sorted(self.decoding.items()),
+            sorted(by_name(self.decoding).items()),
             self.prompt_version if self.mode == "prompt" else None,
             sample_hash,
             repeat,
             number,
         )
+        if self.system is not None or self.headers:
+            what = (*what, self.system, self.headers)
         return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
 
 
@@ -83,6 +93,10 @@ class Session(msgspec.Struct, kw_only=True):
     """Requests that ended without an answer, by code."""
     left_out: list[str] = []
     """Decoding parameters that the endpoint does not take."""
+    headers: dict[str, str] = {}
+    """A digest of each header's value (`RequestSettings.header_digests`)."""
+    cost: float | None = None
+    """In the currency of the prices given; None without prices."""
 
 
 class RunRecord(msgspec.Struct, kw_only=True):

@@ -11,14 +11,16 @@ from typing import NamedTuple
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.llm import Client, Endpoint, Stats, Transport, over_http
+from robustbench_tc.llm import Client, Endpoint, Stats, Store, Transport, over_http
 from robustbench_tc.llm.ray import over_ray
 from robustbench_tc.schema import Json, Sample
 
 from . import predictions
 from .backends.endpoint import EndpointBackend
+from .backends.vllm import VLLMTransport, check_takes
 from .models import Model
 from .record import RunFolder, Session
+from .request_settings import RequestSettings
 from .run import Backend, Harness, Progress
 
 
@@ -30,6 +32,7 @@ class Opened(NamedTuple):
     """For the run record; never holds a key."""
     stats: Stats
     """Filled while the backend is asked."""
+    requests: RequestSettings
 
 
 OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
@@ -37,7 +40,7 @@ OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
 
 def endpoint(
     spec: Endpoint,
-    decoding: dict[str, Json],
+    requests: RequestSettings | dict[str, Json],
     *,
     also: Sequence[Endpoint] = (),
     concurrency: int,
@@ -46,7 +49,11 @@ def endpoint(
     backoff_s: float = 0.5,
     workers: Workers = SERIAL,
 ) -> OpenBackend:
-    """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests."""
+    """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests.
+
+    `requests`: decoding alone, or all of what was said about requests.
+    """
+    asked = _settings(requests)
     specs = [one.resolved() for one in (spec, *also)]
 
     @asynccontextmanager
@@ -57,9 +64,12 @@ def endpoint(
                 concurrency=concurrency,
                 max_retries=max_retries,
                 backoff_s=backoff_s,
+                max_cost=asked.max_cost,
+                price=asked.price,
                 wire=over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
             ) as client:
-                yield Opened(EndpointBackend(client, decoding), ", ".join(map(str, specs)), client.stats)
+                backend = EndpointBackend(client, asked.decoding, asked.system)
+                yield Opened(backend, ", ".join(map(str, specs)), client.stats, asked)
 
     return opened
 
@@ -67,7 +77,7 @@ def endpoint(
 def vllm(
     model: Model | None,
     name: str,
-    decoding: dict[str, Json],
+    requests: RequestSettings | dict[str, Json],
     *,
     batch: int,
     workers: Workers = SERIAL,
@@ -79,11 +89,11 @@ def vllm(
     `name` is a folder, a Hub id or a name of the models' table.
     """
     weights = (model.weights if model is not None else None) or name
+    asked = _settings(requests)
+    check_takes(asked)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        from .backends.vllm import VLLMTransport
-
         engine = partial(
             VLLMTransport,
             weights,
@@ -99,11 +109,33 @@ def vllm(
             else:
                 wire = over_ray(ray, [engine] * engines, names, concurrency=2 * batch, gpus=gpus)
             # Twice as many as an engine takes at once: the next batch waits while it is at one.
-            asked = Endpoint(name, reasoning=False)
-            async with Client(asked, concurrency=2 * batch * len(names), wire=wire) as client:
-                yield Opened(EndpointBackend(client, decoding), ", ".join(names), client.stats)
+            async with Client(
+                Endpoint(name, reasoning=False),
+                concurrency=2 * batch * len(names),
+                max_cost=asked.max_cost,
+                price=asked.price,
+                wire=wire,
+            ) as client:
+                backend = EndpointBackend(client, asked.decoding, asked.system)
+                yield Opened(backend, ", ".join(names), client.stats, asked)
 
     return opened
+
+
+def _settings(requests: RequestSettings | dict[str, Json]) -> RequestSettings:
+    return requests if isinstance(requests, RequestSettings) else RequestSettings(decoding=requests)
+
+
+def spent(journal: Store, price: tuple[float, float] | None) -> float:
+    """What the journal's answers cost; failed and lost requests are in no journal."""
+    if price is None:
+        return 0.0
+    tokens = [0, 0]
+    for key in list(journal.keys()):
+        line = journal.get(key) or {}
+        tokens[0] += line.get("prompt_tokens") or 0
+        tokens[1] += line.get("completion_tokens") or 0
+    return (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
 
 
 def run(
@@ -131,7 +163,9 @@ def run(
 
     async def ask() -> Progress:
         async with open_backend() as opened:
-            made.endpoint = opened.address
+            made.endpoint, made.headers = opened.address, opened.requests.header_digests
+            # A limit of cost is one of the run: what earlier sessions spent counts.
+            earlier = opened.stats.cost = spent(journal, opened.requests.price)
             harness = Harness(
                 settings, hashes, journal, opened.backend, workers=2 * concurrency, progress=progress
             )
@@ -141,6 +175,8 @@ def run(
                 served.update(harness.served_models)
                 made.requests, made.retries = opened.stats.requests, opened.stats.retries
                 made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
+                if opened.requests.price is not None:
+                    made.cost = round(opened.stats.cost - earlier, 9)
 
     with folder.journal() as journal:
         record.sessions.append(made)

@@ -12,6 +12,7 @@ import typer
 from ..errors import UserError
 from . import _console, runs
 from ._replacing import DiscardChanges
+from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
 from ._workers import Address, Engine, workers
 
@@ -50,17 +51,6 @@ Limit = Annotated[
     int | None, typer.Option(min=1, help="At most so many rows, spread over types and sources.")
 ]
 Repeat = Annotated[int, typer.Option(min=1, help="Ask every row so many times.")]
-Seed = Annotated[int | None, typer.Option(help="Sent to the endpoint; repeat n gets seed + n.")]
-Temperature = Annotated[float | None, typer.Option(min=0.0, help="Default: the models' table, else 0.")]
-MaxTokens = Annotated[int | None, typer.Option(min=1, help="Default: the models' table, else 1024.")]
-LogProbs = Annotated[bool, typer.Option("--logprobs", help="Ask for and keep log probabilities.")]
-Concurrency = Annotated[
-    int, typer.Option(min=1, help="Requests under way, per address; or the largest batch.")
-]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for one attempt.")]
-MaxRetries = Annotated[
-    int, typer.Option(min=0, help="More attempts after 429, 5xx, a time-out or no completion.")
-]
 Gpus = Annotated[
     int, typer.Option(min=1, help="With --engine ray and --backend vllm: so many, a vLLM on each.")
 ]
@@ -72,7 +62,9 @@ NoScore = Annotated[bool, typer.Option("--no-score", help="Only ask; `rbtc score
 ShowProgress = Annotated[bool, typer.Option(help="A progress bar on standard error.")]
 
 
+@with_requests
 def eval_(
+    ctx: typer.Context,
     dataset: runs.DatasetName = "robustbench-tc",
     model: Model = None,
     base_url: BaseUrl = None,
@@ -85,13 +77,7 @@ def eval_(
     ids: Ids = None,
     limit: Limit = None,
     repeat: Repeat = 1,
-    seed: Seed = None,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    logprobs: LogProbs = False,
-    concurrency: Concurrency = 32,
-    timeout: Timeout = 300.0,
-    max_retries: MaxRetries = 6,
+    requests: RequestWords = DEFAULTS,
     engine: Engine = "local",
     address: Address = None,
     gpus: Gpus = 1,
@@ -106,7 +92,7 @@ def eval_(
 
     Killed or failed at any point, the same command goes on where it stopped.
 
-    Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1
+    Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1 --top-p 0.95
     """
     from .. import api
     from . import AGAIN
@@ -135,13 +121,6 @@ def eval_(
             ids=_ids(ids or ()),
             limit=limit,
             repeat=repeat,
-            seed=seed,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            logprobs=logprobs,
-            concurrency=concurrency,
-            timeout_s=timeout,
-            max_retries=max_retries,
             workers=workers(1, engine, address),
             gpus=gpus,
             out=out,
@@ -150,6 +129,7 @@ def eval_(
             score=False,
             started=started,
             progress=tell,
+            **requests.options(ctx),
         )
     _finish(done, no_score, allow_missing)
 
@@ -162,6 +142,8 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     """Says how far it got, scores and prints the summary."""
     answered = _answered(done)
     runs.note(answered)
+    if dropped := done.folder.record.sessions[-1].left_out:
+        runs.note(f"the endpoint does not take {', '.join(dropped)}: left out of the requests")
     if done.asked.request_errors:
         runs.note(
             f"{done.asked.request_errors} could not be had (request_error): the same command asks again"

@@ -35,6 +35,8 @@ CONNECT_S = 10.0
 
 _REASONING_NAMES = re.compile(r"(?:o\d|gpt-5)(?!.*-chat)(?:\b|_)", re.IGNORECASE)
 
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw|credential|signature", re.IGNORECASE)
+
 REAL_SECRET = 8
 """Characters from which on a key is taken out of replies, too; out of messages each is taken."""
 
@@ -55,6 +57,8 @@ class Endpoint:
     """Takes no temperature and wants `max_completion_tokens`. None: by its name, else after a refusal."""
     address: Address | None = None
     """Filled in by `resolved`."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request; a value may be a secret."""
 
     def __str__(self) -> str:
         return self.model + (f"@{public(self.base_url)}" if self.base_url else "")
@@ -72,7 +76,27 @@ class Endpoint:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What no message may hold."""
-        return (*((self.api_key,) if self.api_key else ()), *(self.address.secrets if self.address else ()))
+        parts = (part for _, value in self.headers for part in (value, *value.split()))
+        return (
+            *((self.api_key,) if self.api_key else ()),
+            *(self.address.secrets if self.address else ()),
+            *dict.fromkeys(part for part in parts if len(part) > 3),
+        )
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What no reply may hold either.
+
+        A short one ("EMPTY", "test") is a word like others, and a reply may say it; so is what a header
+        without a secret says ("application/json").
+        """
+        public = {
+            part
+            for name, value in self.headers
+            for part in (value, *value.split())
+            if not (_SECRET_HEADER.search(name) or (len(part) >= 16 and re.search(r"\d", part)))
+        }
+        return tuple(one for one in self.secrets if len(one) >= REAL_SECRET and one not in public)
 
     def resolved(self, env: Mapping[str, str] = os.environ) -> "Endpoint":
         """With address and key filled in from the environment. Raises UserError where a key is missing."""
@@ -80,11 +104,12 @@ class Endpoint:
             return self
         address = parse_address(self.base_url or env.get("OPENAI_BASE_URL") or OPENAI_URL)
         key = (self.api_key or env.get("OPENAI_API_KEY") or "").strip()
-        if not key and address.url == OPENAI_URL:
+        signed = any(name.lower() == "authorization" for name, _ in self.headers)
+        if not key and not signed and address.url == OPENAI_URL:
             raise UserError(f"no key for {OPENAI_URL}: set OPENAI_API_KEY, or name another base URL")
         if not (key.isascii() and key.replace(" ", "").isprintable()):
             raise UserError("the API key holds characters that a header cannot carry: check OPENAI_API_KEY")
-        return Endpoint(self.model, address.url, key or None, self.reasoning, address)
+        return Endpoint(self.model, address.url, key or None, self.reasoning, address, self.headers)
 
 
 def parse_endpoint(spec: str) -> Endpoint:
@@ -204,9 +229,8 @@ class HttpTransport:
         content = reply.content
         if len(content) > MAX_REPLY_BYTES:
             raise LLMError("not_a_completion", f"a reply of {len(content)} bytes", 200, True)
-        for secret in self.endpoint.secrets:
-            # A shorter one ("EMPTY", "test") is a word like others, and a reply may say it.
-            if len(secret) >= REAL_SECRET and (hidden := secret.encode()) in content:
+        for secret in self.endpoint.hidden:
+            if (hidden := secret.encode()) in content:
                 content = content.replace(hidden, b"***")
         try:
             return completion(decode(content), latency_s)
@@ -315,7 +339,7 @@ def _transport(endpoint: Endpoint) -> Any:
             api_key=endpoint.api_key or "none",
             base_url=address.url,
             # Credentials of the address are meant for it, whatever key the environment has for others.
-            default_headers=address.headers,
+            default_headers=address.headers | dict(endpoint.headers),
             max_retries=0,
             timeout=timeout,
             http_client=DefaultAioHttpClient(

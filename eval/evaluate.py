@@ -12,7 +12,8 @@ from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.llm import Endpoint, parse_endpoint
+from robustbench_tc.llm import Endpoint, Provider, native_endpoint, native_model, parse_endpoint
+from robustbench_tc.llm.native import PROVIDERS
 
 from . import agent_server, agents, inputs, models, prompts, record, request_settings, session, verdicts
 from .inputs import Dataset, Selection
@@ -20,8 +21,8 @@ from .record import RunFolder
 from .request_settings import Headers, RequestOptions, RequestSettings
 from .run import Progress
 
-Engine: TypeAlias = Literal["openai", "vllm"]
-"""Who answers: an OpenAI-compatible server, or vLLM in this process."""
+Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
+"""Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
 
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
@@ -116,6 +117,7 @@ def evaluate(
     _check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
+    model, backend = _provider(model, backend, workers)
     endpoints = _endpoints(model, base_url, agent, backend, request_settings.headers(options))
     name = endpoints[0].model
     entry = models.find(name)
@@ -169,6 +171,17 @@ def _check_bounds(**given: float | None) -> None:
             raise UserError(f"{name} {value}: give {least:g} or more")
 
 
+def _provider(model: str | None, backend: Engine, workers: Workers) -> tuple[str | None, Engine]:
+    """`anthropic:MODEL` is MODEL with the backend anthropic."""
+    if found := native_model(model or ""):
+        if backend not in ("openai", found[0]):
+            raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")
+        backend, model = found
+    if backend in PROVIDERS and workers.engine == "ray":
+        raise UserError(f"--engine ray asks OpenAI-compatible servers and vLLM, not {backend}")
+    return model, backend
+
+
 def _endpoints(
     model: str | None,
     base_url: str | Sequence[str],
@@ -189,6 +202,10 @@ def _endpoints(
         raise UserError("no model: name one with --model, or a reference agent with --agent")
     if backend == "vllm":
         return [Endpoint(model)]
+    if backend in ("anthropic", "gemini"):
+        if len(base_urls) > 1:
+            raise UserError(f"--base-url: {backend} is asked at one address")
+        return [native_endpoint(backend, model, base_urls[0] if base_urls else None, headers)]
     named = parse_endpoint(model)
     urls: Sequence[str | None] = [named.base_url] if named.base_url else base_urls or [None]
     found = [Endpoint(named.model, url, headers=headers) for url in urls]
@@ -236,6 +253,12 @@ def _backend(
         )
         return opened, concurrency * (gpus if workers.engine == "ray" else 1)
     at_once = concurrency * len(endpoints)
+    if settings.backend in PROVIDERS:
+        provider: Provider = "anthropic" if settings.backend == "anthropic" else "gemini"
+        opened = session.native(
+            provider, endpoints[0], asked, concurrency=at_once, timeout_s=timeout_s, max_retries=max_retries
+        )
+        return opened, at_once
     opened = session.endpoint(
         endpoints[0],
         asked,

@@ -11,7 +11,16 @@ from typing import NamedTuple
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.llm import Client, Endpoint, Stats, Store, Transport, over_http
+from robustbench_tc.llm import (
+    Client,
+    Endpoint,
+    NativeTransport,
+    Provider,
+    Stats,
+    Store,
+    Transport,
+    over_http,
+)
 from robustbench_tc.llm.ray import over_ray
 from robustbench_tc.schema import Json, Sample
 
@@ -70,6 +79,35 @@ def endpoint(
             ) as client:
                 backend = EndpointBackend(client, asked.decoding, asked.system)
                 yield Opened(backend, ", ".join(map(str, specs)), client.stats, asked)
+
+    return opened
+
+
+def native(
+    provider: Provider,
+    spec: Endpoint,
+    requests: RequestSettings,
+    *,
+    concurrency: int,
+    timeout_s: float = 300.0,
+    max_retries: int = 6,
+    backoff_s: float = 0.5,
+) -> OpenBackend:
+    """A model of Anthropic's or Google's own API; `spec` is `llm.native_endpoint`'s."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Opened]:
+        async with Client(
+            spec,
+            concurrency=concurrency,
+            max_retries=max_retries,
+            backoff_s=backoff_s,
+            max_cost=requests.max_cost,
+            price=requests.price,
+            wire=NativeTransport(provider, spec, timeout_s),
+        ) as client:
+            backend = EndpointBackend(client, requests.decoding, requests.system)
+            yield Opened(backend, f"{provider}:{spec}", client.stats, requests)
 
     return opened
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from ..eval.evaluate import Evaluated
     from ..eval.run import Progress
 
-Model = Annotated[str | None, typer.Option(help="Model id as the endpoint knows it, or MODEL@BASE_URL.")]
+Model = Annotated[
+    str | None,
+    typer.Option(help="Model id as the endpoint knows it, MODEL@BASE_URL, or anthropic:MODEL, gemini:MODEL."),
+]
 BaseUrl = Annotated[
     list[str] | None,
     typer.Option(
@@ -36,8 +39,15 @@ ModeName = Annotated[
     typer.Option(help="prompt or fc (api: the same); default: the models' table, else prompt."),
 ]
 Backend = Annotated[
-    Literal["openai", "vllm"],
-    one_of("backend", "openai", "vllm", help="openai, or vllm: in this process, in batches."),
+    Literal["openai", "vllm", "anthropic", "gemini"],
+    one_of(
+        "backend",
+        "openai",
+        "vllm",
+        "anthropic",
+        "gemini",
+        help="openai; vllm: in this process, in batches; anthropic, gemini: their own (extra `providers`).",
+    ),
 ]
 Revision = Annotated[str | None, typer.Option(help="Of a Hub dataset: tag, branch or commit.")]
 Types = Annotated[

@@ -264,7 +264,9 @@ class Client:
                 f"{self.endpoint.model} at {self._where} refuses the value of {name} ({error.message})"
             )
         if error.code == "auth":
-            return UserError(f"{self._where} refuses the key ({error.message}): check OPENAI_API_KEY")
+            return UserError(
+                f"{self._where} refuses the key ({error.message}): check {self.endpoint.key_name}"
+            )
         if error.code == "not_found":
             served = await self._wire.served_models()
             if served and self.endpoint.model not in served:

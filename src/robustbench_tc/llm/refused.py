@@ -14,6 +14,7 @@ KEPT = frozenset({"model", "messages", "tools"})
 _REFUSED = re.compile(
     r"unsupported|not support|n't support|not permitted|not allowed|unrecognized|"
     r"(?:unexpected|unknown) (?:keyword|parameter|argument|field|property|key|name)|not enabled|n't enabled|"
+    r"may only be set|deprecated for this model|"
     r"extra_forbidden|cannot find field|not accepted|not a valid (?:parameter|argument)",
     re.IGNORECASE,
 )

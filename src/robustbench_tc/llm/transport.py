@@ -59,6 +59,8 @@ class Endpoint:
     """Filled in by `resolved`."""
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every request; a value may be a secret."""
+    key_name: str = "OPENAI_API_KEY"
+    """The environment variable that a wrong key is looked for in."""
 
     def __str__(self) -> str:
         return self.model + (f"@{public(self.base_url)}" if self.base_url else "")
@@ -229,9 +231,7 @@ class HttpTransport:
         content = reply.content
         if len(content) > MAX_REPLY_BYTES:
             raise LLMError("not_a_completion", f"a reply of {len(content)} bytes", 200, True)
-        for secret in self.endpoint.hidden:
-            if (hidden := secret.encode()) in content:
-                content = content.replace(hidden, b"***")
+        content = hide(content, self.endpoint)
         try:
             return completion(decode(content), latency_s)
         except (ValueError, RecursionError):
@@ -240,9 +240,7 @@ class HttpTransport:
             raise LLMError("not_a_completion", f"{kind}, not JSON: {shown!r}", 200, True) from None
 
     def _scrub(self, text: str) -> str:
-        for secret in self.endpoint.secrets:
-            text = text.replace(secret, "***")
-        return re.sub(r"(?i)\b(bearer|basic) \S+", r"\1 ***", text)
+        return scrub(text, self.endpoint)
 
     async def served_models(self) -> list[str]:
         """As `Transport.served_models`, from `/models` within 10 seconds; [] where that cannot be read."""
@@ -259,6 +257,21 @@ class HttpTransport:
             return []
         except (ValueError, KeyError, TypeError, RecursionError):  # a list of something else
             return []
+
+
+def hide(content: bytes, endpoint: Endpoint) -> bytes:
+    """A reply without the secrets that the server may have written into it."""
+    for secret in endpoint.hidden:
+        if (hidden := secret.encode()) in content:
+            content = content.replace(hidden, b"***")
+    return content
+
+
+def scrub(text: str, endpoint: Endpoint) -> str:
+    """A message without secrets."""
+    for secret in endpoint.secrets:
+        text = text.replace(secret, "***")
+    return re.sub(r"(?i)\b(bearer|basic) \S+", r"\1 ***", text)
 
 
 def over_http(

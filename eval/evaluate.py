@@ -12,13 +12,14 @@ from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.llm import Endpoint, Provider, native_endpoint, native_model, parse_endpoint
+from robustbench_tc.llm import Endpoint, Provider, Store, native_endpoint, native_model, parse_endpoint
+from robustbench_tc.llm.batch import under_way
 from robustbench_tc.llm.native import PROVIDERS
 
 from . import agent_server, agents, inputs, models, prompts, record, request_settings, session, verdicts
 from .inputs import Dataset, Selection
 from .record import RunFolder
-from .request_settings import Headers, RequestOptions, RequestSettings
+from .request_settings import RequestOptions, RequestSettings
 from .run import Progress
 
 Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
@@ -118,7 +119,7 @@ def evaluate(
     if out is not None:
         record.check_place(Path(out))
     model, backend = _provider(model, backend, workers)
-    endpoints = _endpoints(model, base_url, agent, backend, request_settings.headers(options))
+    endpoints = _endpoints(model, base_url, agent, backend, options)
     name = endpoints[0].model
     entry = models.find(name)
     asked = request_settings.settle(entry, options, agent)
@@ -144,9 +145,7 @@ def evaluate(
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
             endpoints = [Endpoint(name, url, api_key="none", reasoning=False)]
-        ask, at_once = _backend(
-            settings, asked, endpoints, concurrency, timeout_s, max_retries, workers, gpus
-        )
+        ask, at_once = _backend(folder, asked, endpoints, concurrency, timeout_s, max_retries, workers, gpus)
         tell = run._watched(progress)
         run.asked = session.run(folder, rows, data.hashes(), ask, concurrency=at_once, progress=tell)
     if score:
@@ -187,10 +186,13 @@ def _endpoints(
     base_url: str | Sequence[str],
     agent: str | None,
     backend: Engine,
-    headers: Headers = (),
+    options: RequestOptions,
 ) -> list[Endpoint]:
     """Who is asked; a wrong address is refused before any work."""
+    headers = request_settings.headers(options)
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
+    if options.get("batch") and (agent is not None or backend != "openai" or len(base_urls) > 1):
+        raise UserError("--batch: one address of an OpenAI-compatible server is needed")
     if backend not in get_args(Engine):
         raise unknown("backend", backend, get_args(Engine))
     if agent is not None:
@@ -236,7 +238,7 @@ def words(given: Names) -> list[str]:
 
 
 def _backend(
-    settings: record.Settings,
+    folder: RunFolder,
     asked: RequestSettings,
     endpoints: Sequence[Endpoint],
     concurrency: int,
@@ -246,12 +248,20 @@ def _backend(
     gpus: int,
 ) -> tuple[session.OpenBackend, int]:
     """How the backend is opened, and how many requests are under way at all its addresses."""
+    settings = folder.record.settings
     name = settings.model
     if settings.backend == "vllm":
         opened = session.vllm(
             models.find(name), name, asked, batch=concurrency, workers=workers, engines=gpus
         )
         return opened, concurrency * (gpus if workers.engine == "ray" else 1)
+    if asked.batch:
+        at_once = max(1, folder.record.expected)  # all of them wait together
+        opened = session.batch(
+            endpoints[0], asked, folder=folder.path, at_once=at_once, timeout_s=timeout_s, told=asked.told
+        )
+        return opened, at_once
+    _refuse_open_batch(folder)
     at_once = concurrency * len(endpoints)
     if settings.backend in PROVIDERS:
         provider: Provider = "anthropic" if settings.backend == "anthropic" else "gemini"
@@ -269,3 +279,14 @@ def _backend(
         workers=workers,
     )
     return opened, at_once
+
+
+def _refuse_open_batch(folder: RunFolder) -> None:
+    """UserError where answers are on their way that would be asked, and paid, a second time."""
+    if not (folder.path / record.BATCHES).is_file():
+        return
+    with Store(folder.path / record.BATCHES) as book:
+        if names := under_way(book):
+            raise UserError(
+                f"{folder.path}: answers are under way in {', '.join(names[:3])}: say --batch, which waits"
+            )

@@ -5,6 +5,7 @@
       journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
       predictions.parquet   one row per (row, repeat)                    (Prediction)
       scores.parquet        the same rows with their verdicts            (`rbtc score`)
+      batches.jsonl         with --batch: which requests are in which batch (`llm.batch`)
       rbtc.json             names these files: what of the folder is ours (`io.owned`)
 
 The journal is the truth: the parquet files are made from it and can be made again.
@@ -32,6 +33,7 @@ from .request_settings import by_name
 from .stats.blind import TypeFigures
 
 RECORD = "run.json"
+BATCHES = "batches.jsonl"
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
@@ -95,6 +97,8 @@ class Session(msgspec.Struct, kw_only=True):
     """Decoding parameters that the endpoint does not take."""
     headers: dict[str, str] = {}
     """A digest of each header's value (`RequestSettings.header_digests`)."""
+    batches: list[str] = []
+    """The server's names of the batches that answers came from or went into."""
     cost: float | None = None
     """In the currency of the prices given; None without prices."""
 
@@ -189,6 +193,7 @@ class RunFolder:
                 folder.announce(RECORD, marker.sha256_of(data))
         if folder is not None:
             folder.grew(self.journal_path.name)
+            folder.grew(BATCHES)
 
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""

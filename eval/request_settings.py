@@ -7,8 +7,8 @@ the value of a header, which may be a secret: of that only a digest is kept.
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Any, TypeAlias, TypedDict
 
@@ -66,6 +66,10 @@ class RequestOptions(TypedDict, total=False):
     """In the currency of `price`, over all sessions of the run."""
     price: tuple[float, float] | None
     """Per million prompt and completion tokens."""
+    batch: bool
+    """Asks through the server's Batch API."""
+    told: Callable[[str], None]
+    """Gets a line when the state of a batch changes."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -78,7 +82,9 @@ class RequestSettings:
     headers: Headers = ()
     """Sorted: their order on the command line does not matter."""
     max_cost: float | None = None
-    price: tuple[float, float] | None = field(default=None)
+    price: tuple[float, float] | None = None
+    batch: bool = False
+    told: Callable[[str], None] = lambda line: None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -120,6 +126,8 @@ def settle(entry: Model | None, options: RequestOptions, agent: str | None = Non
         headers=headers(options),
         max_cost=max_cost,
         price=price,
+        batch=bool(options.get("batch")),
+        told=options.get("told") or (lambda line: None),
     )
 
 

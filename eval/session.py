@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.io import owned
 from robustbench_tc.llm import (
     Client,
     Endpoint,
@@ -21,14 +23,16 @@ from robustbench_tc.llm import (
     Transport,
     over_http,
 )
+from robustbench_tc.llm.batch import BatchTransport
 from robustbench_tc.llm.ray import over_ray
 from robustbench_tc.schema import Json, Sample
 
 from . import predictions
+from .backends.batch import BatchBackend
 from .backends.endpoint import EndpointBackend
 from .backends.vllm import VLLMTransport, check_takes
 from .models import Model
-from .record import RunFolder, Session
+from .record import BATCHES, RunFolder, Session
 from .request_settings import RequestSettings
 from .run import Backend, Harness, Progress
 
@@ -42,6 +46,8 @@ class Opened(NamedTuple):
     stats: Stats
     """Filled while the backend is asked."""
     requests: RequestSettings
+    batches: Sequence[str] = ()
+    """Names of the batches that were worked with; grows."""
 
 
 OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
@@ -79,6 +85,42 @@ def endpoint(
             ) as client:
                 backend = EndpointBackend(client, asked.decoding, asked.system)
                 yield Opened(backend, ", ".join(map(str, specs)), client.stats, asked)
+
+    return opened
+
+
+def batch(
+    spec: Endpoint,
+    requests: RequestSettings,
+    *,
+    folder: Path,
+    at_once: int,
+    timeout_s: float = 300.0,
+    told: Callable[[str], None] = lambda line: None,
+) -> OpenBackend:
+    """The Batch API of an OpenAI-compatible server; `folder` keeps which batches were made.
+
+    `at_once`: the most requests that can wait for a batch. What a batch has no answer to is asked again by
+    the next session, not by this one.
+    """
+    resolved = spec.resolved()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Opened]:
+        with Store(folder / BATCHES) as book:
+            if (ours := owned.owner(folder)) is not None:
+                ours.grew(BATCHES)
+            wire = BatchTransport(resolved, book, timeout_s=timeout_s, told=told)
+            async with Client(
+                resolved,
+                concurrency=at_once,
+                max_retries=0,
+                max_cost=requests.max_cost,
+                price=requests.price,
+                wire=wire,
+            ) as client:
+                backend = BatchBackend(client, requests.decoding, requests.system)
+                yield Opened(backend, str(resolved), client.stats, requests, wire.made)
 
     return opened
 
@@ -212,6 +254,7 @@ def run(
             finally:
                 served.update(harness.served_models)
                 made.requests, made.retries = opened.stats.requests, opened.stats.retries
+                made.batches = list(opened.batches)
                 made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
                 if opened.requests.price is not None:
                     made.cost = round(opened.stats.cost - earlier, 9)

@@ -7,10 +7,10 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx2
+
+T = TypeVar("T")
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -164,25 +166,37 @@ class HttpTransport:
 
     async def send(self, body: dict[str, Json]) -> Completion:
         """The model's answer to one request. Raises LLMError."""
+        import httpx2
+
+        data = encode(body)
+        started = time.perf_counter()
+
+        async def post(client: Any) -> Any:
+            # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
+            return await client.post("/chat/completions", content=data, cast_to=httpx2.Response)
+
+        reply = await self.call(post, self._timeout_s, with_tools="tools" in body)
+        return self._read(reply, time.perf_counter() - started)
+
+    async def call(
+        self, made: Callable[[Any], Awaitable[T]], timeout_s: float, *, with_tools: bool = False
+    ) -> T:
+        """What `made` returns of the `openai` client. Raises LLMError."""
         import aiohttp
         import httpx2
         import openai
 
-        data = encode(body)
-        started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
-                reply = await self._http.post("/chat/completions", content=data, cast_to=httpx2.Response)
+            async with asyncio.timeout(timeout_s):
+                return await made(self._http)
         except TimeoutError:
-            raise LLMError("timeout", f"no reply within {self._timeout_s:g} s", retryable=True) from None
+            raise LLMError("timeout", f"no reply within {timeout_s:g} s", retryable=True) from None
         except (openai.APIConnectionError, aiohttp.ClientError, httpx2.HTTPError, OSError) as error:
             raise self._lost(error) from None
         except openai.APIStatusError as error:
-            raise self._refusal(error, with_tools="tools" in body) from None
+            raise self._refusal(error, with_tools=with_tools) from None
         except openai.OpenAIError as error:
             raise LLMError("not_a_completion", self._scrub(one_line(str(error))), retryable=True) from None
-        return self._read(reply, time.perf_counter() - started)
 
     def _lost(self, error: BaseException) -> LLMError:
         """The error of a connection that failed.

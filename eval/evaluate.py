@@ -13,7 +13,7 @@ from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.llm import Endpoint, Provider, Store, native_endpoint, native_model, parse_endpoint
-from robustbench_tc.llm.batch import under_way
+from robustbench_tc.llm.batch_book import under_way
 from robustbench_tc.llm.native import PROVIDERS
 
 from . import agent_server, agents, inputs, models, prompts, record, request_settings, session, verdicts

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.eval import predictions
-from robustbench_tc.llm import batch
+from robustbench_tc.llm import batch, batch_book
 
 from ..batch_server import BatchServer
 from ..conftest import ROOT
@@ -185,6 +185,29 @@ def test_a_batch_that_is_gone_is_made_again(rbtc: Rbtc, release: Path) -> None:
         assert len(server.paid) == 5
 
 
+def test_a_batch_whose_name_was_never_written_down_is_found_by_its_file(rbtc: Rbtc, release: Path) -> None:
+    """Killed between making the batch and the note of it."""
+    with BatchServer(model) as server:
+        assert rbtc(*command(release, server, "--types", "clean")).code == 0
+        book = Path("run/batches.jsonl")
+        first = book.read_text().splitlines()[0]
+        assert '"batch":null' in first
+        for gone in ("journal.jsonl", "predictions.parquet", "scores.parquet"):
+            Path("run", gone).unlink()
+        book.write_text(first + "\n")
+        said = rbtc(*command(release, server, "--types", "clean"))
+        assert said.code == 0, said.err
+        assert len(server.batches) == 1 and len(server.paid) == 5
+    assert "batch batch_0: goes on, 5 requests wait for it" in said.err
+
+
+def test_a_run_with_batches_can_be_thrown_away(rbtc: Rbtc, release: Path) -> None:
+    with BatchServer(model) as server:
+        assert rbtc(*command(release, server, "--types", "clean")).code == 0
+        assert rbtc(*command(release, server, "--types", "clean", "--fresh")).code == 0
+        assert len(server.batches) == 2
+
+
 def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path) -> None:
     refusal = {"data": [{"code": "model_not_found", "message": "The model `tiny` does not exist."}]}
     with LoopbackServer(model) as plain, BatchServer(model, status="failed") as failing:
@@ -241,15 +264,15 @@ def test_hostile_results_are_failures_of_single_rows(rbtc: Rbtc, release: Path) 
 
 
 def test_files_are_cut_where_the_server_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MAX_REQUESTS", 3)
+    monkeypatch.setattr(batch_book, "MAX_REQUESTS", 3)
 
     def waiting(*keys: str, size: int = 1) -> list[Any]:
-        return [batch._Waiting(key, "d", {"x": "y" * size}, asyncio.Future(loop=loop)) for key in keys]
+        return [batch_book.Waiting(key, "d", {"x": "y" * size}, asyncio.Future(loop=loop)) for key in keys]
 
     loop = asyncio.new_event_loop()
-    parts = [[one.key for one in part] for part in batch._files(waiting("a", "b", "c", "d", "a"))]
+    parts = [[one.key for one in part] for part in batch_book.in_files(waiting("a", "b", "c", "d", "a"))]
     assert parts == [["a", "b", "c"], ["d", "a"]]
-    assert [len(part) for part in batch._files(waiting("a", "a"))] == [1, 1]
-    monkeypatch.setattr(batch, "MAX_BYTES", 1000)
-    assert [len(part) for part in batch._files(waiting("a", "b", size=700))] == [1, 1]
+    assert [len(part) for part in batch_book.in_files(waiting("a", "a"))] == [1, 1]
+    monkeypatch.setattr(batch_book, "MAX_BYTES", 1000)
+    assert [len(part) for part in batch_book.in_files(waiting("a", "b", size=700))] == [1, 1]
     loop.close()

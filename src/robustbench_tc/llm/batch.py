@@ -6,11 +6,9 @@ What waits together becomes one batch. Which requests are in which batch is on d
 
 import asyncio
 import hashlib
-import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,19 +17,26 @@ from ..errors import UserError
 from ..io.store import Store
 from ..schema import Json
 from .address import public
-from .errors import LLMError, from_status, one_line
-from .messages import Completion, completion, decode, encode
-from .refused import refused
-from .transport import MAX_REPLY_BYTES, Endpoint, HttpTransport, hide, scrub
+from .batch_book import (
+    ROUTE,
+    Batch,
+    Waiting,
+    counts,
+    given_name,
+    in_files,
+    outcome,
+    read_book,
+    requests_file,
+    result_lines,
+)
+from .errors import LLMError, one_line
+from .messages import Completion, encode
+from .transport import Endpoint, HttpTransport, hide
 
 T = TypeVar("T")
 
 asking: ContextVar[str] = ContextVar("asking")
 """Set around `send`: a name for the request that is the same in every session, and no other request's."""
-
-MAX_REQUESTS = 50_000
-MAX_BYTES = 100_000_000
-"""Of one file; OpenAI takes so many requests, and 200 MB."""
 
 QUIET_S = 2.0
 """A batch is made when for so long nobody else has asked."""
@@ -46,34 +51,6 @@ TELL_S = 60.0
 """Seconds between two lines about a batch whose state has not changed."""
 
 ENDED = ("completed", "failed", "expired", "cancelled")
-_ROUTE = "/v1/chat/completions"
-
-
-@dataclass(eq=False, slots=True)
-class _Waiting:
-    key: str
-    digest: str
-    body: dict[str, Json]
-    done: "asyncio.Future[Completion]"
-
-    def fail(self, error: Exception) -> None:
-        if not self.done.done():
-            self.done.set_exception(error)
-
-
-class _Batch(msgspec.Struct, kw_only=True):
-    """A line of the book."""
-
-    url: str
-    model: str
-    file: str
-    """The server's name for the file of requests."""
-    batch: str | None = None
-    """The server's name for the batch; None: perhaps it was not made any more."""
-    status: str | None = None
-    """The last one, once it has ended."""
-    requests: dict[str, str]
-    """A digest of the body, by the request's name."""
 
 
 class BatchTransport:
@@ -95,11 +72,11 @@ class BatchTransport:
         self._endpoint, self._book, self._told = endpoint, book, told
         self._http = HttpTransport(endpoint, timeout_s)
         self._timeout_s = max(timeout_s, 600.0)
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[Waiting] = []
         self._arrived = 0
         self._collector: asyncio.Task[None] | None = None
         self._under_way: set[asyncio.Task[None]] = set()
-        self._batches = {number: found for number, found in _read(book) if found.url == endpoint.base_url}
+        self._batches = {number: found for number, found in read_book(book) if found.url == endpoint.base_url}
         self._next = 1 + max((int(number) for number in book.keys()), default=0)  # noqa: SIM118
         self._served: set[tuple[int, str]] = set()
 
@@ -118,7 +95,7 @@ class BatchTransport:
         """The answer, when the batch that the request goes into has ended. Raises LLMError."""
         done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         digest = hashlib.sha256(encode(body)).hexdigest()[:16]
-        self._waiting.append(_Waiting(asking.get(), digest, body, done))
+        self._waiting.append(Waiting(asking.get(), digest, body, done))
         self._arrived += 1
         if self._collector is None or self._collector.done():
             self._collector = asyncio.create_task(self._collect())
@@ -132,7 +109,7 @@ class BatchTransport:
                 seen = self._arrived
                 await asyncio.sleep(QUIET_S)
             todo, self._waiting = self._waiting, []
-            there: dict[int, list[_Waiting]] = {}
+            there: dict[int, list[Waiting]] = {}
             fresh = []
             for one in todo:
                 number = self._find_batch(one)
@@ -142,10 +119,10 @@ class BatchTransport:
                     there.setdefault(number, []).append(one)
             for number, members in there.items():
                 self._start(self._go_on(number, members), members)
-            for members in _files(fresh):
+            for members in in_files(fresh):
                 self._start(self._begin(members), members)
 
-    def _start(self, work: Awaitable[None], members: Sequence[_Waiting]) -> None:
+    def _start(self, work: Awaitable[None], members: Sequence[Waiting]) -> None:
         async def guarded() -> None:
             try:
                 await work
@@ -162,7 +139,7 @@ class BatchTransport:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    def _find_batch(self, one: _Waiting) -> int | None:
+    def _find_batch(self, one: Waiting) -> int | None:
         """The last batch that the very request is in and that has not served it in this session."""
         for number in reversed(self._batches):
             held = self._batches[number].requests.get(one.key)
@@ -170,18 +147,17 @@ class BatchTransport:
                 return number
         return None
 
-    async def _begin(self, members: Sequence[_Waiting]) -> None:
+    async def _begin(self, members: Sequence[Waiting]) -> None:
         """Uploads the requests, makes their batch and waits for it."""
-        lines = ({"custom_id": one.key, "method": "POST", "url": _ROUTE, "body": one.body} for one in members)
-        data = b"\n".join(map(encode, lines)) + b"\n"
+        data = requests_file(members)
 
         async def upload(client: Any) -> str:
             found = await client.files.create(file=("requests.jsonl", data), purpose="batch")
-            return _name(getattr(found, "id", None), "file")
+            return given_name(getattr(found, "id", None), "file")
 
         file = await self._patiently(upload, "no Batch API")
         number, self._next = self._next, self._next + 1
-        self._batches[number] = _Batch(
+        self._batches[number] = Batch(
             url=self._endpoint.base_url or "",
             model=self._endpoint.model,
             file=file,
@@ -191,7 +167,7 @@ class BatchTransport:
         await self._make(number, look_first=False)
         await self._finish(number, members, resumed=False)
 
-    async def _go_on(self, number: int, members: Sequence[_Waiting]) -> None:
+    async def _go_on(self, number: int, members: Sequence[Waiting]) -> None:
         """Waits for a batch of an earlier session."""
         was_over = self._batches[number].status is not None
         if self._batches[number].batch is None:
@@ -202,7 +178,7 @@ class BatchTransport:
     async def _make(self, number: int, *, look_first: bool) -> None:
         """Makes the batch of an uploaded file, unless the server has it already."""
         one = self._batches[number]
-        body = {"input_file_id": one.file, "endpoint": _ROUTE, "completion_window": "24h"}
+        body = {"input_file_id": one.file, "endpoint": ROUTE, "completion_window": "24h"}
         looks = look_first
 
         async def make(client: Any) -> str:
@@ -210,7 +186,7 @@ class BatchTransport:
             if looks and (found := await self._made_already(client, one.file)):
                 return found
             looks = True  # after a lost reply it may be there
-            return _name((await _json(client.post, "/batches", body=body)).get("id"), "batch")
+            return given_name((await _json(client.post, "/batches", body=body)).get("id"), "batch")
 
         one.batch = await self._patiently(make, "no Batch API")
         await self._save(number)
@@ -219,10 +195,10 @@ class BatchTransport:
         listed = (await _json(client.get, "/batches?limit=100")).get("data")
         for one in listed if isinstance(listed, list) else ():
             if isinstance(one, dict) and one.get("input_file_id") == file:
-                return _name(one.get("id"), "batch")
+                return given_name(one.get("id"), "batch")
         return None
 
-    async def _finish(self, number: int, members: Sequence[_Waiting], *, resumed: bool) -> None:
+    async def _finish(self, number: int, members: Sequence[Waiting], *, resumed: bool) -> None:
         """Waits for the batch and hands every member its line.
 
         `resumed`: it had ended in an earlier session, which told of its failures: they are asked again.
@@ -248,7 +224,7 @@ class BatchTransport:
         for member in members:
             self._served.add((number, member.key))
             try:
-                done = self._outcome(lines.get(member.key), ended, member)
+                done = outcome(lines.get(member.key), ended, member, self._endpoint)
             except LLMError as error:
                 later = any(n > number and member.key in b.requests for n, b in self._batches.items())
                 if resumed and not later:
@@ -262,7 +238,7 @@ class BatchTransport:
                     member.done.set_result(done)
         self._ask_again(again)
 
-    def _ask_again(self, members: Sequence[_Waiting]) -> None:
+    def _ask_again(self, members: Sequence[Waiting]) -> None:
         if not members:
             return
         self._waiting += members
@@ -287,7 +263,7 @@ class BatchTransport:
             status = found.get("status")
             if not isinstance(status, str):
                 raise LLMError("not_a_completion", f"batch {name} has no status")
-            line = f"batch {name}: {one_line(status, 40)}{_counts(found.get('request_counts'))}"
+            line = f"batch {name}: {one_line(status, 40)}{counts(found.get('request_counts'))}"
             now = time.monotonic()
             if line != said and (status in ENDED or now - said_at >= TELL_S or not said):
                 self._told(line)
@@ -299,7 +275,7 @@ class BatchTransport:
 
     async def _lines(self, file: Json) -> dict[str, Json]:
         """Lines of a result file by the request's name; what is no such line is left out."""
-        name = _name(file, "file")
+        name = given_name(file, "file")
 
         async def fetch(client: Any) -> bytes:
             import httpx2
@@ -307,54 +283,7 @@ class BatchTransport:
             reply = await client.get(f"/files/{name}/content", cast_to=httpx2.Response)
             return bytes(reply.content)
 
-        found: dict[str, Json] = {}
-        for line in hide(await self._patiently(fetch, None), self._endpoint).split(b"\n"):
-            if not line.strip() or len(line) > MAX_REPLY_BYTES:
-                continue
-            try:
-                read = decode(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(read, dict) and isinstance(read.get("custom_id"), str):
-                found.setdefault(read["custom_id"], read)
-        return found
-
-    def _outcome(self, line: Json, ended: dict[str, Json], asked: _Waiting) -> Completion:
-        """What a line says. Raises LLMError, and UserError where the batch as a whole was refused."""
-        with_tools = "tools" in asked.body
-        if line is None:
-            if ended["status"] == "failed":
-                self._whole_refusal(ended, asked)
-            raise self._error("server_error", f"the batch is {ended['status']} and has no answer to it")
-        response, error = line.get("response"), line.get("error")
-        if isinstance(response, dict):
-            status, body = response.get("status_code"), response.get("body")
-            if isinstance(status, int) and status >= 400:
-                found = from_status(status, body, {}, with_tools=with_tools, now=time.time())
-                raise self._error(found.code, found.message, status, param=found.param)
-            return completion(body, _seconds(ended))
-        said = error if isinstance(error, dict) else {}
-        words = [str(said[name]) for name in ("code", "message") if said.get(name)]
-        raise self._error("server_error", one_line(": ".join(words)) or "the batch has no answer to it")
-
-    def _whole_refusal(self, ended: dict[str, Json], asked: _Waiting) -> None:
-        """A batch that was refused before it began. Raises LLMError about a parameter, else UserError."""
-        errors = ended.get("errors")
-        listed = errors.get("data") if isinstance(errors, dict) else None
-        first = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
-        param = first.get("param")
-        found = self._error(
-            "bad_request",
-            one_line(str(first.get("message") or "the batch failed")),
-            400,
-            param=param if isinstance(param, str) else None,
-        )
-        if refused(found, asked.body):
-            raise found
-        raise UserError(f"{self._where}: batch {ended.get('id')} failed: {found.message}")
-
-    def _error(self, code: Any, message: str, status: int | None = None, **more: Any) -> LLMError:
-        return LLMError(code, scrub(message, self._endpoint), status, **more)
+        return result_lines(hide(await self._patiently(fetch, None), self._endpoint))
 
     async def _save(self, number: int) -> None:
         await self._book.put(f"{number:06d}", msgspec.to_builtins(self._batches[number]))
@@ -392,40 +321,6 @@ class BatchTransport:
         return public(self._endpoint.base_url or "")
 
 
-def under_way(book: Store) -> list[str]:
-    """Batches of a book that have not ended, as far as is known."""
-    return [found.batch or f"of file {found.file}" for _, found in _read(book) if _is_open(found)]
-
-
-def _is_open(found: _Batch) -> bool:
-    return found.status is None and bool(found.requests)
-
-
-def _read(book: Store) -> Iterator[tuple[int, _Batch]]:
-    for key in sorted(book.keys()):
-        try:
-            yield int(key), msgspec.convert(book.get(key), _Batch)
-        except ValueError:
-            raise UserError(f"{book.path} holds other records than batches: move it away") from None
-
-
-def _files(waiting: Iterable[_Waiting]) -> Iterator[list[_Waiting]]:
-    """Parts that fit into a file; a request's name is in each of them once."""
-    part: list[_Waiting] = []
-    names: set[str] = set()
-    size = 0
-    for one in waiting:
-        length = len(encode(one.body)) + 200
-        if part and (len(part) >= MAX_REQUESTS or size + length > MAX_BYTES or one.key in names):
-            yield part
-            part, names, size = [], set(), 0
-        part.append(one)
-        names.add(one.key)
-        size += length
-    if part:
-        yield part
-
-
 async def _json(method: Callable[..., Awaitable[Any]], path: str, **options: Any) -> dict[str, Json]:
     """The object that the server answers with. Raises LLMError."""
     import httpx2
@@ -438,25 +333,3 @@ async def _json(method: Callable[..., Awaitable[Any]], path: str, **options: Any
     if not isinstance(found, dict):
         raise LLMError("not_a_completion", f"{path.partition('?')[0]}: no JSON object", 200, True)
     return found
-
-
-def _name(found: Json, what: str) -> str:
-    """A name that the server gave; it becomes part of an address."""
-    if not isinstance(found, str) or not re.fullmatch(r"[\w.:=-]{1,200}", found) or found.strip(".") == "":
-        raise LLMError("not_a_completion", f"the server gave the {what} no usable name", 200)
-    return found
-
-
-def _counts(found: Json) -> str:
-    if not isinstance(found, dict):
-        return ""
-    total, done, failed = (found.get(name) for name in ("total", "completed", "failed"))
-    if not all(isinstance(one, int) for one in (total, done, failed)) or not total:
-        return ""
-    return f", {done} of {total} answered" + (f", {failed} failed" if failed else "")
-
-
-def _seconds(ended: dict[str, Json]) -> float:
-    """From the batch's creation to its end, as the server says; 0 where it does not."""
-    begun, over = ended.get("created_at"), ended.get("completed_at")
-    return float(max(0, over - begun)) if isinstance(begun, int) and isinstance(over, int) else 0.0

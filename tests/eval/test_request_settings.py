@@ -13,6 +13,7 @@ from robustbench_tc.eval import inputs, models, record, request_settings
 from robustbench_tc.eval.backends.vllm import check_takes
 from robustbench_tc.eval.request_settings import RequestSettings, settle
 
+from ..conftest import ROOT
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from . import small
 from .test_eval_command import Rbtc, rbtc
@@ -282,6 +283,19 @@ def test_a_file_says_the_same_and_the_command_line_wins(rbtc: Rbtc, release: Pat
     expected |= {"model": "other", "top_p": 0.7, "min_p": 0.2}
     assert {name: value for name, value in b.items() if name != "messages"} == expected
     assert SECRET not in said.out + said.err + Path("a/run.json").read_text()
+
+
+def test_the_file_on_the_page_is_read(rbtc: Rbtc, release: Path) -> None:
+    [block] = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "evaluating.md").read_text(), re.DOTALL)
+    with LoopbackServer(model, models=["my-model"]) as server:
+        Path("run.toml").write_text(block.replace("http://localhost:8000/v1", server.url))
+        said = rbtc(
+            "eval", release, "--config", "run.toml", "--types", "clean", "--out", "run", "--top-p", 0.9
+        )
+        body = server.bodies[-1]
+    assert said.code == 0, said.err
+    assert (body["model"], body["top_p"], body["min_p"]) == ("my-model", 0.9, 0.05)
+    assert record_of()["sessions"][0]["cost"] > 0
 
 
 def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path) -> None:

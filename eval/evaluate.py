@@ -14,7 +14,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.llm import Endpoint, Provider, Store, native_endpoint, native_model, parse_endpoint
 from robustbench_tc.llm.batch_book import under_way
-from robustbench_tc.llm.native import PROVIDERS
+from robustbench_tc.llm.native import PROVIDERS, need_any_llm
 
 from . import agent_server, agents, inputs, models, prompts, record, request_settings, session, verdicts
 from .inputs import Dataset, Selection
@@ -207,7 +207,9 @@ def _endpoints(
     if backend in ("anthropic", "gemini"):
         if len(base_urls) > 1:
             raise UserError(f"--base-url: {backend} is asked at one address")
-        return [native_endpoint(backend, model, base_urls[0] if base_urls else None, headers)]
+        asked = native_endpoint(backend, model, base_urls[0] if base_urls else None, headers)
+        need_any_llm()
+        return [asked]
     named = parse_endpoint(model)
     urls: Sequence[str | None] = [named.base_url] if named.base_url else base_urls or [None]
     found = [Endpoint(named.model, url, headers=headers) for url in urls]

@@ -21,6 +21,8 @@ from .models import Model
 OURS = ("model", "messages", "tools", "stream", "stream_options", "n")
 """Fields of a request's body that the harness itself fills in, or whose replies it could not read."""
 
+_SECRET_NAME = re.compile(r"(?:^|_)(?:api_?key|secret|password|authorization|auth|token|headers?)$", re.I)
+
 MAX_SYSTEM = 1_000_000
 """Characters of a system text."""
 
@@ -136,6 +138,11 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
     named = _named(options)
     extra = json_object("extra_body", options.get("extra_body") or {})
     for name in extra:
+        if _SECRET_NAME.search(name):
+            raise UserError(
+                f"extra_body: {name} would be written into the run record: keys come from the environment, "
+                "headers from --header"
+            )
         if name in OURS:
             raise UserError(f"extra_body: {name} is what the harness itself sends: leave it out")
         if name in named:

@@ -243,7 +243,7 @@ max_cost = 3
 min_p = 0.05
 logprobs = true
 
-[header]
+[headers]
 X-Token = "{secret}"
 
 [chat_template_arg]
@@ -318,6 +318,8 @@ def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path) -> None:
         ("min_p = nan", "--config run.toml.min_p nan: JSON has finite numbers only"),
         ("fresh = true", "fresh can only be said on the command line"),
         ("header = 'X-Token=tok-planted-0123456789'", "header: expected a table of names with values"),
+        ("api_key = 'tok-planted-0123456789'", "extra_body: api_key would be written into the run record"),
+        ("header = {A = 'b'}\nheaders = {A = 'b'}", "header stands there twice"),
         ("messages = []", "extra_body: messages is what the harness itself sends"),
         ("extra_body = {top_k = 1}\ntop_k = 2", "top_k stands in extra_body and beside it"),
         ("extra_body = 3", "--config run.toml: extra_body: expected names with values"),
@@ -342,6 +344,7 @@ def test_a_wrong_file_is_one_line(rbtc: Rbtc, release: Path, text: str, line: st
         (("--extra-body", "[1]"), "--extra-body: expected names with values"),
         (("--extra-body", "[" * 100_000), "--extra-body: not JSON"),
         (("--extra-body", '{"n": 2}'), "extra_body: n is what the harness itself sends"),
+        (("--extra-body", '{"extra_headers": {}}'), "extra_body: extra_headers would be written into"),
         (("--extra-body", '{"top_k": 2}', "--top-k", 3), "top_k stands both in extra_body and as an option"),
         (("--header", f"X-Token: {SECRET}"), "--header: write NAME=VALUE (not NAME: VALUE, as for curl)"),
         (("--header", f"={SECRET}"), "--header: write NAME=VALUE"),

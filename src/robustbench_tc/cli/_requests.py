@@ -18,6 +18,9 @@ from . import runs
 _ONLY_TYPED = ("config", "fresh", "discard_changes", "help")
 """What a file may not say: which file it is, and to throw something away."""
 
+_ALIASES = {"headers": "header", "chat_template_args": "chat_template_arg"}
+"""As in Python: taken for the option, or a header's value would go into the request and the run record."""
+
 _EXTRA = "robustbench_tc.extra_body"
 """Under which the context keeps what a file has for the request's body."""
 
@@ -81,7 +84,7 @@ Config = Annotated[
 ]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class RequestWords:
     """The options as they were typed, each with its default."""
 
@@ -185,11 +188,13 @@ def read_config(file: Path, params: Iterable[Any]) -> tuple[dict[str, Any], dict
     found: dict[str, Any] = {}
     through: dict[str, Json] = {}
     for word, value in said.items():
-        name = word.replace("-", "_")
+        name = _ALIASES.get(word.replace("-", "_"), word.replace("-", "_"))
         if name in _ONLY_TYPED:
             raise UserError(f"--config {file}: {word} can only be said on the command line")
         if name in extra:
             raise UserError(f"--config {file}: {name} stands in extra_body and beside it: give it once")
+        if name in found:
+            raise UserError(f"--config {file}: {name} stands there twice: give it once")
         if name in known:
             found[name] = _option(f"--config {file}: {word}", known[name], value)
         else:

@@ -248,7 +248,7 @@ class BatchTransport:
 
     async def _ended(self, name: str) -> dict[str, Json] | None:
         """The batch when it has ended; None where the server has none of that name."""
-        wait, said, said_at = FIRST_POLL_S, "", 0.0
+        wait, said, said_at, was = FIRST_POLL_S, "", 0.0, ""
 
         async def look(client: Any) -> dict[str, Json]:
             return await _json(client.get, f"/batches/{name}")
@@ -265,9 +265,9 @@ class BatchTransport:
                 raise LLMError("not_a_completion", f"batch {name} has no status")
             line = f"batch {name}: {one_line(status, 40)}{counts(found.get('request_counts'))}"
             now = time.monotonic()
-            if line != said and (status in ENDED or now - said_at >= TELL_S or not said):
+            if line != said and (status != was or now - said_at >= TELL_S):
                 self._told(line)
-                said, said_at = line, now
+                said, said_at, was = line, now, status
             if status in ENDED:
                 return found
             await asyncio.sleep(wait)

@@ -95,15 +95,21 @@ def native_endpoint(
     )
 
 
+def need_any_llm() -> Any:
+    """What opens a provider. UserError where the extra is not installed: said before any work."""
+    try:
+        from any_llm import AnyLLM
+    except ImportError:
+        raise need_extra("any-llm", "providers") from None
+    return AnyLLM.create
+
+
 class NativeTransport:
     """One model of a provider as a `Transport`. `timeout_s` bounds each attempt as a whole."""
 
     def __init__(self, provider: Provider, endpoint: Endpoint, timeout_s: float = 300.0) -> None:
         """`endpoint` is one of `native_endpoint`."""
-        try:
-            from any_llm import AnyLLM
-        except ImportError:
-            raise need_extra("any-llm", "providers") from None
+        create = need_any_llm()
         self.endpoint = endpoint
         self._provider = provider
         self._timeout_s = timeout_s
@@ -115,7 +121,7 @@ class NativeTransport:
             else {"http_options": {"headers": headers}}
         )
         try:
-            self._model = AnyLLM.create(
+            self._model = create(
                 provider,
                 api_key=endpoint.api_key or "none",
                 api_base=endpoint.base_url,

@@ -148,5 +148,5 @@ $(VENV)/.core: pyproject.toml $(LOCK) scripts/locked.py
 
 $(VENV)/.dev: pyproject.toml $(LOCK) scripts/locked.py
 	$(call environment,$(VENV))
-	$(call install,$(VENV),audit sign report dev)
+	$(call install,$(VENV),audit sign report providers dev)
 	@touch $@ $(VENV)/.core

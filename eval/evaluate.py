@@ -6,29 +6,42 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, Unpack, get_args
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.llm import Endpoint, parse_endpoint
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.llm import Endpoint, Provider, Store, native_endpoint, native_model, parse_endpoint
+from robustbench_tc.llm.batch_book import under_way
+from robustbench_tc.llm.native import PROVIDERS, need_any_llm
+from robustbench_tc.schema import Sample
 
-from . import agent_server, agents, growth, inputs, models, prompts, record, session, verdicts
+from . import (
+    agent_server,
+    agents,
+    growth,
+    inputs,
+    models,
+    prompts,
+    record,
+    request_settings,
+    session,
+    verdicts,
+)
 from . import reuse as reusing
 from .inputs import Dataset, Selection
-from .models import Model
 from .record import RunFolder
+from .request_settings import RequestOptions, RequestSettings
 from .run import Progress
 
-Engine: TypeAlias = Literal["openai", "vllm"]
-"""Who answers: an OpenAI-compatible server, or vLLM in this process."""
+Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
+"""Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
 
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
 
-_LEAST = {"temperature": 0.0, "timeout_s": 0.1, "max_retries": 0}
+_LEAST = {"timeout_s": 0.1, "max_retries": 0}
 """The smallest value of a number; 1 for the others."""
 
 
@@ -116,10 +129,6 @@ def evaluate(
     limit: int | None = None,
     samples: int | None = None,
     repeat: int = 1,
-    seed: int | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    logprobs: bool = False,
     concurrency: int = 32,
     timeout_s: float = 300.0,
     max_retries: int = 6,
@@ -132,6 +141,7 @@ def evaluate(
     score: bool = True,
     started: Callable[[Evaluated], None] = lambda run: None,
     progress: Callable[[Progress], None] = lambda state: None,
+    **options: Unpack[RequestOptions],
 ) -> Evaluated:
     """Asks a model every row and keeps every answer in a run folder, then scores them.
 
@@ -140,7 +150,8 @@ def evaluate(
     options are those of `rbtc eval`: `model` is an id or MODEL@BASE_URL, several `base_url` share the
     requests, `agent` is a reference agent instead, `concurrency` counts requests per address, `out` is by
     default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers from, `score` False only
-    asks. `started` gets the run before any request.
+    asks. `started` gets the run before any request. `options`: `RequestOptions`, where `system` is the
+    text itself.
 
     Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, and an
     endpoint that does not answer; what was answered by then is kept.
@@ -148,12 +159,14 @@ def evaluate(
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     _check_thread()
-    _check_bounds(limit=limit, samples=samples, repeat=repeat, temperature=temperature, max_tokens=max_tokens)
-    _check_bounds(gpus=gpus, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
+    _check_bounds(limit=limit, samples=samples, repeat=repeat, gpus=gpus)
+    _check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    endpoints = _endpoints(model, (base_url,) if isinstance(base_url, str) else base_url, agent, backend)
+    model, backend = _provider(model, backend, workers)
+    endpoints = _endpoints(model, base_url, agent, backend, options)
     entry = models.find(name := endpoints[0].model)
+    asked = request_settings.settle(entry, options, agent)
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
     settings = record.Settings(
@@ -161,12 +174,10 @@ def evaluate(
         model=name,
         mode=record.mode_of(mode or (entry.mode if entry is not None else "prompt")),
         backend=backend,
-        decoding=_decoding(
-            entry, logprobs=logprobs, temperature=temperature, max_tokens=max_tokens, seed=seed
-        ),
         prompt_version=prompts.prompt_version(),
         selection=growth.joined(data, (), selection)[0],
         repeat=repeat,
+        **asked.identity,
     )
     path = record.default_place(name, settings.mode) if out is None else Path(out)
     folder = _folder(path, data, rows, settings, reuse, discard_changes if fresh else None)
@@ -176,7 +187,7 @@ def evaluate(
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
             endpoints = [Endpoint(name, url, api_key="none", reasoning=False)]
-        ask, at_once = _backend(settings, endpoints, concurrency, timeout_s, max_retries, workers, gpus)
+        ask, at_once = _backend(folder, asked, endpoints, concurrency, timeout_s, max_retries, workers, gpus)
         run._ask(rows, selection, ask, at_once, progress)
     if score:
         run.score()
@@ -218,10 +229,29 @@ def _check_bounds(**given: float | None) -> None:
             raise UserError(f"{name} {value}: give {least:g} or more")
 
 
+def _provider(model: str | None, backend: Engine, workers: Workers) -> tuple[str | None, Engine]:
+    """`anthropic:MODEL` is MODEL with the backend anthropic."""
+    if found := native_model(model or ""):
+        if backend not in ("openai", found[0]):
+            raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")
+        backend, model = found
+    if backend in PROVIDERS and workers.engine == "ray":
+        raise UserError(f"--engine ray asks OpenAI-compatible servers and vLLM, not {backend}")
+    return model, backend
+
+
 def _endpoints(
-    model: str | None, base_urls: Sequence[str], agent: str | None, backend: Engine
+    model: str | None,
+    base_url: str | Sequence[str],
+    agent: str | None,
+    backend: Engine,
+    options: RequestOptions,
 ) -> list[Endpoint]:
     """Who is asked; a wrong address is refused before any work."""
+    headers = request_settings.headers(options)
+    base_urls = (base_url,) if isinstance(base_url, str) else base_url
+    if options.get("batch") and (agent is not None or backend != "openai" or len(base_urls) > 1):
+        raise UserError("--batch: one address of an OpenAI-compatible server is needed")
     if backend not in get_args(Engine):
         raise unknown("backend", backend, get_args(Engine))
     if agent is not None:
@@ -233,22 +263,17 @@ def _endpoints(
         raise UserError("no model: name one with --model, or a reference agent with --agent")
     if backend == "vllm":
         return [Endpoint(model)]
+    if backend in ("anthropic", "gemini"):
+        if len(base_urls) > 1:
+            raise UserError(f"--base-url: {backend} is asked at one address")
+        asked = native_endpoint(backend, model, base_urls[0] if base_urls else None, headers)
+        need_any_llm()
+        return [asked]
     named = parse_endpoint(model)
     urls: Sequence[str | None] = [named.base_url] if named.base_url else base_urls or [None]
-    found = [Endpoint(named.model, url) for url in urls]
+    found = [Endpoint(named.model, url, headers=headers) for url in urls]
     for one in found:
         one.resolved()
-    return found
-
-
-def _decoding(entry: Model | None, *, logprobs: bool, **given: Json) -> dict[str, Json]:
-    """What is sent with every request: the models' table, or the paper's defaults, under what was `given`."""
-    found = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
-    found |= {name: value for name, value in given.items() if value is not None}
-    if logprobs:
-        found["logprobs"] = True
-    if entry is not None and entry.thinking == "off":
-        found["chat_template_kwargs"] = models.NO_THINKING
     return found
 
 
@@ -277,7 +302,8 @@ def words(given: Names) -> list[str]:
 
 
 def _backend(
-    settings: record.Settings,
+    folder: RunFolder,
+    asked: RequestSettings,
     endpoints: Sequence[Endpoint],
     concurrency: int,
     timeout_s: float,
@@ -286,16 +312,30 @@ def _backend(
     gpus: int,
 ) -> tuple[session.OpenBackend, int]:
     """How the backend is opened, and how many requests are under way at all its addresses."""
-    name, decoding = settings.model, settings.decoding
+    settings = folder.record.settings
+    name = settings.model
     if settings.backend == "vllm":
         opened = session.vllm(
-            models.find(name), name, decoding, batch=concurrency, workers=workers, engines=gpus
+            models.find(name), name, asked, batch=concurrency, workers=workers, engines=gpus
         )
         return opened, concurrency * (gpus if workers.engine == "ray" else 1)
+    if asked.batch:
+        at_once = max(1, folder.record.expected)  # all of them wait together
+        opened = session.batch(
+            endpoints[0], asked, folder=folder.path, at_once=at_once, timeout_s=timeout_s, told=asked.told
+        )
+        return opened, at_once
+    _refuse_open_batch(folder)
     at_once = concurrency * len(endpoints)
+    if settings.backend in PROVIDERS:
+        provider: Provider = "anthropic" if settings.backend == "anthropic" else "gemini"
+        opened = session.native(
+            provider, endpoints[0], asked, concurrency=at_once, timeout_s=timeout_s, max_retries=max_retries
+        )
+        return opened, at_once
     opened = session.endpoint(
         endpoints[0],
-        decoding,
+        asked,
         also=endpoints[1:],
         concurrency=at_once,
         timeout_s=timeout_s,
@@ -303,3 +343,14 @@ def _backend(
         workers=workers,
     )
     return opened, at_once
+
+
+def _refuse_open_batch(folder: RunFolder) -> None:
+    """UserError where answers are on their way that would be asked, and paid, a second time."""
+    if not (folder.path / record.BATCHES).is_file():
+        return
+    with Store(folder.path / record.BATCHES) as book:
+        if names := under_way(book):
+            raise UserError(
+                f"{folder.path}: answers are under way in {', '.join(names[:3])}: say --batch, which waits"
+            )

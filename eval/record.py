@@ -5,6 +5,7 @@
       journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
       predictions.parquet   one row per (row, repeat)                    (Prediction)
       scores.parquet        the same rows with their verdicts            (`rbtc score`)
+      batches.jsonl         with --batch: which requests are in which batch (`llm.batch`)
       rbtc.json             names these files: what of the folder is ours (`io.owned`)
 
 The journal is the truth: the parquet files are made from it and can be made again.
@@ -29,17 +30,19 @@ from robustbench_tc.schema import Json
 
 from . import growth
 from .inputs import Dataset, Selection
+from .request_settings import by_name
 from .stats.blind import TypeFigures
 
 RECORD = "run.json"
 FORMAT = 2
 """Of the run record. 1: a run had one selection, and its `limit` chose rows without regard to clean rows."""
+BATCHES = "batches.jsonl"
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the answers of a run depend on, and which rows it holds.
 
     A run goes on under equal settings, and grows where only `selection` and `repeat` differ (`growth`).
@@ -57,19 +60,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The first of the run's selections; a grown run may have others (`RunRecord.also`)."""
     repeat: int
     """How often every row is asked."""
+    system: str | None = None
+    """A text of the user's in front of every system message."""
+    headers: tuple[str, ...] = ()
+    """Names of the headers sent beside the client's own; a session has digests of their values."""
 
     def key(self, sample_hash: str, repeat: int, number: int) -> str:
-        """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass."""
-        what = (
+        """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass.
+
+        A system text and names of headers count where there are some: keys from before there were any stay.
+        """
+        what: tuple[Json, ...] = (
             self.model,
             self.mode,
             self.backend,
-            sorted(self.decoding.items()),
+            sorted(by_name(self.decoding).items()),
             self.prompt_version if self.mode == "prompt" else None,
             sample_hash,
             repeat,
             number,
         )
+        if self.system is not None or self.headers:
+            what = (*what, self.system, self.headers)
         return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
 
 
@@ -95,6 +107,12 @@ class Session(msgspec.Struct, kw_only=True):
     """Attempts that failed and were made again, by code."""
     left_out: list[str] = []
     """Decoding parameters that the endpoint does not take."""
+    headers: dict[str, str] = {}
+    """A digest of each header's value (`RequestSettings.header_digests`)."""
+    batches: list[str] = []
+    """The server's names of the batches that answers came from or went into."""
+    cost: float | None = None
+    """In the currency of the prices given; None without prices."""
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
@@ -200,6 +218,7 @@ class RunFolder:
                 folder.announce(RECORD, marker.sha256_of(data))
         if folder is not None:
             folder.grew(self.journal_path.name)
+            folder.grew(BATCHES)
 
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""

@@ -119,7 +119,8 @@ class Harness:
     async def _ask(self, row: Sample, repeat: int, number: int, ask: wire.Ask) -> Answer:
         base = Answer(id=row.id, repeat=repeat, number=2 if number == 2 else 1, status="ok")
         try:
-            done = await self._backend.ask(ask, repeat)
+            key = self._key(row, repeat, number)
+            done = await self._backend.ask(msgspec.structs.replace(ask, key=key), repeat)
         except LLMError as error:
             if error.code == "budget":
                 raise UserError(f"stopped: {error.message}; what was answered is kept") from None

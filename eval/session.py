@@ -6,20 +6,35 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.llm import Client, Endpoint, Stats, Store, Transport, over_http
+from robustbench_tc.io import owned
+from robustbench_tc.llm import (
+    Client,
+    Endpoint,
+    NativeTransport,
+    Provider,
+    Stats,
+    Store,
+    Transport,
+    over_http,
+)
+from robustbench_tc.llm.batch import BatchTransport
 from robustbench_tc.llm.ray import over_ray
 from robustbench_tc.schema import Json, Sample
 
 from . import predictions
+from .backends.batch import BatchBackend
 from .backends.endpoint import EndpointBackend
+from .backends.vllm import VLLMTransport, check_takes
 from .inputs import Selection
 from .models import Model
-from .record import RunFolder, Session
+from .record import BATCHES, RunFolder, Session
+from .request_settings import RequestSettings
 from .run import Backend, Harness, Progress
 
 
@@ -31,6 +46,9 @@ class Opened(NamedTuple):
     """For the run record; never holds a key."""
     stats: Stats
     """Filled while the backend is asked."""
+    requests: RequestSettings
+    batches: Sequence[str] = ()
+    """Names of the batches that were worked with; grows."""
 
 
 OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
@@ -38,7 +56,7 @@ OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
 
 def endpoint(
     spec: Endpoint,
-    decoding: dict[str, Json],
+    requests: RequestSettings | dict[str, Json],
     *,
     also: Sequence[Endpoint] = (),
     concurrency: int,
@@ -47,7 +65,11 @@ def endpoint(
     backoff_s: float = 0.5,
     workers: Workers = SERIAL,
 ) -> OpenBackend:
-    """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests."""
+    """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests.
+
+    `requests`: decoding alone, or all of what was said about requests.
+    """
+    asked = _settings(requests)
     specs = [one.resolved() for one in (spec, *also)]
 
     @asynccontextmanager
@@ -58,9 +80,77 @@ def endpoint(
                 concurrency=concurrency,
                 max_retries=max_retries,
                 backoff_s=backoff_s,
+                max_cost=asked.max_cost,
+                price=asked.price,
                 wire=over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
             ) as client:
-                yield Opened(EndpointBackend(client, decoding), ", ".join(map(str, specs)), client.stats)
+                backend = EndpointBackend(client, asked.decoding, asked.system)
+                yield Opened(backend, ", ".join(map(str, specs)), client.stats, asked)
+
+    return opened
+
+
+def batch(
+    spec: Endpoint,
+    requests: RequestSettings,
+    *,
+    folder: Path,
+    at_once: int,
+    timeout_s: float = 300.0,
+    told: Callable[[str], None] = lambda line: None,
+) -> OpenBackend:
+    """The Batch API of an OpenAI-compatible server; `folder` keeps which batches were made.
+
+    `at_once`: the most requests that can wait for a batch. What a batch has no answer to is asked again by
+    the next session, not by this one.
+    """
+    resolved = spec.resolved()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Opened]:
+        with Store(folder / BATCHES) as book:
+            if (ours := owned.owner(folder)) is not None:
+                ours.grew(BATCHES)
+            wire = BatchTransport(resolved, book, timeout_s=timeout_s, told=told)
+            async with Client(
+                resolved,
+                concurrency=at_once,
+                max_retries=0,
+                max_cost=requests.max_cost,
+                price=requests.price,
+                wire=wire,
+            ) as client:
+                backend = BatchBackend(client, requests.decoding, requests.system)
+                yield Opened(backend, str(resolved), client.stats, requests, wire.made)
+
+    return opened
+
+
+def native(
+    provider: Provider,
+    spec: Endpoint,
+    requests: RequestSettings,
+    *,
+    concurrency: int,
+    timeout_s: float = 300.0,
+    max_retries: int = 6,
+    backoff_s: float = 0.5,
+) -> OpenBackend:
+    """A model of Anthropic's or Google's own API; `spec` is `llm.native_endpoint`'s."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Opened]:
+        async with Client(
+            spec,
+            concurrency=concurrency,
+            max_retries=max_retries,
+            backoff_s=backoff_s,
+            max_cost=requests.max_cost,
+            price=requests.price,
+            wire=NativeTransport(provider, spec, timeout_s),
+        ) as client:
+            backend = EndpointBackend(client, requests.decoding, requests.system)
+            yield Opened(backend, f"{provider}:{spec}", client.stats, requests)
 
     return opened
 
@@ -68,7 +158,7 @@ def endpoint(
 def vllm(
     model: Model | None,
     name: str,
-    decoding: dict[str, Json],
+    requests: RequestSettings | dict[str, Json],
     *,
     batch: int,
     workers: Workers = SERIAL,
@@ -80,11 +170,11 @@ def vllm(
     `name` is a folder, a Hub id or a name of the models' table.
     """
     weights = (model.weights if model is not None else None) or name
+    asked = _settings(requests)
+    check_takes(asked)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        from .backends.vllm import VLLMTransport
-
         engine = partial(
             VLLMTransport,
             weights,
@@ -100,11 +190,35 @@ def vllm(
             else:
                 wire = over_ray(ray, [engine] * engines, names, concurrency=2 * batch, gpus=gpus)
             # Twice as many as an engine takes at once: the next batch waits while it is at one.
-            asked = Endpoint(name, reasoning=False)
-            async with Client(asked, concurrency=2 * batch * len(names), wire=wire) as client:
-                yield Opened(EndpointBackend(client, decoding), ", ".join(names), client.stats)
+            async with Client(
+                Endpoint(name, reasoning=False),
+                concurrency=2 * batch * len(names),
+                max_cost=asked.max_cost,
+                price=asked.price,
+                wire=wire,
+            ) as client:
+                backend = EndpointBackend(client, asked.decoding, asked.system)
+                yield Opened(backend, ", ".join(names), client.stats, asked)
 
     return opened
+
+
+def _settings(requests: RequestSettings | dict[str, Json]) -> RequestSettings:
+    return requests if isinstance(requests, RequestSettings) else RequestSettings(decoding=requests)
+
+
+def spent(journal: Store, price: tuple[float, float] | None) -> float:
+    """What the journal's answers cost, reused ones left out; failed and lost requests are in no journal."""
+    if price is None:
+        return 0.0
+    tokens = [0, 0]
+    for key in list(journal.keys()):
+        line = journal.get(key) or {}
+        if line.get("reused"):
+            continue
+        tokens[0] += line.get("prompt_tokens") or 0
+        tokens[1] += line.get("completion_tokens") or 0
+    return (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
 
 
 def run(
@@ -138,7 +252,9 @@ def run(
 
     async def ask() -> Progress:
         async with open_backend() as opened:
-            made.endpoint = opened.address
+            made.endpoint, made.headers = opened.address, opened.requests.header_digests
+            # A limit of cost is one of the run: what earlier sessions spent counts.
+            earlier = opened.stats.cost = spent(journal, opened.requests.price)
 
             def tell(state: Progress) -> None:
                 state.cost = opened.stats.cost
@@ -152,8 +268,11 @@ def run(
             finally:
                 served.update(harness.served_models)
                 made.requests, made.retries = opened.stats.requests, opened.stats.retries
+                made.batches = list(opened.batches)
                 made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
                 made.retried = dict(opened.stats.retried)
+                if opened.requests.price is not None:
+                    made.cost = round(opened.stats.cost - earlier, 9)
 
     with folder.journal() as journal:
         record.sessions.append(made)

@@ -22,6 +22,8 @@ class Ask(msgspec.Struct, frozen=True):
 
     messages: list[dict[str, Json]]
     tools: list[dict[str, Json]] | None = None
+    key: str = ""
+    """Of its answer in the journal, once that is known."""
 
 
 class WireNames:

@@ -203,8 +203,7 @@ class LoopbackServer:
 
     async def _serve(self) -> None:
         app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_post("/v1/chat/completions", self._chat)
-        app.router.add_get("/v1/models", self._list)
+        self.add_routes(app)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", self.port)
@@ -215,6 +214,21 @@ class LoopbackServer:
         await self._stop.wait()
         await runner.cleanup()
 
+    # What a server of another protocol says otherwise (tests/provider_servers.py).
+
+    unauthorised: Fault = UNAUTHORISED
+
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_get("/v1/models", self._list)
+
+    def allows(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") == f"Bearer {self.key}"
+
+    def said(self, text: str) -> dict[str, Json]:
+        """A text as a whole reply."""
+        return reply(text)
+
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
@@ -222,8 +236,8 @@ class LoopbackServer:
         self._under_way += 1
         self.at_once = max(self.at_once, self._under_way)
         try:
-            if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
-                return self._response(request, UNAUTHORISED)
+            if self.key is not None and not self.allows(request):
+                return self._response(request, self.unauthorised)
             found = self.handler(body)
             if not isinstance(found, dict | str | Fault):
                 found = await found
@@ -236,7 +250,7 @@ class LoopbackServer:
 
     def _response(self, request: web.Request, found: Reply) -> web.StreamResponse:
         if isinstance(found, str):
-            found = reply(found)
+            found = self.said(found)
         if isinstance(found, dict):
             return web.json_response(found)
         if found.drop:

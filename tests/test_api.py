@@ -1,6 +1,7 @@
 """The verbs from Python: docs/api/verbs.md is run as it is printed, and no verb needs the command line."""
 
 import asyncio
+import inspect
 import re
 import subprocess
 import sys
@@ -49,8 +50,7 @@ def test_every_verb_is_there_with_types_and_a_docstring() -> None:
         verb = getattr(api, name)
         assert "Raises UserError" in " ".join((verb.__doc__ or "").split()), name
         hinted = set(verb.__annotations__) - {"return"}
-        code = verb.__code__
-        assert hinted == set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]), name
+        assert hinted == set(inspect.signature(verb).parameters), name
 
 
 def test_importing_the_api_brings_neither_the_command_line_nor_an_extra() -> None:

@@ -7,17 +7,33 @@ from ..wire import Ask
 
 
 class EndpointBackend:
-    """Asks over HTTP. With `seed` in the decoding, repeat n is asked with seed + n."""
+    """Asks over HTTP. With `seed` in the decoding, repeat n is asked with seed + n.
 
-    def __init__(self, client: Client, decoding: dict[str, Json]) -> None:
+    `system` stands in front of every request's system message, or is one.
+    """
+
+    def __init__(self, client: Client, decoding: dict[str, Json], system: str | None = None) -> None:
         self._client = client
         self._decoding = decoding
+        self._system = system
 
     async def ask(self, ask: Ask, repeat: int) -> Completion:
         """As `Backend.ask`; a repeat has a seed and a place in the store of its own."""
         return await self._client.complete(
-            ChatRequest(ask.messages, ask.tools, params(self._decoding, repeat), repeat)
+            ChatRequest(
+                with_system(ask.messages, self._system), ask.tools, params(self._decoding, repeat), repeat
+            )
         )
+
+
+def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dict[str, Json]]:
+    """The messages with the user's own system text in front."""
+    if system is None:
+        return messages
+    first, *rest = messages or [{}]
+    if first.get("role") != "system":
+        return [{"role": "system", "content": system}, *messages]
+    return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
 
 
 def params(decoding: dict[str, Json], repeat: int) -> dict[str, Json]:

@@ -15,8 +15,45 @@ from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.llm import Completion, LLMError
 from robustbench_tc.schema import Json
 
+from ..request_settings import RequestSettings
+
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
-_PASSED_ON = ("temperature", "max_tokens", "top_p", "seed")
+_PASSED_ON = (
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "stop",
+    "stop_token_ids",
+    "bad_words",
+    "include_stop_str_in_output",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "min_tokens",
+    "ignore_eos",
+    "skip_special_tokens",
+    "spaces_between_special_tokens",
+    "logit_bias",
+    "allowed_token_ids",
+)
+"""What `vllm.SamplingParams` has under the same name."""
+
+
+def check_takes(asked: RequestSettings) -> None:
+    """UserError for what an engine in this process has no place for: said before the weights are loaded."""
+    if asked.headers:
+        raise UserError("--header: vLLM in this process is asked without HTTP: leave headers out")
+    for name in asked.decoding:
+        if name == "reasoning_effort":
+            raise UserError(
+                "--reasoning-effort: vLLM in this process has none; where the model's chat template knows it "
+                "say --chat-template-arg reasoning_effort=…"
+            )
+        if name not in (*_PASSED_ON, "logprobs", "chat_template_kwargs"):
+            raise UserError(f"vLLM in this process takes no {name}: it takes {', '.join(_PASSED_ON)}")
 
 
 class VLLMTransport:

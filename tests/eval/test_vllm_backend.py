@@ -72,7 +72,8 @@ def user(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
 def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
-    decoding = {"temperature": 0.0, "max_tokens": 16, "chat_template_kwargs": {"enable_thinking": False}}
+    sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
+    decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model="tiny",
@@ -100,7 +101,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     shown = [schema.loads(text) for batch in engine.batches for text in batch]
     assert all(text["enable_thinking"] is False for text in shown)
     assert all((text["tools"] is not None) == (mode == "fc") for text in shown)
-    assert vars(engine.sampling[0]) == {"temperature": 0.0, "max_tokens": 16}
+    assert vars(engine.sampling[0]) == sampling
     if mode == "fc":  # templates want arguments as objects
         asked = [m for text in shown for m in text["messages"] if m.get("tool_calls")]
         assert {schema.dumps(m["tool_calls"][0]["function"]["arguments"]) for m in asked} == {'{"a":1}'}

@@ -13,6 +13,7 @@ import typer
 from ..errors import UserError
 from . import _console, runs
 from ._replacing import DiscardChanges
+from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
 from ._workers import Address, Engine, workers
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from ..eval.evaluate import Evaluated
     from ..eval.run import Progress
 
-Model = Annotated[str | None, typer.Option(help="Model id as the endpoint knows it, or MODEL@BASE_URL.")]
+Model = Annotated[
+    str | None,
+    typer.Option(help="Model id as the endpoint knows it, MODEL@BASE_URL, or anthropic:MODEL, gemini:MODEL."),
+]
 BaseUrl = Annotated[
     list[str] | None,
     typer.Option(
@@ -36,8 +40,15 @@ ModeName = Annotated[
     typer.Option(help="prompt or fc (api: the same); default: the models' table, else prompt."),
 ]
 Backend = Annotated[
-    Literal["openai", "vllm"],
-    one_of("backend", "openai", "vllm", help="openai, or vllm: in this process, in batches."),
+    Literal["openai", "vllm", "anthropic", "gemini"],
+    one_of(
+        "backend",
+        "openai",
+        "vllm",
+        "anthropic",
+        "gemini",
+        help="openai; vllm: in this process, in batches; anthropic, gemini: their own (extra `providers`).",
+    ),
 ]
 Revision = Annotated[str | None, typer.Option(help="Of a Hub dataset: tag, branch or commit.")]
 Types = Annotated[
@@ -56,17 +67,6 @@ Samples = Annotated[
     typer.Option(min=1, help="At most so many samples, each with all its rows, drawn by source."),
 ]
 Repeat = Annotated[int, typer.Option(min=1, help="Ask every row so many times.")]
-Seed = Annotated[int | None, typer.Option(help="Sent to the endpoint; repeat n gets seed + n.")]
-Temperature = Annotated[float | None, typer.Option(min=0.0, help="Default: the models' table, else 0.")]
-MaxTokens = Annotated[int | None, typer.Option(min=1, help="Default: the models' table, else 1024.")]
-LogProbs = Annotated[bool, typer.Option("--logprobs", help="Ask for and keep log probabilities.")]
-Concurrency = Annotated[
-    int, typer.Option(min=1, help="Requests under way, per address; or the largest batch.")
-]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for one attempt.")]
-MaxRetries = Annotated[
-    int, typer.Option(min=0, help="More attempts after 429, 5xx, a time-out or no completion.")
-]
 Gpus = Annotated[
     int, typer.Option(min=1, help="With --engine ray and --backend vllm: so many, a vLLM on each.")
 ]
@@ -84,7 +84,9 @@ ShowProgress = Annotated[
 ]
 
 
+@with_requests
 def eval_(
+    ctx: typer.Context,
     dataset: runs.DatasetName = "robustbench-tc",
     model: Model = None,
     base_url: BaseUrl = None,
@@ -98,13 +100,7 @@ def eval_(
     limit: Limit = None,
     samples: Samples = None,
     repeat: Repeat = 1,
-    seed: Seed = None,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    logprobs: LogProbs = False,
-    concurrency: Concurrency = 32,
-    timeout: Timeout = 300.0,
-    max_retries: MaxRetries = 6,
+    requests: RequestWords = DEFAULTS,
     engine: Engine = "local",
     address: Address = None,
     gpus: Gpus = 1,
@@ -121,7 +117,7 @@ def eval_(
     Killed or failed at any point, the same command goes on where it stopped. With other --types, --limit,
     --samples or a larger --repeat the run grows: what was answered is not asked again.
 
-    Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1
+    Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1 --top-p 0.95
     Example: rbtc eval robustbench-tc --model qwen3-8b --samples 20 --out runs/first-look
     """
     from .. import api
@@ -141,13 +137,6 @@ def eval_(
             limit=limit,
             samples=samples,
             repeat=repeat,
-            seed=seed,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            logprobs=logprobs,
-            concurrency=concurrency,
-            timeout_s=timeout,
-            max_retries=max_retries,
             workers=workers(1, engine, address),
             gpus=gpus,
             out=out,
@@ -157,6 +146,7 @@ def eval_(
             score=False,
             started=started,
             progress=tell,
+            **requests.options(ctx),
         )
     _finish(done, no_score, allow_missing)
 
@@ -207,6 +197,8 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     """Says how far it got, scores and prints the summary."""
     answered = _answered(done)
     runs.note(answered)
+    if dropped := done.folder.record.sessions[-1].left_out:
+        runs.note(f"the endpoint does not take {', '.join(dropped)}: left out of the requests")
     if done.asked.request_errors:
         runs.note(
             f"{done.asked.request_errors} could not be had (request_error): the same command asks again"

@@ -4,6 +4,7 @@ from ..io.store import Store
 from .client import Client, Stats
 from .errors import LLMError
 from .messages import ChatRequest, Completion, completion
+from .native import NativeTransport, Provider, native_endpoint, native_model
 from .transport import Endpoint, Transport, over_http, parse_endpoint, parse_endpoints
 
 __all__ = [
@@ -12,10 +13,14 @@ __all__ = [
     "Completion",
     "Endpoint",
     "LLMError",
+    "NativeTransport",
+    "Provider",
     "Stats",
     "Store",
     "Transport",
     "completion",
+    "native_endpoint",
+    "native_model",
     "over_http",
     "parse_endpoint",
     "parse_endpoints",

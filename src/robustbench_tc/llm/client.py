@@ -10,7 +10,6 @@ Keys appear in no error, log or store: reply bytes and error texts are scrubbed 
 
 import asyncio
 import random
-import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -24,10 +23,8 @@ from ..schema import Json
 from .address import public
 from .errors import LLMError, takes_no_tools
 from .messages import ChatRequest, Completion
+from .refused import refused, refused_value
 from .transport import Endpoint, HttpTransport, Transport
-
-_REFUSABLE = ("max_tokens", "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
-"""Parameters that are left out once an endpoint has said that it does not take them (max_tokens: renamed)."""
 
 
 class Stats(msgspec.Struct):
@@ -181,7 +178,7 @@ class Client:
                     if self._learnt_from(error, body):
                         continue
                     last = not error.retryable or retries >= self._max_retries
-                    if blocked := await self._what_to_fix(error, last):
+                    if blocked := await self._what_to_fix(error, body, last):
                         self._hopeless = blocked
                         raise blocked from None
                     if last:
@@ -200,7 +197,7 @@ class Client:
     def _body(self, request: ChatRequest) -> dict[str, Json]:
         """The JSON to send: parameters that the endpoint does not take are left out."""
         params = dict(request.params)
-        extra = params.pop("extra_body", None) or {}
+        params |= params.pop("extra_body", None) or {}
         if "max_tokens" in self._left_out and "max_tokens" in params:
             params["max_completion_tokens"] = params.pop("max_tokens")
         for name in self._left_out & params.keys():
@@ -210,20 +207,15 @@ class Client:
         body: dict[str, Json] = {"model": self.endpoint.model, "messages": list(request.messages)}
         if request.tools is not None:
             body["tools"] = list(request.tools)
-        return {**body, **params, **extra}
+        return {**body, **params}
 
     def _learnt_from(self, error: LLMError, body: dict[str, Json]) -> bool:
         """Whether the refusal is about a parameter that need not be sent; then it never is again."""
-        if error.status not in (400, 422) or error.code not in ("bad_request", "rejected"):
+        name = refused(error, body)
+        if name is None:
             return False
-        refused = re.search(
-            r"unsupported|not support|n't support|not permitted|unrecognized", error.message, re.I
-        )
-        for name in _REFUSABLE:
-            if name in body and refused and (error.param == name or re.search(rf"\b{name}\b", error.message)):
-                self._left_out.add(name)
-                return True
-        return False
+        self._left_out.add(name)
+        return True
 
     async def _attempt(self, body: dict[str, Json]) -> Completion:
         """Sends one request. Raises LLMError."""
@@ -254,7 +246,7 @@ class Client:
         if self._price is not None:
             self.stats.cost += ((asked or 0) * self._price[0] + (said or 0) * self._price[1]) / 1e6
 
-    async def _what_to_fix(self, error: LLMError, last: bool) -> UserError | None:
+    async def _what_to_fix(self, error: LLMError, body: dict[str, Json], last: bool) -> UserError | None:
         """What a person has to fix first, when asking on could only repeat the error.
 
         `last`: this request is not going to be sent again.
@@ -270,8 +262,14 @@ class Client:
             return UserError(
                 f"nothing answers at {self._where} ({error.message}): start it or name another base URL"
             )
+        if name := refused_value(error, body):
+            return UserError(
+                f"{self.endpoint.model} at {self._where} refuses the value of {name} ({error.message})"
+            )
         if error.code == "auth":
-            return UserError(f"{self._where} refuses the key ({error.message}): check OPENAI_API_KEY")
+            return UserError(
+                f"{self._where} refuses the key ({error.message}): check {self.endpoint.key_name}"
+            )
         if error.code == "not_found":
             served = await self._wire.served_models()
             if served and self.endpoint.model not in served:

@@ -7,10 +7,10 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
+T = TypeVar("T")
+
 OPENAI_URL = "https://api.openai.com/v1"
 
 MAX_REPLY_BYTES = 32 * 2**20
@@ -34,6 +36,8 @@ CONNECT_S = 10.0
 """How long a connection may take to come about."""
 
 _REASONING_NAMES = re.compile(r"(?:o\d|gpt-5)(?!.*-chat)(?:\b|_)", re.IGNORECASE)
+
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw|credential|signature", re.IGNORECASE)
 
 REAL_SECRET = 8
 """Characters from which on a key is taken out of replies, too; out of messages each is taken."""
@@ -55,6 +59,10 @@ class Endpoint:
     """Takes no temperature and wants `max_completion_tokens`. None: by its name, else after a refusal."""
     address: Address | None = None
     """Filled in by `resolved`."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request; a value may be a secret."""
+    key_name: str = "OPENAI_API_KEY"
+    """The environment variable that a wrong key is looked for in."""
 
     def __str__(self) -> str:
         return self.model + (f"@{public(self.base_url)}" if self.base_url else "")
@@ -72,7 +80,27 @@ class Endpoint:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What no message may hold."""
-        return (*((self.api_key,) if self.api_key else ()), *(self.address.secrets if self.address else ()))
+        parts = (part for _, value in self.headers for part in (value, *value.split()))
+        return (
+            *((self.api_key,) if self.api_key else ()),
+            *(self.address.secrets if self.address else ()),
+            *dict.fromkeys(part for part in parts if len(part) > 3),
+        )
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What no reply may hold either.
+
+        A short one ("EMPTY", "test") is a word like others, and a reply may say it; so is what a header
+        without a secret says ("application/json").
+        """
+        public = {
+            part
+            for name, value in self.headers
+            for part in (value, *value.split())
+            if not (_SECRET_HEADER.search(name) or (len(part) >= 16 and re.search(r"\d", part)))
+        }
+        return tuple(one for one in self.secrets if len(one) >= REAL_SECRET and one not in public)
 
     def resolved(self, env: Mapping[str, str] = os.environ) -> "Endpoint":
         """With address and key filled in from the environment. Raises UserError where a key is missing."""
@@ -80,11 +108,12 @@ class Endpoint:
             return self
         address = parse_address(self.base_url or env.get("OPENAI_BASE_URL") or OPENAI_URL)
         key = (self.api_key or env.get("OPENAI_API_KEY") or "").strip()
-        if not key and address.url == OPENAI_URL:
+        signed = any(name.lower() == "authorization" for name, _ in self.headers)
+        if not key and not signed and address.url == OPENAI_URL:
             raise UserError(f"no key for {OPENAI_URL}: set OPENAI_API_KEY, or name another base URL")
         if not (key.isascii() and key.replace(" ", "").isprintable()):
             raise UserError("the API key holds characters that a header cannot carry: check OPENAI_API_KEY")
-        return Endpoint(self.model, address.url, key or None, self.reasoning, address)
+        return Endpoint(self.model, address.url, key or None, self.reasoning, address, self.headers)
 
 
 def parse_endpoint(spec: str) -> Endpoint:
@@ -137,25 +166,37 @@ class HttpTransport:
 
     async def send(self, body: dict[str, Json]) -> Completion:
         """The model's answer to one request. Raises LLMError."""
+        import httpx2
+
+        data = encode(body)
+        started = time.perf_counter()
+
+        async def post(client: Any) -> Any:
+            # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
+            return await client.post("/chat/completions", content=data, cast_to=httpx2.Response)
+
+        reply = await self.call(post, self._timeout_s, with_tools="tools" in body)
+        return self._read(reply, time.perf_counter() - started)
+
+    async def call(
+        self, made: Callable[[Any], Awaitable[T]], timeout_s: float, *, with_tools: bool = False
+    ) -> T:
+        """What `made` returns of the `openai` client. Raises LLMError."""
         import aiohttp
         import httpx2
         import openai
 
-        data = encode(body)
-        started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
-                reply = await self._http.post("/chat/completions", content=data, cast_to=httpx2.Response)
+            async with asyncio.timeout(timeout_s):
+                return await made(self._http)
         except TimeoutError:
-            raise LLMError("timeout", f"no reply within {self._timeout_s:g} s", retryable=True) from None
+            raise LLMError("timeout", f"no reply within {timeout_s:g} s", retryable=True) from None
         except (openai.APIConnectionError, aiohttp.ClientError, httpx2.HTTPError, OSError) as error:
             raise self._lost(error) from None
         except openai.APIStatusError as error:
-            raise self._refusal(error, with_tools="tools" in body) from None
+            raise self._refusal(error, with_tools=with_tools) from None
         except openai.OpenAIError as error:
             raise LLMError("not_a_completion", self._scrub(one_line(str(error))), retryable=True) from None
-        return self._read(reply, time.perf_counter() - started)
 
     def _lost(self, error: BaseException) -> LLMError:
         """The error of a connection that failed.
@@ -204,10 +245,7 @@ class HttpTransport:
         content = reply.content
         if len(content) > MAX_REPLY_BYTES:
             raise LLMError("not_a_completion", f"a reply of {len(content)} bytes", 200, True)
-        for secret in self.endpoint.secrets:
-            # A shorter one ("EMPTY", "test") is a word like others, and a reply may say it.
-            if len(secret) >= REAL_SECRET and (hidden := secret.encode()) in content:
-                content = content.replace(hidden, b"***")
+        content = hide(content, self.endpoint)
         try:
             return completion(decode(content), latency_s)
         except (ValueError, RecursionError):
@@ -216,9 +254,7 @@ class HttpTransport:
             raise LLMError("not_a_completion", f"{kind}, not JSON: {shown!r}", 200, True) from None
 
     def _scrub(self, text: str) -> str:
-        for secret in self.endpoint.secrets:
-            text = text.replace(secret, "***")
-        return re.sub(r"(?i)\b(bearer|basic) \S+", r"\1 ***", text)
+        return scrub(text, self.endpoint)
 
     async def served_models(self) -> list[str]:
         """As `Transport.served_models`, from `/models` within 10 seconds; [] where that cannot be read."""
@@ -235,6 +271,21 @@ class HttpTransport:
             return []
         except (ValueError, KeyError, TypeError, RecursionError):  # a list of something else
             return []
+
+
+def hide(content: bytes, endpoint: Endpoint) -> bytes:
+    """A reply without the secrets that the server may have written into it."""
+    for secret in endpoint.hidden:
+        if (hidden := secret.encode()) in content:
+            content = content.replace(hidden, b"***")
+    return content
+
+
+def scrub(text: str, endpoint: Endpoint) -> str:
+    """A message without secrets."""
+    for secret in endpoint.secrets:
+        text = text.replace(secret, "***")
+    return re.sub(r"(?i)\b(bearer|basic) \S+", r"\1 ***", text)
 
 
 def over_http(
@@ -315,7 +366,7 @@ def _transport(endpoint: Endpoint) -> Any:
             api_key=endpoint.api_key or "none",
             base_url=address.url,
             # Credentials of the address are meant for it, whatever key the environment has for others.
-            default_headers=address.headers,
+            default_headers=address.headers | dict(endpoint.headers),
             max_retries=0,
             timeout=timeout,
             http_client=DefaultAioHttpClient(

@@ -1,0 +1,418 @@
+"""A user's own settings: on the wire, in the run record and its identity, from options and from a file."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, models, record, request_settings
+from robustbench_tc.eval.backends.vllm import check_takes
+from robustbench_tc.eval.request_settings import RequestSettings, settle
+
+from ..conftest import ROOT
+from ..loopback import Fault, LoopbackServer, error_body, reply
+from . import small
+from .test_eval_command import Rbtc, rbtc
+
+__all__ = ["rbtc"]
+
+SECRET = "tok-planted-0123456789"
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+
+
+def model(body: dict[str, Any]) -> Any:
+    return reply("[ping(a=1)]")
+
+
+def lower(headers: dict[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def record_of(run: str = "run") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(run, "run.json").read_text())
+    return found
+
+
+OPTIONS = (
+    "--top-p", 0.9, "--top-k", 20, "--stop", "END", "--stop", "\n\n", "--reasoning-effort", "low",
+    "--extra-body", '{"min_p": 0.05, "max_tokens": null}', "--header", f"X-Token={SECRET}",
+    "--chat-template-arg", "enable_thinking=true", "--chat-template-arg", "date=2026-11-22",
+    "--max-cost", 5, "--price", "0.5,2",
+)  # fmt: skip
+
+
+# --- on the wire and in the record --------------------------------------------------------------------
+
+
+def test_every_setting_reaches_the_endpoint_and_the_record(rbtc: Rbtc, release: Path) -> None:
+    Path("system.txt").write_text("You are careful.\n")
+    with LoopbackServer(model) as server:
+        base = (
+            "eval",
+            release,
+            "--model",
+            "tiny",
+            "--base-url",
+            server.url,
+            "--types",
+            "clean",
+            "--out",
+            "run",
+        )
+        said = rbtc(*base, *OPTIONS, "--system", "system.txt")
+        body, headers = server.bodies[-1], server.headers[-1]
+        assert said.code == 0, said.err
+        sent = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        count = server.count
+        again = rbtc(*base, *OPTIONS, "--system", "system.txt")
+        assert (again.code, server.count) == (0, count)
+    decoding = {
+        "temperature": 0.0, "top_p": 0.9, "top_k": 20, "stop": ["END", "\n\n"], "reasoning_effort": "low",
+        "min_p": 0.05, "chat_template_kwargs": {"date": "2026-11-22", "enable_thinking": True},
+    }  # fmt: skip
+    assert sent == decoding
+    assert lower(headers)["x-token"] == SECRET
+    assert body["messages"][0]["role"] == "system"
+    assert body["messages"][0]["content"].startswith("You are careful.\n\n")
+    there = record_of()
+    assert there["settings"]["decoding"] == decoding
+    assert (there["settings"]["system"], there["settings"]["headers"]) == ("You are careful.", ["x-token"])
+    first = there["sessions"][0]
+    assert re.fullmatch(r"[0-9a-f]{8}", first["headers"]["x-token"])
+    assert first["cost"] == pytest.approx(5 * (10 * 0.5 + 5 * 2) / 1e6) and there["sessions"][1]["cost"] == 0
+    for file in Path("run").rglob("*"):
+        assert SECRET.encode() not in file.read_bytes(), file
+    assert SECRET not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--top-p", 0.8), "top_p: not set there, 0.8 here"),
+        (("--stop", "X"), 'stop: not set there, ["X"] here'),
+        (("--extra-body", '{"min_p": 0.1}'), "min_p: not set there, 0.1 here"),
+        (("--header", "X-Team=a"), 'headers: not set there, ["x-team"] here'),
+        (("--chat-template-arg", "a=1"), 'chat_template_kwargs: not set there, {"a":1} here'),
+        (("--system", "system.txt"), 'system: not set there, "Be brief." here'),
+    ],
+)
+def test_another_setting_is_another_run(rbtc: Rbtc, release: Path, words: Any, line: str) -> None:
+    Path("system.txt").write_text("Be brief.")
+    with LoopbackServer(model) as server:
+        base = (
+            "eval",
+            release,
+            "--model",
+            "tiny",
+            "--base-url",
+            server.url,
+            "--types",
+            "clean",
+            "--out",
+            "run",
+        )
+        assert rbtc(*base).code == 0
+        before = server.count
+        said = rbtc(*base, *words)
+    assert said.code == 1 and f"run of other settings: {line}" in said.err
+    assert server.count == before
+
+
+def test_cost_and_the_value_of_a_header_are_no_part_of_the_identity(rbtc: Rbtc, release: Path) -> None:
+    with LoopbackServer(model) as server:
+        base = (
+            "eval",
+            release,
+            "--model",
+            "tiny",
+            "--base-url",
+            server.url,
+            "--types",
+            "clean",
+            "--out",
+            "run",
+        )
+        assert rbtc(*base, "--header", f"X-Token={SECRET}", "--price", "1,1", "--max-cost", 9).code == 0
+        before = server.count
+        assert rbtc(*base, "--header", "X-Token=another-value", "--price", "2,2").code == 0
+        assert server.count == before
+    one, two = (session["headers"]["x-token"] for session in record_of()["sessions"])
+    assert one != two
+
+
+def test_runs_of_before_go_on() -> None:
+    """Keys of journals that were written before there were these settings."""
+    plain = {"temperature": 0.0, "max_tokens": 1024}
+    thinking = plain | {"chat_template_kwargs": {"enable_thinking": False}, "seed": 3}
+
+    def settings(decoding: dict[str, Any], **more: Any) -> record.Settings:
+        return record.Settings(
+            fingerprint="f", model="m", mode="prompt", backend="openai", decoding=decoding,
+            prompt_version="1-x", selection=inputs.Selection(), repeat=1, **more,
+        )  # fmt: skip
+
+    assert settings(plain).key("a", 0, 1) == "45fdefaeaca58dca4284e8d45e131df8"
+    assert settings(thinking).key("a", 1, 2) == "fd341086b03d131df8effedb892b1b7b"
+    keys = {
+        settings(plain, **more).key("a", 0, 1)
+        for more in ({}, {"system": "s"}, {"headers": ("x",)}, {"system": "s", "headers": ("x",)})
+    }
+    assert len(keys) == 4
+    nested = ({"x": {"a": 1, "b": 2}}, {"x": {"b": 2, "a": 1}})
+    assert len({settings(one).key("a", 0, 1) for one in nested}) == 1
+    assert settle(None, {}).decoding == plain
+    qwen = models.find("qwen3-8b")
+    assert settle(qwen, {}).decoding == plain | {"chat_template_kwargs": {"enable_thinking": False}}
+
+
+def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: Path) -> None:
+    with LoopbackServer(model) as server:
+        base = (
+            "eval",
+            release,
+            "--model",
+            "tiny",
+            "--base-url",
+            server.url,
+            "--out",
+            "run",
+            "--concurrency",
+            1,
+        )
+        limit = ("--price", "1,2", "--max-cost", 0.0001)  # 20 millionths a reply
+        said = rbtc(*base, *limit)
+        assert said.code == 1 and "stopped: 0.0001 spent, the limit is 0.0001" in said.err
+        assert server.count == 5
+        said = rbtc(*base, *limit)
+        assert said.code == 1 and server.count == 5
+        assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
+
+
+def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release: Path) -> None:
+    def picky(body: dict[str, Any]) -> Any:
+        if "top_k" in body:
+            return Fault(400, error_body("Unrecognized request argument supplied: top_k"))
+        if "logprobs" in body:
+            return Fault(403, error_body("You are not allowed to request logprobs from this model"))
+        return model(body)
+
+    with LoopbackServer(picky) as server:
+        said = rbtc(
+            "eval", release, "--model", "tiny", "--base-url", server.url, "--types", "clean", "--out", "run",
+            "--top-k", 5, "--logprobs", "--concurrency", 1,
+        )  # fmt: skip
+        assert server.count == 5 + 2
+    assert said.code == 0, said.err
+    assert "the endpoint does not take top_k, logprobs: left out of the requests" in said.err
+    assert record_of()["sessions"][0]["left_out"] == ["top_k", "logprobs"]
+    assert record_of()["settings"]["decoding"]["top_k"] == 5
+
+
+def test_a_refused_value_is_said_at_once(rbtc: Rbtc, release: Path) -> None:
+    words = "Unsupported value: 'reasoning_effort' does not support 'tiny'. Supported values are: 'low'."
+    refusal = Fault(400, error_body(words, "unsupported_value", "reasoning_effort"))
+    with LoopbackServer(lambda body: refusal) as server:
+        said = rbtc(
+            "eval", release, "--model", "m", "--base-url", server.url, "--reasoning-effort", "tiny",
+            "--concurrency", 1, "--out", "run",
+        )  # fmt: skip
+        assert said.code == 1 and server.count <= 2
+    assert "refuses the value of reasoning_effort (HTTP 400: Unsupported value" in said.err
+
+
+# --- from a file --------------------------------------------------------------------------------------
+
+
+FILE = """
+model = "tiny"
+types = ["clean"]
+temperature = 0.5
+top-p = 0.9
+stop = "END"
+system = "system.txt"
+price = [0.5, 2]
+max_cost = 3
+min_p = 0.05
+logprobs = true
+
+[headers]
+X-Token = "{secret}"
+
+[chat_template_arg]
+enable_thinking = false
+effort = "max"
+
+[extra_body]
+repetition_penalty = 1.1
+
+[response_format]
+type = "text"
+"""
+
+
+def test_a_file_says_the_same_and_the_command_line_wins(rbtc: Rbtc, release: Path) -> None:
+    Path("sub").mkdir()
+    Path("sub/run.toml").write_text(FILE.replace("{secret}", SECRET))
+    Path("sub/system.txt").write_text("Be brief.")
+    with LoopbackServer(model) as server:
+        base = ("eval", release, "--config", "sub/run.toml", "--base-url", server.url)
+        said = rbtc(*base, "--out", "a")
+        assert said.code == 0, said.err
+        a, headers = server.bodies[-1], server.headers[-1]
+        said_b = rbtc(
+            *base, "--out", "b", "--top-p", 0.7, "--extra-body", '{"min_p": 0.2}', "--model", "other"
+        )
+        assert said_b.code == 0, said_b.err
+        b = server.bodies[-1]
+    assert "goes into every request as it is: min_p, response_format" in said.err
+    expected = {
+        "model": "tiny", "temperature": 0.5, "max_tokens": 1024, "top_p": 0.9, "stop": ["END"], "min_p": 0.05,
+        "logprobs": True, "repetition_penalty": 1.1, "response_format": {"type": "text"},
+        "chat_template_kwargs": {"effort": "max", "enable_thinking": False},
+    }  # fmt: skip
+    assert {name: value for name, value in a.items() if name != "messages"} == expected
+    assert lower(headers)["x-token"] == SECRET and a["messages"][0]["content"].startswith("Be brief.\n\n")
+    expected |= {"model": "other", "top_p": 0.7, "min_p": 0.2}
+    assert {name: value for name, value in b.items() if name != "messages"} == expected
+    assert SECRET not in said.out + said.err + Path("a/run.json").read_text()
+
+
+def test_the_file_on_the_page_is_read(rbtc: Rbtc, release: Path) -> None:
+    [block] = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "evaluating.md").read_text(), re.DOTALL)
+    with LoopbackServer(model, models=["my-model"]) as server:
+        Path("run.toml").write_text(block.replace("http://localhost:8000/v1", server.url))
+        said = rbtc(
+            "eval", release, "--config", "run.toml", "--types", "clean", "--out", "run", "--top-p", 0.9
+        )
+        body = server.bodies[-1]
+    assert said.code == 0, said.err
+    assert (body["model"], body["top_p"], body["min_p"]) == ("my-model", 0.9, 0.05)
+    assert record_of()["sessions"][0]["cost"] > 0
+
+
+def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path) -> None:
+    Path("run.toml").write_text("temperatur = 0.5\n")
+    with LoopbackServer(model) as server:
+        said = rbtc("eval", release, "--config", "run.toml", "--model", f"tiny@{server.url}", "--limit", 1)
+    assert "temperatur (did you mean temperature?)" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("top_p = ", "--config run.toml: not TOML: "),
+        ("top_p = true", "--config run.toml: top_p: expected a number or a text"),
+        ("top_p = 2026-11-22", "--config run.toml: top_p: date is not what this option takes"),
+        ("top_k = 1.5", "--top-k 1.5: it has to be a valid integer"),
+        ("top_p = 7", "top_p 7.0: give a number above 0 and at most 1"),
+        ("logprobs = 1", "--config run.toml: logprobs: expected true or false"),
+        ("when = 2026-11-22", "--config run.toml.when: a date or time"),
+        ("min_p = nan", "--config run.toml.min_p nan: JSON has finite numbers only"),
+        ("fresh = true", "fresh can only be said on the command line"),
+        ("header = 'X-Token=tok-planted-0123456789'", "header: expected a table of names with values"),
+        ("api_key = 'tok-planted-0123456789'", "extra_body: api_key would be written into the run record"),
+        ("header = {A = 'b'}\nheaders = {A = 'b'}", "header stands there twice"),
+        ("messages = []", "extra_body: messages is what the harness itself sends"),
+        ("extra_body = {top_k = 1}\ntop_k = 2", "top_k stands in extra_body and beside it"),
+        ("extra_body = 3", "--config run.toml: extra_body: expected names with values"),
+        ("system = 'none.txt'", "--system none.txt: No such file"),
+        ("price = [1]\nmax_cost = 1", "--price 1: write IN,OUT"),
+    ],
+)
+def test_a_wrong_file_is_one_line(rbtc: Rbtc, release: Path, text: str, line: str) -> None:
+    Path("run.toml").write_text(text)
+    said = rbtc(
+        "eval", release, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--config", "run.toml"
+    )
+    assert said.code in (1, 2) and line in said.err.splitlines()[-1], said.err
+    assert SECRET not in said.err and "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--config", "none.toml"), "--config none.toml: No such file"),
+        (("--extra-body", "{"), "--extra-body: not JSON: "),
+        (("--extra-body", "[1]"), "--extra-body: expected names with values"),
+        (("--extra-body", "[" * 100_000), "--extra-body: not JSON"),
+        (("--extra-body", '{"n": 2}'), "extra_body: n is what the harness itself sends"),
+        (("--extra-body", '{"extra_headers": {}}'), "extra_body: extra_headers would be written into"),
+        (("--extra-body", '{"top_k": 2}', "--top-k", 3), "top_k stands both in extra_body and as an option"),
+        (("--header", f"X-Token: {SECRET}"), "--header: write NAME=VALUE (not NAME: VALUE, as for curl)"),
+        (("--header", f"={SECRET}"), "--header: write NAME=VALUE"),
+        (("--header", f"X-T={SECRET}\nX-U: 1"), "header X-T: its value holds characters that"),
+        (("--header", f"Host={SECRET}"), "header Host: the client itself sets it"),
+        (("--header", f"a=1{SECRET}", "--header", f"A={SECRET}"), "header A is given twice"),
+        (("--header", "X-Token="), "header X-Token: it has no value"),
+        (("--chat-template-arg", "thinking"), "--chat-template-arg: write NAME=VALUE"),
+        (("--top-p", 0), "top_p 0.0: give a number above 0 and at most 1"),
+        (("--top-p", "nan"), "top_p nan: give a number above 0"),
+        (("--top-k", -2), "top_k -2: give 1 or more"),
+        (("--stop", ""), "stop: give texts that are not empty"),
+        (("--reasoning-effort", "very high"), "reasoning_effort 'very high': give one word"),
+        (("--max-cost", 1), "a cost limit needs the prices per million prompt and completion tokens"),
+        (("--max-cost", "nan", "--price", "1,1"), "max_cost nan: give 0 or more"),
+        (("--price", "1"), "--price 1: write IN,OUT"),
+        (("--price", "1,inf"), "price: give two numbers"),
+        (("--system", "none.txt"), "--system none.txt: No such file"),
+        (("--system", "empty.txt"), "system: the text is empty"),
+    ],
+)
+def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, words: Any, line: str) -> None:
+    Path("empty.txt").write_text(" \n")
+    said = rbtc("eval", release, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words)
+    assert said.code == 1 and line in said.err.splitlines()[-1], said.err
+    assert SECRET not in said.err and "Traceback" not in said.err and not Path("runs").exists()
+
+
+def test_an_agent_takes_no_system_text(rbtc: Rbtc, release: Path) -> None:
+    Path("s.txt").write_text("Be brief.")
+    said = rbtc("eval", release, "--agent", "oracle", "--system", "s.txt")
+    assert said.code == 1 and "leave --system out" in said.err
+
+
+# --- from Python --------------------------------------------------------------------------------------
+
+
+def test_the_settings_from_python(release: Path, tmp_path: Path) -> None:
+    with LoopbackServer(model) as server:
+        done = api.evaluate(
+            release, model="tiny", base_url=server.url, types="clean", out=tmp_path / "run", top_p=0.5,
+            stop="END", system="Be brief.", headers={"X-Token": SECRET}, extra_body={"min_p": 0.1},
+            chat_template_args={"a": 1}, price=(1.0, 2.0), max_cost=1.0,
+        )  # fmt: skip
+        body = server.bodies[-1]
+    assert (body["top_p"], body["stop"], body["min_p"]) == (0.5, ["END"], 0.1)
+    assert body["chat_template_kwargs"] == {"a": 1}
+    assert done.folder.record.settings.headers == ("x-token",)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'topp'"):
+        api.evaluate(release, model="m", topp=1)  # type: ignore[call-arg]
+    assert SECRET not in repr(settle(None, {"headers": {"X-Token": SECRET}}))
+
+
+def test_json_that_is_too_deep_is_refused() -> None:
+    deep: Any = {}
+    for _ in range(40):
+        deep = {"a": deep}
+    with pytest.raises(UserError, match="nested deeper than 32 levels"):
+        request_settings.json_object("extra_body", deep)
+
+
+def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:
+    check_takes(settle(None, {"top_k": 3, "stop": "x", "extra_body": {"min_p": 0.1}, "logprobs": True}))
+    for options, line in (
+        ({"headers": {"X-A": "b"}}, "--header: vLLM in this process is asked without HTTP"),
+        ({"reasoning_effort": "low"}, "--chat-template-arg reasoning_effort="),
+        ({"extra_body": {"tool_choice": "auto"}}, "vLLM in this process takes no tool_choice"),
+    ):
+        with pytest.raises(UserError, match=line):
+            check_takes(settle(None, options))  # type: ignore[arg-type]
+    assert RequestSettings(decoding={}).header_digests == {}

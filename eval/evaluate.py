@@ -322,7 +322,7 @@ def _backend(
     if asked.batch:
         at_once = max(1, folder.record.expected)  # all of them wait together
         opened = session.batch(
-            endpoints[0], asked, folder=folder.path, at_once=at_once, timeout_s=timeout_s, told=asked.told
+            endpoints[0], asked, folder=folder.path, at_once=at_once, timeout_s=timeout_s, note=asked.note
         )
         return opened, at_once
     _refuse_open_batch(folder)

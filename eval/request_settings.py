@@ -70,7 +70,7 @@ class RequestOptions(TypedDict, total=False):
     """Per million prompt and completion tokens."""
     batch: bool
     """Asks through the server's Batch API."""
-    told: Callable[[str], None]
+    note: Callable[[str], None]
     """Gets a line when the state of a batch changes."""
 
 
@@ -86,7 +86,7 @@ class RequestSettings:
     max_cost: float | None = None
     price: tuple[float, float] | None = None
     batch: bool = False
-    told: Callable[[str], None] = lambda line: None
+    note: Callable[[str], None] = lambda line: None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def settle(entry: Model | None, options: RequestOptions, agent: str | None = Non
         max_cost=max_cost,
         price=price,
         batch=bool(options.get("batch")),
-        told=options.get("told") or (lambda line: None),
+        note=options.get("note") or (lambda line: None),
     )
 
 
@@ -216,7 +216,7 @@ def _plain(where: str, value: Any, depth: int) -> Json:
         raise UserError(f"{where[:80]}: nested deeper than 32 levels")
     if isinstance(value, Mapping):
         if any(not isinstance(name, str) or not name for name in value):
-            raise UserError(f"{where}: a name that is no text, or empty")
+            raise UserError(f"{where}: a name that is empty or not a text")
         return {name: _plain(f"{where}.{name}", value[name], depth + 1) for name in value}
     if isinstance(value, list | tuple):
         return [_plain(f"{where}[{at}]", one, depth + 1) for at, one in enumerate(value)]

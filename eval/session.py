@@ -97,7 +97,7 @@ def batch(
     folder: Path,
     at_once: int,
     timeout_s: float = 300.0,
-    told: Callable[[str], None] = lambda line: None,
+    note: Callable[[str], None] = lambda line: None,
 ) -> OpenBackend:
     """The Batch API of an OpenAI-compatible server; `folder` keeps which batches were made.
 
@@ -111,7 +111,7 @@ def batch(
         with Store(folder / BATCHES) as book:
             if (ours := owned.owner(folder)) is not None:
                 ours.grew(BATCHES)
-            wire = BatchTransport(resolved, book, timeout_s=timeout_s, told=told)
+            wire = BatchTransport(resolved, book, timeout_s=timeout_s, note=note)
             async with Client(
                 resolved,
                 concurrency=at_once,

@@ -1,4 +1,4 @@
-"""Which parameter a server refuses, in the words of many servers; and what is no refusal of a parameter."""
+"""Which parameter a server refuses, in the words of many servers; and what else a refusal may be about."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_a_refused_parameter_is_known_by_the_words(status: int, body: Any, name:
     assert refused(from_status(status, body, {}, with_tools=True, now=0.0), BODY) == name
 
 
-def test_a_refused_value_is_told_from_a_refused_parameter() -> None:
+def test_a_refused_value_is_not_a_refused_parameter() -> None:
     said = "Unsupported value: 'reasoning_effort' does not support 'x'. Supported values are: 'low'."
     error = from_status(400, error_body(said), {}, with_tools=False, now=0.0)
     assert (refused(error, BODY), refused_value(error, BODY)) == (None, "reasoning_effort")

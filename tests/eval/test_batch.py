@@ -51,8 +51,8 @@ def found(run: str = "run") -> list[Any]:
 
 
 def sessions(run: str = "run") -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = json.loads(Path(run, "run.json").read_text())["sessions"]
-    return told
+    found: list[dict[str, Any]] = json.loads(Path(run, "run.json").read_text())["sessions"]
+    return found
 
 
 def test_a_run_takes_one_batch_a_pass_and_equals_the_run_without(rbtc: Rbtc, release: Path) -> None:

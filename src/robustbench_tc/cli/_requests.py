@@ -135,7 +135,7 @@ class RequestWords:
             "max_cost": self.max_cost,
             "price": None if self.price is None else _price(self.price),
             "batch": self.batch,
-            "told": runs.note,
+            "note": runs.note,
             "concurrency": self.concurrency,
             "timeout_s": self.timeout,
             "max_retries": self.max_retries,

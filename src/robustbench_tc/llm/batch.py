@@ -56,7 +56,7 @@ ENDED = ("completed", "failed", "expired", "cancelled")
 class BatchTransport:
     """One address with a Batch API as a `Transport`. Every `send` has `asking` set.
 
-    `told` gets a line when the state of a batch changes, and `made` the names of the batches that were
+    `note` gets a line when the state of a batch changes, and `made` the names of the batches that were
     worked with. What a batch has no answer to is an LLMError; what ends a batch as a whole a UserError.
     """
 
@@ -66,10 +66,10 @@ class BatchTransport:
         book: Store,
         *,
         timeout_s: float = 300.0,
-        told: Callable[[str], None] = lambda line: None,
+        note: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.made: list[str] = []
-        self._endpoint, self._book, self._told = endpoint, book, told
+        self._endpoint, self._book, self._note = endpoint, book, note
         self._http = HttpTransport(endpoint, timeout_s)
         self._timeout_s = max(timeout_s, 600.0)
         self._waiting: list[Waiting] = []
@@ -172,7 +172,7 @@ class BatchTransport:
         was_over = self._batches[number].status is not None
         if self._batches[number].batch is None:
             await self._make(number, look_first=True)
-        self._told(f"batch {self._batches[number].batch}: goes on, {len(members)} requests wait for it")
+        self._note(f"batch {self._batches[number].batch}: goes on, {len(members)} requests wait for it")
         await self._finish(number, members, resumed=was_over)
 
     async def _make(self, number: int, *, look_first: bool) -> None:
@@ -201,7 +201,7 @@ class BatchTransport:
     async def _finish(self, number: int, members: Sequence[Waiting], *, resumed: bool) -> None:
         """Waits for the batch and hands every member its line.
 
-        `resumed`: it had ended in an earlier session, which told of its failures: they are asked again.
+        `resumed`: it had ended in an earlier session, which recorded its failures: they are asked again.
         """
         one = self._batches[number]
         name = one.batch or ""
@@ -209,7 +209,7 @@ class BatchTransport:
             self.made.append(name)
         ended = await self._ended(name)
         if ended is None:
-            self._told(f"batch {name}: the server does not know it any more: its requests are sent again")
+            self._note(f"batch {name}: the server does not know it any more: its requests are sent again")
             one.requests = {}
             await self._save(number)
             self._ask_again(members)
@@ -266,7 +266,7 @@ class BatchTransport:
             line = f"batch {name}: {one_line(status, 40)}{counts(found.get('request_counts'))}"
             now = time.monotonic()
             if line != said and (status != was or now - said_at >= TELL_S):
-                self._told(line)
+                self._note(line)
                 said, said_at, was = line, now, status
             if status in ENDED:
                 return found
@@ -274,7 +274,7 @@ class BatchTransport:
             wait = min(2 * wait, POLL_S)
 
     async def _lines(self, file: Json) -> dict[str, Json]:
-        """Lines of a result file by the request's name; what is no such line is left out."""
+        """Lines of a result file by the request's name; any other line is left out."""
         name = given_name(file, "file")
 
         async def fetch(client: Any) -> bytes:

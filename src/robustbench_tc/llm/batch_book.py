@@ -114,7 +114,7 @@ def requests_file(members: Iterable[Waiting]) -> bytes:
 
 
 def result_lines(content: bytes) -> dict[str, Json]:
-    """Lines of a result file by the request's name; what is no such line is left out."""
+    """Lines of a result file by the request's name; any other line is left out."""
     found: dict[str, Json] = {}
     for line in content.split(b"\n"):
         if not line.strip() or len(line) > MAX_REPLY_BYTES:
@@ -155,8 +155,8 @@ def outcome(line: Json, ended: dict[str, Json], asked: Waiting, endpoint: Endpoi
             said = from_status(status, body, {}, with_tools="tools" in asked.body, now=time.time())
             raise failed(said.code, said.message, status, said.param)
         return completion(body, seconds(ended))
-    told = error if isinstance(error, dict) else {}
-    words = [str(told[name]) for name in ("code", "message") if told.get(name)]
+    given = error if isinstance(error, dict) else {}
+    words = [str(given[name]) for name in ("code", "message") if given.get(name)]
     raise failed("server_error", ": ".join(words) or "the batch has no answer to it")
 
 

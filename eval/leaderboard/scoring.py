@@ -47,7 +47,7 @@ def entry_of_run(folder: Path) -> Entry:
         },
         gains=tuple(
             Gain(one.type_code, one.lost, one.gained, one.gain, one.error)
-            for one in gains(summary.lines, rest)
+            for one in gains(summary, rest)
         ),
         repeats=outcomes.repeats,
         needs_no_reading=blind.read(run.record.get("needs_no_reading", ())),

@@ -125,7 +125,7 @@ def build(
                 verified=beside(aligned[at], unstated(run), summaries[at].lines),
                 sources=rest.sources,
                 flags=rest.flags,
-                gains=gains(summaries[at].lines, rest),
+                gains=gains(summaries[at], rest),
                 marks=marks,
                 type_marks=type_marks,
                 card=_card(run),
@@ -214,19 +214,15 @@ def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) ->
 def _marks(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
 ) -> dict[str, Mark]:
-    found: dict[str, Mark] = {}
-    for metric in TABLE2:
-        if base_summary.values[metric] is None or new_summary.values[metric] is None:
-            continue  # a gap is not compared either
-        if metric in ("clean", "perturbed"):
-            pair = paired.compare(base, new, codes_of(metric), convention)
-            if pair is not None:
-                found[metric] = Mark(pair.difference.value, pair.p, stars(pair.p))
-        elif metric.startswith("delta_"):
-            delta = paired.compare_deltas(base, new, codes_of(metric.removeprefix("delta_")))
-            if delta is not None and delta.difference.p is not None:
-                p = delta.difference.p
-                found[metric] = Mark(-delta.difference.value, p, stars(p))
+    there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
+    deltas = [metric.removeprefix("delta_") for metric in there if metric.startswith("delta_")]
+    levels = [metric for metric in there if metric in ("clean", "perturbed")]
+    pairs = paired.compare_lines(base, new, {name: codes_of(name) for name in levels}, convention)
+    found = {name: Mark(one.difference.value, one.p, stars(one.p)) for name, one in pairs.items()}
+    for name, delta in paired.compare_delta_lines(base, new, {n: codes_of(n) for n in deltas}).items():
+        p = delta.difference.p
+        if p is not None:
+            found[f"delta_{name}"] = Mark(-delta.difference.value, p, stars(p))
     return found
 
 
@@ -234,8 +230,7 @@ def _type_marks(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
 ) -> dict[str, Mark]:
     codes = [code for code in new_summary.types if code in base_summary.types]
-    pairs = {code: paired.compare(base, new, [code], convention) for code in codes}
-    there = {code: pair for code, pair in pairs.items() if pair is not None}
+    there = paired.compare_lines(base, new, {code: [code] for code in codes}, convention)
     corrected = holm({code: pair.p for code, pair in there.items()})
     return {
         code: Mark(pair.difference.value, corrected[code], stars(corrected[code]))

@@ -74,7 +74,7 @@ def clustered(runs: list[Outcomes]) -> None:
 def marks(runs: list[Outcomes]) -> None:
     base = runs[0]
     levels = {name: codes_of(name) for name in ("clean", "perturbed")}
-    deltas = {name: codes_of(name) for name in taxonomy.COMPONENTS}
+    deltas: dict[str, tuple[str, ...]] = {name: codes_of(name) for name in taxonomy.COMPONENTS}
     for run in runs[1:]:
         paired.compare_lines(base, run, levels)
         paired.compare_delta_lines(base, run, deltas)

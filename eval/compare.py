@@ -161,8 +161,8 @@ class PaperLine(msgspec.Struct, frozen=True):
 
     name: str
     ours: Interval
-    """The difference ours − paper's; n counts both sides. Of the paper only counts are known: its rows are taken as
-    independent."""
+    """The difference ours − paper's; n counts both sides. Of the paper only counts are known: its rows are
+    taken as independent."""
     accuracy: float
     n: int
     paper_accuracy: float
@@ -185,9 +185,7 @@ def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[Paper
         lines.append(
             PaperLine(
                 name,
-                apart_from(
-                    shares(*outcomes.columns(codes_of(name))), of_counts(*right.of), left.n + right.n
-                ),
+                apart_from(shares(*outcomes.columns(codes_of(name))), of_counts(*right.of), left.n + right.n),
                 left.accuracy,
                 left.n,
                 right.accuracy,

@@ -1,4 +1,6 @@
--- What a model would gain if a type no longer hurt it: types by samples lost, with the most frequent way to fail.
+-- What a model would gain if a type no longer hurt it: types by net loss (lost minus gained), with the most frequent
+-- way to fail. A type that loses as many as it gains has nothing to give. Whether a net loss is more than chance is
+-- tested in eval/stats (`rbtc report`, p_holm of what would be gained).
 with lost as (
     select
         pairs.run,
@@ -39,7 +41,8 @@ final as (
         lost.pairs,
         lost.lost,
         lost.gained,
-        lost.lost / perturbed.n as perturbed_accuracy_gain,
+        lost.lost - lost.gained as net_lost,
+        (lost.lost - lost.gained) / perturbed.n as perturbed_accuracy_gain,
         modes.most_frequent_error
     from lost
     inner join perturbed on lost.run = perturbed.run
@@ -48,4 +51,4 @@ final as (
 
 select *
 from final
-order by run, lost desc, type_code;
+order by run, net_lost desc, type_code;

@@ -137,16 +137,16 @@ class Difference(msgspec.Struct, frozen=True):
 
 def differences(a: Entry, b: Entry) -> tuple[Difference, ...]:
     """b beside a, both of one dataset version: paired where samples are known, else independent."""
-    sides = _outcomes(a), _outcomes(b)
+    first, second = _outcomes(a), _outcomes(b)
     there = [name for name in FOCUSES if name in a.counts and name in b.counts]
     found: dict[str, tuple[Interval, float]] = {}
-    if sides[0] is None or sides[1] is None:
+    if first is None or second is None:
         for name in there:
             (of_a, of_b), n = (a.counts[name], b.counts[name]), a.counts[name][1] + b.counts[name][1]
             interval = apart_from(of_counts(*of_b), of_counts(*of_a), n)
             found[name] = interval, fisher_p(of_a, of_b)
     else:
-        pairs = compare_lines(*sides, {name: codes_of(name) for name in there})
+        pairs = compare_lines(first, second, {name: codes_of(name) for name in there})
         found = {name: (pair.difference, pair.p) for name, pair in pairs.items()}
     corrected = holm({code: found[code][1] for code in taxonomy.codes() if code in found})
     return tuple(Difference(name, interval, p, corrected.get(name)) for name, (interval, p) in found.items())

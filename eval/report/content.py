@@ -12,9 +12,10 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
+from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
-from robustbench_tc.eval.stats.significance import holm, stars
-from robustbench_tc.eval.stats.summary import Convention, Summary, from_counts, summarise
+from robustbench_tc.eval.stats.significance import Trend, holm, log_linear, stars
+from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
@@ -25,6 +26,16 @@ Rows = list[dict[str, Any]]
 MARTS = ("recovery", "costs", "hardest")
 """The marts that a page shows: they look at texts, tokens and single rows, which no other number does. The
 caller runs them and hands their rows in."""
+
+CONVENTIONS = {
+    "cluster": "95 % confidence intervals with whole samples (clean_ids) as units, clean and perturbed "
+    "together (docs/statistics.md).",
+    "paper": "the paper's: 95 % percentile bootstrap, rows independent, clean and perturbed apart. "
+    f"{PAPER_COVERS}",
+}
+
+SCATTERED = (*(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
+"""What is set against model size."""
 
 TABLE2 = ("clean", "perturbed", *(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
 
@@ -60,6 +71,8 @@ class Model(msgspec.Struct, frozen=True):
     """By type code; their p is Holm's over the types."""
     card: dict[str, str] = {}
     """How the run was made, for people."""
+    repeated: Repeated | None = None
+    """With repeats: pass@k, pass^k, and the variance within rows."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -79,6 +92,10 @@ class Report(msgspec.Struct, frozen=True):
     marts: dict[str, Rows]
     needs_no_reading: tuple[BlindLine, ...] = ()
     """Reference lines of the dataset: how often the gold tool is found without the request."""
+    note: str = ""
+    """What the intervals are, and in the paper's convention how often they hold."""
+    trends: dict[str, dict[str, Trend]] = {}
+    """`runs`, `paper` → value of SCATTERED → its line over model size, from TREND_FROM models on."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +146,7 @@ def build(
                 marks=marks,
                 type_marks=type_marks,
                 card=_card(run),
+                repeated=repeated(aligned[at]),
             )
         )
     models.sort(key=_rank)
@@ -144,6 +162,8 @@ def build(
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
         needs_no_reading=next((found for run in runs if (found := blind.of_record(run.record))), ()),
+        note=CONVENTIONS[options.convention],
+        trends={"runs": trends(models), "paper": trends(papers())},
     )
 
 
@@ -160,6 +180,17 @@ def papers() -> tuple[Model, ...]:
         )
         for name, found in paper.models().items()
     )
+
+
+def trends(models: Iterable[Model]) -> dict[str, Trend]:
+    """The values of SCATTERED over model size, of models whose size is known."""
+    found = {}
+    for metric in SCATTERED:
+        points = [(m.params_b, at.value) for m in models if m.params_b and (at := m.summary.values[metric])]
+        trend = log_linear([size for size, _ in points], [value for _, value in points])
+        if trend is not None:
+            found[metric] = trend
+    return found
 
 
 def params_of(name: str) -> float | None:

@@ -39,8 +39,8 @@ class Gain(msgspec.Struct, frozen=True):
     lost: int
     gained: int
     gain: float
-    """Rise of perturbed accuracy if the type lost no more samples than it gains: (lost − gained) / perturbed rows.
-    Below 0 where it gains more."""
+    """Rise of perturbed accuracy if the type lost no more samples than it gains: (lost − gained) / perturbed
+    rows. Below 0 where it gains more."""
     error: str | None
     """The most frequent way to be wrong; the first by name of equally frequent ones."""
     low: float | None = None
@@ -196,8 +196,17 @@ def gains(made: Summary, found: Breakdown) -> tuple[Gain, ...]:
         modes = found.error_modes.get(code, {})
         most = min(modes, key=lambda mode: (-modes[mode], mode), default=None)
         matched = row.delta_matched if row else None
-        ends = (None, None) if matched is None else (matched.low * line.pairs / n, matched.high * line.pairs / n)
-        p = row.flips.p_holm if row and row.flips else None
-        gain = (line.lost - line.gained) / n
-        listed.append(Gain(code, line.pairs, line.lost, line.gained, gain, most, *ends, p))
+        listed.append(
+            Gain(
+                type_code=code,
+                pairs=line.pairs,
+                lost=line.lost,
+                gained=line.gained,
+                gain=(line.lost - line.gained) / n,
+                error=most,
+                low=None if matched is None else matched.low * line.pairs / n,
+                high=None if matched is None else matched.high * line.pairs / n,
+                p_holm=row.flips.p_holm if row and row.flips else None,
+            )
+        )
     return tuple(sorted(listed, key=lambda one: (one.gained - one.lost, one.type_code)))

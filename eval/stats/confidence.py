@@ -1,19 +1,21 @@
-"""95 % confidence intervals of accuracies over samples whose rows are not independent, and of what is made of them.
+"""95 % confidence intervals of accuracies over samples whose rows are not independent, and of what is made
+of them.
 
 An accuracy gets the hull of two intervals (`shares`): Korn and Graubard's Clopper-Pearson interval (Survey
-Methodology 24, 1998) and the t interval on the logit, Wilson's over clusters where every row is right or every row
-is wrong. Sums and differences are recovered from the ends of their parts (MOVER: Zou and Donner, Statistics in
-Medicine 27, 2008) with the estimated correlation, shares of shares by Fieller's argument over the same ends.
-How often they hold what they should is measured: `simulation`, docs/statistics.md.
+Methodology 24, 1998) and the t interval on the logit, Wilson's over clusters where every row is right or
+every row is wrong. Sums and differences are recovered from the ends of their parts (MOVER: Zou and Donner,
+Statistics in Medicine 27, 2008) with the estimated correlation, shares of shares by Fieller's argument over
+the same ends. How often they hold what they should is measured: `simulation`, docs/statistics.md.
 """
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .lattice import Floats, Ints
+from .lattice import Floats
 from .quantiles import beta_lower, t_upper
 
 TAIL = 0.025
@@ -23,8 +25,9 @@ Z = 1.959963984540054
 """The standard normal's quantile of 1 - TAIL."""
 
 PRIOR = 2.0
-"""Clusters' worth of belief in the largest possible design effect. A few clusters that hold all the wrong answers
-say little about it: without this, 22 rows a cluster are covered .855 at worst (docs/statistics.md)."""
+"""Clusters' worth of belief in the largest possible design effect. A few clusters that hold all the wrong
+answers say little about it: without this, 22 rows a cluster are covered .855 at worst
+(docs/statistics.md)."""
 
 
 class Estimate(NamedTuple):
@@ -43,7 +46,7 @@ class Estimate(NamedTuple):
         return Estimate(*(column[i] for column in self))
 
 
-def shares(right: Ints | Floats, rows: Ints | Floats) -> Estimate:
+def shares(right: NDArray[Any], rows: NDArray[Any]) -> Estimate:
     """Accuracies: [..., clusters] right answers and rows; clusters without a row take no part.
 
     Every value needs a row. However few clusters there are, they say as much as one row.
@@ -96,16 +99,19 @@ def _logistic(x: Floats) -> Floats:
     return found
 
 
-def correlation(a: Estimate, b: Estimate) -> Floats:
-    """Of the estimation errors of two values over the same clusters, drawn toward 0 by Newcombe's correction.
+def correlation(a: Estimate, b: Estimate, sign: float = -1.0) -> Floats:
+    """Of the estimation errors of two values over the same clusters, with Newcombe's correction of what
+    narrows.
 
     Without it (Statistics in Medicine 17, 1998, method 10) a difference that no cluster shows has no width.
+    `sign`: of the product of their weights; of a difference (-1) a positive correlation is what narrows.
     """
     shared = (a.spread * b.spread).sum(axis=-1)
     size = np.sqrt((a.spread**2).sum(axis=-1) * (b.spread**2).sum(axis=-1))
     drawn = np.sign(shared) * np.maximum(np.abs(shared) - 1 / (2 * a.clusters * b.clusters), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(size > 0, np.clip(drawn / size, -1.0, 1.0), 0.0)
+        narrower = np.where(shared * sign < 0, drawn, shared)
+        found: Floats = np.where(size > 0, np.clip(narrower / size, -1.0, 1.0), 0.0)
     return found
 
 
@@ -119,7 +125,7 @@ def combined(parts: Sequence[Estimate], weights: Sequence[float], bound: float =
     for i, one in enumerate(parts):
         below, above = below + down[i] ** 2, above + up[i] ** 2
         for j in range(i):
-            shared = 2 * correlation(one, parts[j])
+            shared = 2 * correlation(one, parts[j], weights[i] * weights[j])
             below, above = below + shared * down[i] * down[j], above + shared * up[i] * up[j]
     spread = sum((w * one.spread for w, one in zip(weights, parts, strict=True)), np.zeros(()))
     clusters = np.minimum.reduce([one.clusters for one in parts])
@@ -144,8 +150,8 @@ def apart(a: Estimate, b: Estimate) -> tuple[float, float, float]:
 def quotient(above: Estimate, below: Estimate) -> tuple[float, float, float] | None:
     """above / below of one value each: value and the ends of Fieller's set; None where that has no ends.
 
-    The set holds every R at which the interval of above − R · below holds 0. It has ends if the interval of `below`
-    lies above 0.
+    The set holds every R at which the interval of above − R · below holds 0. It has ends if the interval of
+    `below` lies above 0.
     """
     if below.low <= 0:
         return None

@@ -29,8 +29,8 @@ class Interval(msgspec.Struct, frozen=True):
     """Rows that the value rests on."""
     method: Method = "exact"
     p: float | None = None
-    """Two-sided p-value of "the value is 0": of the exact paired test, in the paper's convention of its bootstrap;
-    null where no test was made."""
+    """Two-sided p-value of "the value is 0": of the exact paired test, in the paper's convention of its
+    bootstrap; null where no test was made."""
     error: float = 0.0
     """Simulated: how far an end may be off, at 99 % confidence."""
 
@@ -68,7 +68,8 @@ def independent_difference(a: tuple[int, int], b: tuple[int, int]) -> Interval:
 
 
 def resampled_mean(total: Ints, unit: int) -> Interval:
-    """Σ total / (entries · unit) with entries resampled as if they were independent: the paper's difference."""
+    """Σ total / (entries · unit) with entries resampled as if they were independent: the paper's
+    difference."""
     n = len(total)
     return _from(sum_of_draws(total, n, n * unit), int(total.sum()) / (n * unit), n, difference=True)
 

@@ -93,7 +93,8 @@ class DeltaPair(msgspec.Struct, frozen=True):
     difference: Interval
     """Its p swaps the two models within clean_ids at random (`significance.signs_p`)."""
     closed: Interval | None
-    """The share of a's Δ that b closes, with Fieller's set; None where that set has no ends: it cannot be said."""
+    """The share of a's Δ that b closes, with Fieller's set; None where that set has no ends: it cannot be
+    said."""
 
 
 def compare_deltas(a: Outcomes, b: Outcomes, codes: Iterable[str]) -> DeltaPair | None:
@@ -101,9 +102,7 @@ def compare_deltas(a: Outcomes, b: Outcomes, codes: Iterable[str]) -> DeltaPair 
     return compare_delta_lines(a, b, {"": tuple(codes)}).get("")
 
 
-def compare_delta_lines(
-    a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[str]]
-) -> dict[str, DeltaPair]:
+def compare_delta_lines(a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[str]]) -> dict[str, DeltaPair]:
     """Δ of each line; lines without a row on one of its sides are left out."""
     both = _both(a, b)
     at = {name: _at(a, codes) for name, codes in {taxonomy.CLEAN: (taxonomy.CLEAN,), **lines}.items()}

@@ -1,4 +1,5 @@
-"""The smallest effect that a run, or a comparison of two, could have seen: what "no difference was found" is worth."""
+"""The smallest effect that a run, or a comparison of two, could have seen: what "no difference was found" is
+worth."""
 
 from collections.abc import Mapping
 from statistics import NormalDist, median
@@ -35,8 +36,8 @@ class Power(msgspec.Struct, frozen=True):
         repeats = f"{self.repeats} repeat{'s' if self.repeats != 1 else ''}"
         samples = f"{self.samples} sample{'s' if self.samples != 1 else ''}"
         return (
-            f"the smallest effect that could have been seen ({samples}, {repeats}; four times out of five), in points: "
-            f"{effects}"
+            f"the smallest effect that could have been seen ({samples}, {repeats}; four times out of five), "
+            f"in points: {effects}"
         )
 
 
@@ -45,8 +46,8 @@ def power(
 ) -> Power | None:
     """From the intervals of the effects; None where there is none.
 
-    The reach of an interval is that of the effects found: where a run holds few flips, small effects would have been
-    seen.
+    The reach of an interval is that of the effects found: where a run holds few flips, small effects would
+    have been seen.
     """
     smallest = {name: smallest_effect(found) for name, found in lines.items() if found is not None}
     of_types = [smallest_effect(found) for found in types.values() if found is not None]
@@ -62,5 +63,6 @@ def power(
 
 
 def smallest_effect(found: Interval) -> float:
-    """The effect whose interval leaves out 0 four times out of five, if it is as wide as this one; at most 1."""
+    """The effect whose interval leaves out 0 four times out of five, if it is as wide as this one; at most
+    1."""
     return min(1.0, FACTOR * found.half_width)

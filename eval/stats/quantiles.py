@@ -1,8 +1,8 @@
 """Quantiles of Beta and Student's t without scipy: what the intervals of shares are made of.
 
-The regularised incomplete beta function is its continued fraction (Abramowitz and Stegun 26.5.8); it is inverted
-by Newton's method on its logarithm over logit(x), where the lower tail is close to a line. Off by at most 1e-9 of
-the value (a test holds it to scipy).
+The regularised incomplete beta function is its continued fraction (Abramowitz and Stegun 26.5.8); it is
+inverted by Newton's method on its logarithm over logit(x), where the lower tail is close to a line. Off by
+at most 1e-9 of the value (a test holds it to scipy).
 """
 
 import math
@@ -20,7 +20,7 @@ _lgamma = np.frompyfunc(math.lgamma, 1, 1)
 def beta_lower(q: float, a: Floats, b: Floats) -> Floats:
     """The q-quantiles of Beta(a, b) for a lower tail, 0 < q < 0.25, elementwise; a > 0, b >= 0.5."""
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
-    log_beta = (_lgamma(a) + _lgamma(b) - _lgamma(a + b)).astype(np.float64)
+    log_beta = np.asarray(_lgamma(a) + _lgamma(b) - _lgamma(a + b), np.float64)
     # Where a is small the tail is a power of x; elsewhere logit(x) is close to normal.
     power = (math.log(q) + log_beta + np.log(a)) / a
     y = np.where(a < 1, np.minimum(power, 30.0), np.log(a / b) - 1.96 * np.sqrt(1 / a + 1 / b))
@@ -60,7 +60,8 @@ def _fraction(terms: Floats, x: Floats) -> Floats:
 
 @lru_cache(maxsize=4_096)
 def t_upper(tail: float, df: int) -> float:
-    """The value that Student's t with `df` degrees of freedom exceeds with probability `tail`, at most 0.05."""
+    """The value that Student's t with `df` degrees of freedom exceeds with probability `tail`, at most
+    0.05."""
     # P(|t| > c) = I_x(df / 2, 1 / 2) with x = df / (df + c²)
     x = float(beta_lower(2 * tail, np.array([df / 2]), np.array([0.5]))[0])
     return math.sqrt(df * (1 - x) / x)

@@ -17,7 +17,8 @@ HEADS = (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS)
 """The lines above those of single types."""
 
 RETENTIONS = {"retention": STATIC, "retention_with_transition": taxonomy.COMPONENTS}
-"""The paper's retention and the one that counts transition too, each by the components that it averages over."""
+"""The paper's retention and the one that counts transition too, each by the components that it averages
+over."""
 
 METRICS = (
     "clean",

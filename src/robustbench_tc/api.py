@@ -851,7 +851,7 @@ def report(
             expected = [(str(clean_id), str(code)) for clean_id, code in found]
         for mart in content.MARTS:
             marts[mart] = connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist()
-    progress("counting, resampling")
+    progress("counting")
     made = content.build(read, options, marts=marts, expected=expected)
     if folder is not None:
         page.write(made, folder, discard_changes=discard_changes)

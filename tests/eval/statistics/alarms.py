@@ -1,7 +1,8 @@
-"""How often a sentence claims a difference between runs that have none: over pairs of models of equal ability.
+"""How often a sentence claims a difference between runs that have none: over pairs of models of equal
+ability.
 
-The runs have the rows of a full build (199 samples, 22 types). Both models answer a sample with the same ability, and
-perturbed rows are as easy as clean ones.
+The runs have the rows of a full build (199 samples, 22 types). Both models answer a sample with the same
+ability, and perturbed rows are as easy as clean ones.
 """
 
 from collections import Counter
@@ -9,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 import numpy as np
-
 from benchmarks.statistics import synthetic
+
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.compare import LEVEL, compare_outcomes
 from robustbench_tc.eval.stats.breakdown import Breakdown, gains
@@ -110,7 +111,9 @@ def of_one(made: Summary) -> Iterator[str]:
         found = made.values[f"delta_matched_{name}"]
         if found is not None and not found.low <= 0 <= found.high:
             yield f"{SENTENCES[7]}|{name}"
-    if any(one.p_holm is not None and one.p_holm < LEVEL and one.gain > 0 for one in gains(made, NO_BREAKDOWN)):
+    if any(
+        one.p_holm is not None and one.p_holm < LEVEL and one.gain > 0 for one in gains(made, NO_BREAKDOWN)
+    ):
         yield SENTENCES[8]
 
 

@@ -1,10 +1,12 @@
-"""Simulates how often the intervals hold and how often a sentence claims what is not there; writes both tables.
+"""Simulates how often the intervals hold and how often a sentence claims what is not there; writes both
+tables.
 
-`make statistics-check`, or python -m tests.eval.statistics.check: under 10 minutes on 2 cores. Exit code 1 where a
-cell or a sentence misses its bound; the tables go into docs/statistics.md either way.
+`make statistics-check`, or python -m tests.eval.statistics.check: under 10 minutes on 2 cores. Exit code 1
+where a cell or a sentence misses its bound; the tables go into docs/statistics.md either way.
 """
 
 import re
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +33,9 @@ def main(
     started = time.perf_counter()
     with ProcessPoolExecutor(workers) as pool:
         rates = dict(zip(alarms.MODELS, pool.map(_rates, alarms.MODELS), strict=True))
-        ours = list(_simulated(pool, (coverage.levels, coverage.of_two, coverage.retention), coverage.cells()))
+        ours = list(
+            _simulated(pool, (coverage.levels, coverage.of_two, coverage.retention), coverage.cells())
+        )
         papers = list(_simulated(pool, (coverage.papers,), coverage.PAPER_CELLS))
     write(docs, "coverage", [*coverage.tables(ours), "", *worst(ours)])
     write(docs, "paper coverage", coverage.tables(papers))
@@ -40,7 +44,9 @@ def main(
     high = [(model, name) for model, of in rates.items() for name, n in of.items() if n > alarms.AT_MOST]
     for one in (*low, *high):
         sys.stdout.write(f"misses its bound: {one}\n")
-    sys.stdout.write(f"{len(ours)} cells of intervals, {time.perf_counter() - started:.0f} s\n")
+    wall, busy = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = busy.ru_utime + busy.ru_stime
+    sys.stdout.write(f"{len(ours)} cells of intervals, {wall:.0f} s, {cpu:.0f} s of processors\n")
     raise typer.Exit(1 if low or high else 0)
 
 

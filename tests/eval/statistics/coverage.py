@@ -1,8 +1,8 @@
 """How often the intervals hold the true value, on a grid of accuracies, samples and intraclass correlations.
 
-A sample has an ability, drawn from a Beta distribution whose mean is the accuracy p and whose parameters give the
-intraclass correlation (ICC): the correlation of two rows of one sample. Its rows are coins of that ability; a
-perturbed row keeps 1 − loss of it.
+A sample has an ability, drawn from a Beta distribution whose mean is the accuracy p and whose parameters
+give the intraclass correlation (ICC): the correlation of two rows of one sample. Its rows are coins of that
+ability; a perturbed row keeps 1 − loss of it.
 """
 
 import itertools
@@ -36,7 +36,8 @@ SHAPES: dict[str, Shape] = {
     "6 rows, a quarter has none": lambda n: np.where(np.arange(n) < 0.75 * n, 6, 0),
     "22 rows, a quarter has 13": lambda n: np.where(np.arange(n) < 0.75 * n, 22, 13),
 }
-"""Rows per sample of a type or of clean, of transition, of reward, and of all perturbed rows of a full build."""
+"""Rows per sample of a type or of clean, of transition, of reward, and of all perturbed rows of a full
+build."""
 
 
 class Cell(NamedTuple):

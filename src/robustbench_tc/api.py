@@ -821,7 +821,7 @@ def report(
     """`rbtc report`: the paper's tables and figures over scored runs.
 
     `out`: a folder for report.html, .md, .csv and .json; None writes nothing. `baseline`: the model or run
-    that differences are marked against. `ci`: `cluster` resamples whole samples, `paper` takes rows as
+    that differences are marked against. `ci`: `cluster` takes whole samples as units, `paper` rows as
     independent. `release`: names rows that a run lacks. Raises UserError for a run that is not scored or
     lacks rows (unless `allow_missing`), and for a folder that holds anything but a report.
     """

@@ -12,6 +12,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
+from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import HEADS, METRICS, Values
 from robustbench_tc.sql.query import Inputs, connect, marts
@@ -207,6 +208,9 @@ def test_every_value_of_every_run_agrees(
         )
         for g in gains(summarise(outcomes, allow_missing=allow_missing), rest)
     ]
+    for row in made["what_to_gain"]:
+        net = outcomes.matched([row["type_code"]])[0]
+        assert row["p"] == pytest.approx(mcnemar_p(int((net > 0).sum()), int((net < 0).sum()))), row
     modes: dict[str, dict[str, int]] = {}
     for row in made["error_modes"]:
         modes.setdefault(row["type_code"], {})[row["error_mode"]] = row["n"]

@@ -12,6 +12,7 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
+from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
 from robustbench_tc.eval.stats.significance import Trend, holm, log_linear, stars
@@ -67,6 +68,9 @@ class Model(msgspec.Struct, frozen=True):
     gains: tuple[Gain, ...] = ()
     marks: dict[str, Mark] = {}
     """Against the baseline, by Table 2's columns (retention excepted)."""
+    closures: dict[str, Interval | None] = {}
+    """Component → the share of the baseline's Δ that the model closes, with Fieller's set; None: it cannot be
+    said."""
     type_marks: dict[str, Mark] = {}
     """By type code; their p is Holm's over the types."""
     card: dict[str, str] = {}
@@ -124,10 +128,11 @@ def build(
     models = []
     for at, run in enumerate(runs):
         marks: dict[str, Mark] = {}
+        closures: dict[str, Interval | None] = {}
         type_marks: dict[str, Mark] = {}
         if base is not None and base != at:
             sides = (aligned[base], aligned[at])
-            marks = _marks(*sides, summaries[base], summaries[at], options.convention)
+            marks, closures = _marks(*sides, summaries[base], summaries[at], options.convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
         rest = breakdown(run, options.subset, allow_missing=options.allow_missing)
         models.append(
@@ -144,6 +149,7 @@ def build(
                 flags=rest.flags,
                 gains=gains(summaries[at], rest),
                 marks=marks,
+                closures=closures,
                 type_marks=type_marks,
                 card=_card(run),
                 repeated=repeated(aligned[at]),
@@ -244,17 +250,19 @@ def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) ->
 
 def _marks(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
-) -> dict[str, Mark]:
+) -> tuple[dict[str, Mark], dict[str, Interval | None]]:
+    """Differences in Table 2's values, and the share of each Δ of the baseline that is closed."""
     there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
     deltas = [metric.removeprefix("delta_") for metric in there if metric.startswith("delta_")]
     levels = [metric for metric in there if metric in ("clean", "perturbed")]
     pairs = paired.compare_lines(base, new, {name: codes_of(name) for name in levels}, convention)
     found = {name: Mark(one.difference.value, one.p, stars(one.p)) for name, one in pairs.items()}
-    for name, delta in paired.compare_delta_lines(base, new, {n: codes_of(n) for n in deltas}).items():
+    compared = paired.compare_delta_lines(base, new, {n: codes_of(n) for n in deltas})
+    for name, delta in compared.items():
         p = delta.difference.p
         if p is not None:
             found[f"delta_{name}"] = Mark(-delta.difference.value, p, stars(p))
-    return found
+    return found, {name: delta.closed for name, delta in compared.items()}
 
 
 def _type_marks(

@@ -10,7 +10,9 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import failures
 from robustbench_tc.eval.compare import Comparison, beside_paper, compare_runs
 from robustbench_tc.eval.stats import paired, runs
+from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.significance import mcnemar_p
+from robustbench_tc.eval.stats.summary import summarise
 
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
 
@@ -111,6 +113,32 @@ def test_a_comparison_says_what_it_could_have_seen(weak: runs.Run, strong: runs.
     power = compare_runs(weak, strong).power
     assert power is not None and (power.samples, power.repeats) == (199, 1)
     assert 0.02 < power.smallest["perturbed"] < power.smallest["clean"] < power.smallest["type"] * 1.2
+
+
+def test_the_net_loss_is_what_could_be_gained(weak: runs.Run) -> None:
+    [outcomes] = runs.align([weak])
+    made = summarise(outcomes)
+    found = {one.type_code: one for one in gains(made, breakdown(weak))}
+    assert [one.type_code for one in found.values()] == sorted(
+        found, key=lambda code: (made.lines[code].gained - made.lines[code].lost, code)
+    )
+    one, line, flips = found["CD"], made.lines["CD"], made.types["CD"].flips
+    assert one.gain == pytest.approx((line.lost - line.gained) / 3817)
+    matched = made.types["CD"].delta_matched
+    assert matched is not None and flips is not None
+    assert (one.low, one.high) == pytest.approx((matched.low * 148 / 3817, matched.high * 148 / 3817))
+    assert one.p_holm == flips.p_holm
+
+
+def test_nothing_is_promised_where_as_many_are_gained(folder: Path) -> None:
+    """A model that guesses: it loses a quarter of the pairs and gains as many."""
+    coins = np.random.default_rng(1).random(5_000).tolist()
+    run = runs.read(write_run(folder / "guess", lambda c, t: coins.pop() < 0.5, model="guess"))
+    [outcomes] = runs.align([run])
+    found = gains(summarise(outcomes), breakdown(run))
+    assert sum(one.lost for one in found) / 3817 > 0.2
+    assert abs(sum(one.gain for one in found)) < 0.1  # three standard errors of 199 clean coins
+    assert all(one.p_holm is not None and one.p_holm > 0.05 for one in found)
 
 
 def test_a_share_of_no_gap_is_not_shown(folder: Path, strong: runs.Run) -> None:

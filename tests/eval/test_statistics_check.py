@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.statistics import synthetic
 
 from .statistics import alarms, check, coverage
 from .statistics.coverage import AT_LEAST, Cell, Found
@@ -54,7 +55,7 @@ def test_sentences_claim_little_where_there_is_nothing(model: str) -> None:
 def test_sentences_are_claimed_where_there_is_something() -> None:
     """The counter of alarms sees a model that loses nothing beside one that loses a third."""
     random = np.random.default_rng(1)
-    like = alarms.synthetic(0)
+    like = synthetic(0)
     ability = random.beta(3, 1, len(like.clean_ids))
     weak = alarms.outcomes(random, like, ability * 0.6)
     strong = alarms.outcomes(random, like, ability)

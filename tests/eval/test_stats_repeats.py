@@ -14,12 +14,15 @@ from .synthetic_runs import clean_ids, pairs, write_run
 ROWS = pairs(clean_ids({"bfcl_v3": 12}))
 
 
-def verdicts(seed: int, repeats: int) -> dict[tuple[str, str], list[bool]]:
+Answers = dict[tuple[str, str], list[bool | None]]
+
+
+def verdicts(seed: int, repeats: int) -> Answers:
     random = np.random.default_rng(seed)
     return {row: (random.random(repeats) < random.random()).tolist() for row in ROWS}
 
 
-def outcomes_of(folder: Path, made: dict[tuple[str, str], list[bool | None]], repeats: int) -> runs.Outcomes:
+def outcomes_of(folder: Path, made: Answers, repeats: int) -> runs.Outcomes:
     """A run whose answers come in the order of the repeats."""
     turn = {row: iter(answers) for row, answers in made.items()}
     written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)
@@ -28,7 +31,7 @@ def outcomes_of(folder: Path, made: dict[tuple[str, str], list[bool | None]], re
 
 def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path: Path) -> None:
     made = verdicts(1, 4)
-    found = repeated(outcomes_of(tmp_path / "a", dict(made), 4))
+    found = repeated(outcomes_of(tmp_path / "a", made, 4))
     assert found is not None and found.repeats == 4
     clean = [answers for (_, code), answers in made.items() if code == "clean"]
     line = found.lines["clean"]
@@ -40,13 +43,15 @@ def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path
         assert line.at[k].value == pytest.approx(some)
         assert line.all[k].value == pytest.approx(every)
         assert line.at[k].low <= line.at[k].value <= line.at[k].high
-    assert line.within == pytest.approx(np.mean([np.var(answers, ddof=1) for answers in clean]))
+    assert line.within == pytest.approx(
+        np.mean([np.var(np.array(answers, float), ddof=1) for answers in clean])
+    )
     assert line.at[1].value == line.all[1].value
 
 
 def test_answers_that_repeat_have_no_variance_and_one_value(tmp_path: Path) -> None:
-    made = {row: [row[0] < "bfcl_v3__level1_3"] * 3 for row in ROWS}
-    found = repeated(outcomes_of(tmp_path / "a", dict(made), 3))
+    made: Answers = {row: [row[0] < "bfcl_v3__level1_3"] * 3 for row in ROWS}
+    found = repeated(outcomes_of(tmp_path / "a", made, 3))
     assert found is not None
     line = found.lines["perturbed"]
     assert line.within == 0 and line.within_share == 0
@@ -54,7 +59,7 @@ def test_answers_that_repeat_have_no_variance_and_one_value(tmp_path: Path) -> N
 
 
 def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> None:
-    made: dict[tuple[str, str], list[bool | None]] = {row: [True, False] for row in ROWS}
+    made: Answers = {row: [True, False] for row in ROWS}
     made[ROWS[0]] = [True, None]
     assert ROWS[0][1] == "clean"
     found = repeated(outcomes_of(tmp_path / "a", made, 2))
@@ -64,12 +69,12 @@ def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> 
 
 
 def test_a_run_asked_once_says_nothing_of_repeats(tmp_path: Path) -> None:
-    assert repeated(outcomes_of(tmp_path / "a", dict(verdicts(1, 1)), 1)) is None
-    nothing: dict[tuple[str, str], list[bool | None]] = {row: [None, None] for row in ROWS}
+    assert repeated(outcomes_of(tmp_path / "a", verdicts(1, 1), 1)) is None
+    nothing: Answers = {row: [None, None] for row in ROWS}
     assert repeated(outcomes_of(tmp_path / "b", nothing, 2)) is None
 
 
 def test_many_repeats_show_the_first_and_the_last(tmp_path: Path) -> None:
-    found = repeated(outcomes_of(tmp_path / "a", dict(verdicts(2, 25)), 25))
+    found = repeated(outcomes_of(tmp_path / "a", verdicts(2, 25), 25))
     assert found is not None
     assert list(found.lines["clean"].at) == [*range(1, MOST + 1), 25]

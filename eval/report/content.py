@@ -98,6 +98,8 @@ class Report(msgspec.Struct, frozen=True):
     """Reference lines of the dataset: how often the gold tool is found without the request."""
     note: str = ""
     """What the intervals are, and in the paper's convention how often they hold."""
+    paper_note: str = PAPER_COVERS
+    """The same of the paper's models, which only have counts."""
     trends: dict[str, dict[str, Trend]] = {}
     """`runs`, `paper` → value of SCATTERED → its line over model size, from TREND_FROM models on."""
 

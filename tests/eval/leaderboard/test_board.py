@@ -197,7 +197,8 @@ def test_reference_lines_stand_below_the_models_and_are_not_entrants() -> None:
 
 
 def test_a_type_is_worth_fixing_only_beyond_chance() -> None:
-    """Net losses that are more than chance after Holm, most first; a model that guesses is promised nothing."""
+    """Net losses that are more than chance after Holm, most first; a model that guesses is promised
+    nothing."""
     made = entry({"clean": [1, 1, 1, 1], "CD": [0, 0, 1, 0]})
     rises = {"TD": 0.2, "CD": 0.1, "CD_NT": -0.1}
     gains = tuple(Gain(code, 30, 2, rise, None) for code, rise in rises.items())

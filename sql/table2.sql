@@ -16,6 +16,7 @@ with values_by_component as (
         max(accuracy) filter (where component = 'observation') as observation,
         max(accuracy) filter (where component = 'action') as action,
         max(accuracy) filter (where component = 'reward') as reward,
+        max(accuracy) filter (where component = 'transition') as transition,
         sum(missing) filter (where component in ('clean', 'perturbed'))::bigint as missing,
         sum(types_missing) filter (where component in ('clean', 'perturbed'))::bigint as types_missing,
         max(never_made) as never_made
@@ -39,6 +40,9 @@ final as (
         found.delta_transition,
         -- 1 - mean(Δ observation, Δ action, Δ reward) / clean
         (found.observation + found.action + found.reward) / 3 / nullif(found.clean, 0) as retention,
+        -- the same with Δ transition among the four
+        (found.observation + found.action + found.reward + found.transition) / 4 / nullif(found.clean, 0)
+            as retention_with_transition,
         nullif(
             concat_ws(
                 '; ',

@@ -12,9 +12,9 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.blind import BlindLine
-from robustbench_tc.eval.stats.intervals import Interval, independent_difference
+from robustbench_tc.eval.stats.intervals import Interval, apart_from, of_counts
 from robustbench_tc.eval.stats.lattice import Ints
-from robustbench_tc.eval.stats.paired import compare
+from robustbench_tc.eval.stats.paired import compare_lines
 from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
 from robustbench_tc.eval.stats.values import codes_of
@@ -137,16 +137,17 @@ class Difference(msgspec.Struct, frozen=True):
 
 def differences(a: Entry, b: Entry) -> tuple[Difference, ...]:
     """b beside a, both of one dataset version: paired where samples are known, else independent."""
-    pair = _outcomes(a), _outcomes(b)
+    first, second = _outcomes(a), _outcomes(b)
+    there = [name for name in FOCUSES if name in a.counts and name in b.counts]
     found: dict[str, tuple[Interval, float]] = {}
-    for name in FOCUSES:
-        if name not in a.counts or name not in b.counts:
-            continue
-        if pair[0] is None or pair[1] is None:
-            interval = independent_difference(b.counts[name], a.counts[name])
-            found[name] = interval, fisher_p(a.counts[name], b.counts[name])
-        elif (paired := compare(pair[0], pair[1], codes_of(name))) is not None:
-            found[name] = paired.difference, paired.p
+    if first is None or second is None:
+        for name in there:
+            (of_a, of_b), n = (a.counts[name], b.counts[name]), a.counts[name][1] + b.counts[name][1]
+            interval = apart_from(of_counts(*of_b), of_counts(*of_a), n)
+            found[name] = interval, fisher_p(of_a, of_b)
+    else:
+        pairs = compare_lines(first, second, {name: codes_of(name) for name in there})
+        found = {name: (pair.difference, pair.p) for name, pair in pairs.items()}
     corrected = holm({code: found[code][1] for code in taxonomy.codes() if code in found})
     return tuple(Difference(name, interval, p, corrected.get(name)) for name, (interval, p) in found.items())
 

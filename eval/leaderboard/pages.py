@@ -20,7 +20,7 @@ from robustbench_tc.io.numbers import NONE
 
 from .board import FOCUSES, LEVEL, PAPER, Board, Difference, Row
 from .query import SIZES, SORTS, STATUSES, Query, View, address
-from .records import Claims, Entry, Metric, Step, Submission, Verification
+from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
@@ -31,7 +31,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "perturbed": (
         "Perturbed",
         "Right answers among all perturbed rows, each row counting once, with its 95 % interval: "
-        "whole samples are resampled.",
+        "whole samples are its units.",
     ),
     "clean": ("Clean", "Right answers among the clean rows."),
     "observation": ("Observation", "Accuracy where the text is changed: typing errors and paraphrases."),
@@ -246,7 +246,18 @@ def model_page(
         metric_of=metric_of,
         label=label,
         not_behind=not_behind,
+        sure_gains=sure_gains,
     )
+
+
+def sure_gains(entry: Entry) -> list[Gain]:
+    """Types that lose more samples than they gain, beyond chance (Holm over the types); most first."""
+    p_values = {code: line.p_holm for code, line in entry.types.items()}
+    return [
+        one
+        for one in entry.gains
+        if one.gain > 0 and (p := p_values.get(one.type_code)) is not None and p < LEVEL
+    ]
 
 
 def hardest(entry: Entry) -> list[tuple[str, Metric, float | None]]:

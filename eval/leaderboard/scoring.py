@@ -46,8 +46,7 @@ def entry_of_run(folder: Path) -> Entry:
             if name in rest.error_modes
         },
         gains=tuple(
-            Gain(one.type_code, one.lost, one.gained, one.gain, one.error)
-            for one in gains(summary.lines, rest)
+            Gain(one.type_code, one.lost, one.gained, one.gain, one.error) for one in gains(summary, rest)
         ),
         repeats=outcomes.repeats,
         needs_no_reading=blind.read(run.record.get("needs_no_reading", ())),

@@ -143,13 +143,11 @@ def _ask(process: subprocess.Popen[bytes], job: Job) -> Ending:
 def serve(asked: Asked, limits: Limits) -> None:
     """Answers jobs from standard input until it ends. Everything that is the same for all is done before."""
     from robustbench_tc import schema
-    from robustbench_tc.eval.stats.intervals import resampling
 
     os.nice(10)  # visitors come first
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
     asked.fingerprint(), asked.by_id, schema.prediction_features(scored=True)
-    resampling(len({row.clean_id for row in asked.rows}))
     for line in sys.stdin.buffer:
         job = msgspec.json.decode(line, type=Job)
         ending = in_child(lambda job=job: answer(job, asked, limits), limits)  # type: ignore[misc]

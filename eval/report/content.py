@@ -12,9 +12,11 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
-from robustbench_tc.eval.stats.significance import holm, stars
-from robustbench_tc.eval.stats.summary import Convention, Summary, from_counts, summarise
+from robustbench_tc.eval.stats.significance import Trend, holm, log_linear, stars
+from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
@@ -25,6 +27,16 @@ Rows = list[dict[str, Any]]
 MARTS = ("recovery", "costs", "hardest")
 """The marts that a page shows: they look at texts, tokens and single rows, which no other number does. The
 caller runs them and hands their rows in."""
+
+CONVENTIONS = {
+    "cluster": "95 % confidence intervals with whole samples (clean_ids) as units, clean and perturbed "
+    "together (docs/statistics.md).",
+    "paper": "the paper's: 95 % percentile bootstrap, rows independent, clean and perturbed apart. "
+    f"{PAPER_COVERS}",
+}
+
+SCATTERED = (*(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
+"""What is set against model size."""
 
 TABLE2 = ("clean", "perturbed", *(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
 
@@ -60,10 +72,15 @@ class Model(msgspec.Struct, frozen=True):
     """Replies that a content filter cut or withheld, and requests that it refused."""
     marks: dict[str, Mark] = {}
     """Against the baseline, by Table 2's columns (retention excepted)."""
+    closures: dict[str, Interval | None] = {}
+    """Component → the share of the baseline's Δ that the model closes, with Fieller's set; None: it cannot be
+    said."""
     type_marks: dict[str, Mark] = {}
     """By type code; their p is Holm's over the types."""
     card: dict[str, str] = {}
     """How the run was made, for people."""
+    repeated: Repeated | None = None
+    """With repeats: pass@k, pass^k, and the variance within rows."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -83,6 +100,12 @@ class Report(msgspec.Struct, frozen=True):
     marts: dict[str, Rows]
     needs_no_reading: tuple[BlindLine, ...] = ()
     """Reference lines of the dataset: how often the gold tool is found without the request."""
+    note: str = ""
+    """What the intervals are, and in the paper's convention how often they hold."""
+    paper_note: str = PAPER_COVERS
+    """The same of the paper's models, which only have counts."""
+    trends: dict[str, dict[str, Trend]] = {}
+    """`runs`, `paper` → value of SCATTERED → its line over model size, from TREND_FROM models on."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,10 +134,11 @@ def build(
     models = []
     for at, run in enumerate(runs):
         marks: dict[str, Mark] = {}
+        closures: dict[str, Interval | None] = {}
         type_marks: dict[str, Mark] = {}
         if base is not None and base != at:
             sides = (aligned[base], aligned[at])
-            marks = _marks(*sides, summaries[base], summaries[at], options.convention)
+            marks, closures = _marks(*sides, summaries[base], summaries[at], options.convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
         rest = breakdown(run, options.subset, allow_missing=options.allow_missing)
         models.append(
@@ -129,12 +153,14 @@ def build(
                 verified=beside(aligned[at], unstated(run), summaries[at].lines),
                 sources=rest.sources,
                 flags=rest.flags,
-                gains=gains(summaries[at].lines, rest),
+                gains=gains(summaries[at], rest),
                 length=rest.length,
                 content_filter=rest.content_filter,
                 marks=marks,
+                closures=closures,
                 type_marks=type_marks,
                 card=_card(run),
+                repeated=repeated(aligned[at]),
             )
         )
     models.sort(key=_rank)
@@ -150,6 +176,8 @@ def build(
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
         needs_no_reading=next((found for run in runs if (found := blind.of_record(run.record))), ()),
+        note=CONVENTIONS[options.convention],
+        trends={"runs": trends(models), "paper": trends(papers())},
     )
 
 
@@ -166,6 +194,17 @@ def papers() -> tuple[Model, ...]:
         )
         for name, found in paper.models().items()
     )
+
+
+def trends(models: Iterable[Model]) -> dict[str, Trend]:
+    """The values of SCATTERED over model size, of models whose size is known."""
+    found = {}
+    for metric in SCATTERED:
+        points = [(m.params_b, at.value) for m in models if m.params_b and (at := m.summary.values[metric])]
+        trend = log_linear([size for size, _ in points], [value for _, value in points])
+        if trend is not None:
+            found[metric] = trend
+    return found
 
 
 def params_of(name: str) -> float | None:
@@ -219,29 +258,26 @@ def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) ->
 
 def _marks(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
-) -> dict[str, Mark]:
-    found: dict[str, Mark] = {}
-    for metric in TABLE2:
-        if base_summary.values[metric] is None or new_summary.values[metric] is None:
-            continue  # a gap is not compared either
-        if metric in ("clean", "perturbed"):
-            pair = paired.compare(base, new, codes_of(metric), convention)
-            if pair is not None:
-                found[metric] = Mark(pair.difference.value, pair.p, stars(pair.p))
-        elif metric.startswith("delta_"):
-            delta = paired.compare_deltas(base, new, codes_of(metric.removeprefix("delta_")))
-            if delta is not None and delta.difference.p is not None:
-                p = delta.difference.p
-                found[metric] = Mark(-delta.difference.value, p, stars(p))
-    return found
+) -> tuple[dict[str, Mark], dict[str, Interval | None]]:
+    """Differences in Table 2's values, and the share of each Δ of the baseline that is closed."""
+    there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
+    deltas = [metric.removeprefix("delta_") for metric in there if metric.startswith("delta_")]
+    levels = [metric for metric in there if metric in ("clean", "perturbed")]
+    pairs = paired.compare_lines(base, new, {name: codes_of(name) for name in levels}, convention)
+    found = {name: Mark(one.difference.value, one.p, stars(one.p)) for name, one in pairs.items()}
+    compared = paired.compare_delta_lines(base, new, {n: codes_of(n) for n in deltas})
+    for name, delta in compared.items():
+        p = delta.difference.p
+        if p is not None:
+            found[f"delta_{name}"] = Mark(-delta.difference.value, p, stars(p))
+    return found, {name: delta.closed for name, delta in compared.items()}
 
 
 def _type_marks(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
 ) -> dict[str, Mark]:
     codes = [code for code in new_summary.types if code in base_summary.types]
-    pairs = {code: paired.compare(base, new, [code], convention) for code in codes}
-    there = {code: pair for code, pair in pairs.items() if pair is not None}
+    there = paired.compare_lines(base, new, {code: [code] for code in codes}, convention)
     corrected = holm({code: pair.p for code, pair in there.items()})
     return {
         code: Mark(pair.difference.value, corrected[code], stars(corrected[code]))

@@ -17,18 +17,13 @@ from robustbench_tc.eval.figures import Axis, Dot, Row, Stack
 from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.significance import log_linear
+from robustbench_tc.eval.stats.significance import Trend, log_linear
 from robustbench_tc.eval.stats.values import HEADS, Line
 from robustbench_tc.io import marker, numbers, templates
 from robustbench_tc.io.files import atomic_dir, claim
 from robustbench_tc.schema import ERROR_MODES, SOURCES
 
-from .content import TABLE2, Model, Report
-
-CONVENTIONS = {
-    "cluster": "95 % percentile bootstrap over whole samples (clean_ids), clean and perturbed together.",
-    "paper": "the paper's: 95 % percentile bootstrap, rows independent, clean and perturbed apart.",
-}
+from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
 
 GROUPS = (taxonomy.CLEAN, *taxonomy.COMPONENTS)
 
@@ -53,9 +48,6 @@ SECTIONS = {
 
 SIZES = (0.5, 1, 2, 4, 8, 16, 32, 70, 140, 400, 700)
 """Billions of parameters that a scale names."""
-
-SCATTERED = (*(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
-"""What is drawn against model size."""
 
 
 def write(report: Report, folder: Path, *, discard_changes: bool = False) -> list[Path]:
@@ -194,7 +186,7 @@ def _slopes(models: tuple[Model, ...]) -> list[float | None]:
     return [None if trend is None else trend[1] for trend in trends]
 
 
-def _trend(points: list[tuple[str, float, float]]) -> tuple[float, float] | None:
+def _trend(points: list[tuple[str, float, float]]) -> Trend | None:
     return log_linear([size for _, size, _ in points], [value for _, _, value in points])
 
 
@@ -264,6 +256,9 @@ def markdown(report: Report) -> str:
             reply_flags=READ_WITH_CARE,
             heads=HEADS,
             solved=blind.solved(report.needs_no_reading),
+            matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
+            scattered=SCATTERED,
+            readable=_readable,
             codes=[code for code in codes if any(code in model.summary.types for model in report.models)],
         )
     )

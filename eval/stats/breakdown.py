@@ -12,6 +12,7 @@ from robustbench_tc.schema import ERROR_MODES
 
 from .runs import Run, unstated
 from .subsets import Subset, kept
+from .summary import Summary
 from .values import HEADS, Line
 
 EXTENSION = "extension"
@@ -31,16 +32,22 @@ class SourceCell(msgspec.Struct, frozen=True):
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """A type by what fixing it would give."""
+    """A type by what undoing its net loss would give."""
 
     type_code: str
     pairs: int
     lost: int
     gained: int
     gain: float
-    """Rise of perturbed accuracy if every lost sample were right."""
+    """Rise of perturbed accuracy if the type lost no more samples than it gains: (lost − gained) / perturbed
+    rows. Below 0 where it gains more."""
     error: str | None
     """The most frequent way to be wrong; the first by name of equally frequent ones."""
+    low: float | None = None
+    """Ends of the 95 % interval of `gain`; None where rows of the type are missing."""
+    high: float | None = None
+    p_holm: float | None = None
+    """Exact paired test of "as many lost as gained", corrected for looking at every type of the model."""
 
 
 READ_WITH_CARE = ("call_in_thought", "quoted_call", "call_beside_refusal", "bad_arguments", "unread_shape")
@@ -183,14 +190,28 @@ def _mean(rows: list[_Scored]) -> float | None:
     return math.fsum(score * k for score, k in scored) / sum(k for _, k in scored) if scored else None
 
 
-def gains(lines: Mapping[str, Line], found: Breakdown) -> tuple[Gain, ...]:
-    """The core types by samples lost, most first."""
-    made = []
+def gains(made: Summary, found: Breakdown) -> tuple[Gain, ...]:
+    """The core types by net loss, most first."""
+    listed = []
+    n = made.lines["perturbed"].n
     for code in taxonomy.codes():
-        line = lines.get(code)
+        line, row = made.lines.get(code), made.types.get(code)
         if line is None or not line.pairs:
             continue
         modes = found.error_modes.get(code, {})
         most = min(modes, key=lambda mode: (-modes[mode], mode), default=None)
-        made.append(Gain(code, line.pairs, line.lost, line.gained, line.lost / lines["perturbed"].n, most))
-    return tuple(sorted(made, key=lambda gain: (-gain.lost, gain.type_code)))
+        matched = row.delta_matched if row else None
+        listed.append(
+            Gain(
+                type_code=code,
+                pairs=line.pairs,
+                lost=line.lost,
+                gained=line.gained,
+                gain=(line.lost - line.gained) / n,
+                error=most,
+                low=None if matched is None else matched.low * line.pairs / n,
+                high=None if matched is None else matched.high * line.pairs / n,
+                p_holm=row.flips.p_holm if row and row.flips else None,
+            )
+        )
+    return tuple(sorted(listed, key=lambda one: (one.gained - one.lost, one.type_code)))

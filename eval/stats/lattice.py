@@ -69,65 +69,6 @@ def sum_of_draws(values: Ints, draws: int, unit: int) -> Lattice:
     return Lattice(low, _tidy(np.roll(p, -low)), unit)
 
 
-class Ratio(NamedTuple):
-    """The distribution of a / b for integers a (any) and b (positive), jointly distributed."""
-
-    a_low: int
-    b: Ints
-    """The values of b, ascending."""
-    upto: Floats
-    """[a, b]: P(a ≤ a_low + i and b)."""
-
-    def cdf(self, x: float) -> float:
-        """P(a / b ≤ x)"""
-        at = np.floor(x * self.b + 1e-9).astype(np.int64) - self.a_low
-        inside = np.flatnonzero(at >= 0)
-        return float(self.upto[np.minimum(at[inside], len(self.upto) - 1), inside].sum())
-
-    def quantile(self, q: float) -> float:
-        """The smallest value whose distribution function reaches q."""
-        reach = max(abs(self.a_low), abs(self.a_low + len(self.upto))) / int(self.b[0])
-        low, high = -reach - 1.0, reach
-        apart = 0.25 / float(self.b[-1]) ** 2  # two different ratios are at least four times that apart
-        while high - low > apart:
-            middle = (low + high) / 2
-            if self.cdf(middle) >= q - TOLERANCE:
-                high = middle
-            else:
-                low = middle
-        # The one attained value in (low, high].
-        a = np.floor(high * self.b + 1e-9)
-        there = a / self.b > low
-        return float((a[there] / self.b[there]).max()) if there.any() else high
-
-    def tails(self) -> tuple[float, float]:
-        """P(value ≤ 0) and P(value ≥ 0)."""
-        total = float(self.upto[-1].sum())
-        zero = -self.a_low
-        below = float(self.upto[min(zero, len(self.upto) - 1)].sum()) if zero >= 0 else 0.0
-        above = total - (float(self.upto[min(zero - 1, len(self.upto) - 1)].sum()) if zero >= 1 else 0.0)
-        return min(below, 1.0), min(max(above, 0.0), 1.0)
-
-
-def ratio_of_draws(above: Ints, below: Ints, draws: int, limit: int) -> Ratio | None:
-    """Σ above / Σ below over `draws` draws of pairs; None where its grid has more than `limit` points.
-
-    `below` is not negative. The joint distribution of both sums is one two-dimensional transform. Draws in
-    which the lower sum is 0 have no ratio and are left out.
-    """
-    (a_low, a_high), (b_low, b_high) = window(above, draws), window(below, draws)
-    shape = fast_size(a_high - a_low + 1), fast_size(b_high - b_low + 1)
-    if shape[0] * shape[1] > limit:
-        return None
-    one = np.zeros(shape)
-    np.add.at(one, (above % shape[0], below % shape[1]), 1 / len(above))
-    joint = np.fft.irfft2(_power(np.fft.rfft2(one), draws), s=shape)
-    rows = (a_low + np.arange(a_high - a_low + 1)) % shape[0]
-    b = np.arange(max(b_low, 1), b_high + 1)
-    found = np.maximum(joint[np.ix_(rows, b % shape[1])], 0.0)
-    return Ratio(a_low, b, np.cumsum(found, axis=0) / found.sum())
-
-
 def difference_quantiles(a: Lattice, b: Lattice, qs: tuple[float, ...]) -> tuple[float, ...]:
     """Quantiles of a − b, a and b independent: their convolution's distribution function, by bisection.
 
@@ -210,19 +151,6 @@ def fast_size(n: int) -> int:
         if rest == 1:
             return size
         size += 2
-
-
-def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    """Integer power by squaring: several times faster than `**` on large complex arrays."""
-    result = np.ones_like(base)
-    square = base.copy()
-    while exponent:
-        if exponent & 1:
-            result *= square
-        exponent >>= 1
-        if exponent:
-            square *= square
-    return result
 
 
 def _tidy(p: Floats) -> Floats:

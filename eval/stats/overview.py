@@ -1,4 +1,4 @@
-"""What `rbtc summary` says of one scored run: its values without intervals, and how its answers went."""
+"""What `rbtc summary` says of one scored run: its values with intervals, and how its answers went."""
 
 import msgspec
 
@@ -9,8 +9,11 @@ from robustbench_tc.schema import ERROR_MODES, Json
 from . import blind, values
 from .blind import BlindLine
 from .breakdown import Flagged, breakdown
+from .intervals import Interval
+from .power import Power
+from .repeats import Repeated, repeated
 from .runs import Run, Subset, align, unstated
-from .summary import gaps
+from .summary import TypeRow, gaps, summarise
 from .values import Line
 from .verified import Beside, beside
 
@@ -43,6 +46,16 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Clean, perturbed and the components without the rows that nobody could answer, and the best accuracy
     that an honest model can reach over all."""
     retention: float | None
+    retention_with_transition: float | None
+    """The same over all four components."""
+    intervals: dict[str, Interval]
+    """By METRICS, those that have a value."""
+    type_intervals: dict[str, TypeRow]
+    """By type code: accuracy, Δ and Δ matched with intervals, and the test of lost against gained."""
+    power: Power | None
+    """The smallest loss that the run could have seen."""
+    repeated: Repeated | None
+    """With repeats: pass@k, pass^k, and the variance within samples."""
     types: list[TypeLine]
     error_modes: dict[str, int]
     """Over perturbed and clean."""
@@ -85,6 +98,7 @@ def overview(
         )
     [outcomes] = align([run], subset=subset)
     found = values.from_counts(outcomes.counts(), outcomes.usable(True), partial=True)
+    made = summarise(outcomes, allow_missing=True)
     rest = breakdown(run, subset, allow_missing=True)
     there = [code for code in (taxonomy.CLEAN, *found.types) if found.lines[code].n]
     modes = [rest.error_modes.get(code, {}) for code in there]
@@ -98,6 +112,11 @@ def overview(
         components={name: found.lines[name] for name in taxonomy.COMPONENTS},
         verified=beside(outcomes, unstated(run), found.lines),
         retention=found.retention,
+        retention_with_transition=found.retention_with_transition,
+        intervals={metric: one for metric, one in made.values.items() if one is not None},
+        type_intervals=made.types,
+        power=made.power,
+        repeated=repeated(outcomes),
         types=[
             TypeLine(
                 **msgspec.structs.asdict(found.lines[code]),

@@ -1,9 +1,9 @@
-"""Two runs over the same rows: differences of accuracy and of Δ, with exact paired tests.
+"""Two runs over the same rows: differences of accuracy and of Δ, with paired tests.
 
 Only rows that both runs answered completely are paired; what is left out is counted. Differences are b − a.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 
-from .intervals import Interval, cluster_mean, resampling, simulated
+from .confidence import Estimate, combined, difference, quotient, shares
+from .intervals import Interval, of_estimate, resampled_mean
 from .lattice import Floats, Ints
 from .runs import Outcomes
-from .significance import paired_p
+from .significance import paired_p, signs_p
 from .summary import Convention
-from .values import closure
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -41,8 +41,6 @@ class Pair(msgspec.Struct, frozen=True):
 class _Sums(NamedTuple):
     total: Ints
     """Σ (b − a) per unit, times `factor`."""
-    rows: Ints
-    """Rows per unit, times `factor`."""
     factor: int
 
 
@@ -50,26 +48,41 @@ def compare(
     a: Outcomes, b: Outcomes, codes: Iterable[str], convention: Convention = "cluster"
 ) -> Pair | None:
     """The two runs over `codes`; None where no row was answered by both."""
-    at = _at(a, codes)
-    both = _both(a, b)[:, at]
-    n = int(both.sum())
-    if n == 0:
-        return None
-    sums = _sums(a, b, at, by_row=convention == "paper")
-    sides = [int((one.correct[:, at] * both).sum()) / (n * one.repeats) for one in (a, b)]
-    flips = np.where(both, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
-    only_a, only_b = (round(float(np.maximum(side, 0).sum()) / sums.factor) for side in (-flips, flips))
-    interval = cluster_mean(sums.total, sums.rows, difference=True)
-    return Pair(
-        n=n,
-        left_out=int((_wanted(a) | _wanted(b))[:, at].sum()) - n,
-        a=sides[0],
-        b=sides[1],
-        only_a=only_a,
-        only_b=only_b,
-        difference=msgspec.structs.replace(interval, n=n),
-        p=paired_p(sums.total),
-    )
+    return compare_lines(a, b, {"": tuple(codes)}, convention).get("")
+
+
+def compare_lines(
+    a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[str]], convention: Convention = "cluster"
+) -> dict[str, Pair]:
+    """The two runs over the types of each line; lines of which both answered no row are left out."""
+    both = _both(a, b)
+    at = {name: where for name, codes in lines.items() if both[:, (where := _at(a, codes))].any()}
+    estimates = _estimates(a, b, both, at.values())
+    found = {}
+    for i, (name, where) in enumerate(at.items()):
+        sides = [one.at(i) for one in estimates]
+        rows = both[:, where]
+        n = int(rows.sum())
+        sums = _sums(a, b, where, rows, by_row=convention == "paper")
+        flips = np.where(rows, b.correct[:, where] * a.repeats - a.correct[:, where] * b.repeats, 0)
+        only_a, only_b = (round(float(np.maximum(side, 0).sum()) / sums.factor) for side in (-flips, flips))
+        interval = (
+            resampled_mean(sums.total, sums.factor)
+            if convention == "paper"
+            else of_estimate(difference(sides[1], sides[0]), n, "mover")
+        )
+        right = [int((one.correct[:, where] * rows).sum()) / (n * one.repeats) for one in (a, b)]
+        found[name] = Pair(
+            n=n,
+            left_out=int((_wanted(a) | _wanted(b))[:, where].sum()) - n,
+            a=right[0],
+            b=right[1],
+            only_a=only_a,
+            only_b=only_b,
+            difference=msgspec.structs.replace(interval, n=n),
+            p=paired_p(sums.total),
+        )
+    return found
 
 
 class DeltaPair(msgspec.Struct, frozen=True):
@@ -78,39 +91,66 @@ class DeltaPair(msgspec.Struct, frozen=True):
     a: float
     b: float
     difference: Interval
+    """Its p swaps the two models within clean_ids at random (`significance.signs_p`)."""
     closed: Interval | None
-    """The share of a's Δ that b closes; None where a's Δ is not surely above 0."""
+    """The share of a's Δ that b closes, with Fieller's set; None where that set has no ends: it cannot be
+    said."""
 
 
 def compare_deltas(a: Outcomes, b: Outcomes, codes: Iterable[str]) -> DeltaPair | None:
-    """Clean minus `codes`, both over rows that both runs answered, clean_ids resampled together."""
+    """Clean minus `codes`, both over rows that both runs answered; None where one of them has none."""
+    return compare_delta_lines(a, b, {"": tuple(codes)}).get("")
+
+
+def compare_delta_lines(a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[str]]) -> dict[str, DeltaPair]:
+    """Δ of each line; lines without a row on one of its sides are left out."""
     both = _both(a, b)
-    clean_at, at = _at(a, [taxonomy.CLEAN]), _at(a, codes)
-    columns = []
-    for one in (a, b):
-        right = one.correct * both
-        columns += [right[:, clean_at].sum(axis=1), right[:, at].sum(axis=1)]
-    rows = [both[:, clean_at].sum(axis=1), both[:, at].sum(axis=1)]
-    if not rows[0].any() or not rows[1].any():
-        return None
-    stacked = np.stack([*columns, *rows], axis=1)
-
-    def deltas(sums: Floats) -> tuple[Floats, Floats]:
-        clean_a, of_a, clean_b, of_b, clean_n, n = sums
-        return (
-            clean_a / (clean_n * a.repeats) - of_a / (n * a.repeats),
-            clean_b / (clean_n * b.repeats) - of_b / (n * b.repeats),
+    at = {name: _at(a, codes) for name, codes in {taxonomy.CLEAN: (taxonomy.CLEAN,), **lines}.items()}
+    at = {name: where for name, where in at.items() if both[:, where].any()}
+    if taxonomy.CLEAN not in at:
+        return {}
+    estimates = _estimates(a, b, both, at.values())
+    totals = {name: _sums(a, b, where, both[:, where], by_row=False).total for name, where in at.items()}
+    rows = {name: int(both[:, where].sum()) for name, where in at.items()}
+    names, clean = list(at), taxonomy.CLEAN
+    there = [name for name in lines if name in at]
+    if not there:
+        return {}
+    # a's Δ − b's, times both numbers of rows: whole numbers per clean_id
+    p_values = signs_p([totals[name] * rows[clean] - totals[clean] * rows[name] for name in there])
+    found = {}
+    for name, p in zip(there, p_values, strict=True):
+        deltas = [difference(one.at(names.index(clean)), one.at(names.index(name))) for one in estimates]
+        n = rows[clean] + rows[name]
+        found[name] = DeltaPair(
+            float(deltas[0].value),
+            float(deltas[1].value),
+            of_estimate(combined(deltas, (1.0, -1.0), 2.0), n, "mover", p),
+            _closed(deltas[0], deltas[1], n),
         )
+    return found
 
-    of_a, of_b = (float(found) for found in deltas(stacked.sum(axis=0)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn_a, drawn_b = deltas(resampling(len(stacked)).sums(stacked))
-        rows_used = int(stacked[:, 4:].sum())
-        difference = simulated(drawn_a - drawn_b, of_a - of_b, rows_used, difference=True)
-        closed, share = None, closure(of_a, of_b)
-        if share is not None and simulated(drawn_a, of_a, rows_used).low > 0:
-            closed = simulated((drawn_a - drawn_b) / drawn_a, share, rows_used)
-    return DeltaPair(of_a, of_b, difference, closed)
+
+def _closed(base: Estimate, new: Estimate, n: int) -> Interval | None:
+    left = quotient(new, base)
+    return None if left is None else Interval(1 - left[0], 1 - left[2], 1 - left[1], n, "fieller")
+
+
+def _estimates(
+    a: Outcomes, b: Outcomes, both: NDArray[np.bool_], lines: Iterable[list[int]]
+) -> tuple[Estimate, ...]:
+    """The accuracies of a and of b over the common rows of each line."""
+    columns = list(lines)
+    if not columns:
+        return ()
+    rows = np.stack([both[:, where].sum(axis=1) for where in columns])
+
+    def of(one: Outcomes) -> Floats:
+        right = one.correct * both
+        found: Floats = np.stack([right[:, where].sum(axis=1) for where in columns]) / one.repeats
+        return found
+
+    return shares(of(a), rows), shares(of(b), rows)
 
 
 def _at(outcomes: Outcomes, codes: Iterable[str]) -> list[int]:
@@ -127,11 +167,8 @@ def _both(a: Outcomes, b: Outcomes) -> NDArray[np.bool_]:
     return found
 
 
-def _sums(a: Outcomes, b: Outcomes, at: list[int], *, by_row: bool) -> _Sums:
+def _sums(a: Outcomes, b: Outcomes, at: list[int], rows: NDArray[np.bool_], *, by_row: bool) -> _Sums:
     """With different numbers of repeats, rates are put over a common denominator: `factor`."""
     factor = a.repeats * b.repeats
-    both = _both(a, b)[:, at]
-    difference = np.where(both, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
-    if by_row:
-        return _Sums(difference[both], np.full(int(both.sum()), factor), factor)
-    return _Sums(difference.sum(axis=1), both.sum(axis=1) * factor, factor)
+    difference = np.where(rows, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
+    return _Sums(difference[rows] if by_row else difference.sum(axis=1), factor)

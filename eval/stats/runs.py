@@ -184,6 +184,16 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
         at = self._at(codes)
         return (self.lost - self.gained)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
 
+    def anchors(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
+        """(right clean rows, pairs) of the anchored pairs per clean_id, summed over types."""
+        at = self._at(codes)
+        return (self.kept + self.lost)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
+
+    def anchored(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
+        """(right perturbed rows, pairs), the same."""
+        at = self._at(codes)
+        return (self.kept + self.gained)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
+
     def _at(self, codes: Iterable[str]) -> list[int]:
         return [self.types.index(code) for code in codes if code in self.types]
 

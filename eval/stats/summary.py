@@ -1,8 +1,8 @@
 """Table 2 and the per-type tables of one model, each value with its interval, or a gap that says why.
 
 The values are those of `values`. Two conventions for what is put around them. `cluster` (default): rows of
-one clean_id are not independent, so whole clean_ids are resampled. `paper`: rows are, and clean and perturbed
-are resampled apart; this one needs counts only, so it also serves the paper's own models.
+one clean_id are not independent, so clean_ids are what is counted (`confidence`). `paper`: rows are, and
+clean and perturbed are resampled apart; this one needs counts only, so it also serves the paper's own models.
 """
 
 import math
@@ -17,21 +17,31 @@ from msgspec.structs import replace
 from robustbench_tc import seeding, taxonomy
 
 from . import values
+from .confidence import Estimate, combined, difference, quotient, shares
 from .intervals import (
     Interval,
     accuracy,
-    cluster_mean,
     independent_difference,
+    of_estimate,
     paired_difference,
-    resampling,
     simulated,
 )
-from .lattice import Floats
+from .lattice import Floats, Ints
+from .power import Power, power
 from .runs import Outcomes
 from .significance import holm, paired_p
-from .values import METRICS, STATIC, Counts, Line, Values, codes_of
+from .values import METRICS, RETENTIONS, Counts, Line, Values, codes_of
 
 Convention = Literal["cluster", "paper"]
+
+RETENTION_MOST = 10.0
+"""The largest upper end of retention that is shown."""
+
+PAPER_COVERS = (
+    "It takes the rows of a sample as independent: around Δ matched of a component with 6 rows a sample it "
+    "holds the true value in only .69 to .79 of runs instead of .95 (docs/statistics.md)."
+)
+"""What every place says that shows the paper's convention."""
 
 INDEPENDENT_DRAWS = 20_000
 """Draws for the paper convention's retention: the one value there that is not exact."""
@@ -69,6 +79,8 @@ class Summary(msgspec.Struct, frozen=True):
     """By type code, those whose rows are all there."""
     gaps: tuple[str, ...]
     """What is missing, one line each."""
+    power: Power | None = None
+    """The smallest loss (Δ matched) that the run could have seen; None where there are no pairs."""
 
 
 class Intervals(Protocol):
@@ -86,8 +98,8 @@ class Intervals(Protocol):
         """Around the mean over anchored pairs of clean correct − perturbed correct."""
         ...
 
-    def retention(self, static: Sequence[Sequence[str]]) -> Interval:
-        """Around 1 − mean Δ / clean accuracy; `static`: the types of each static component."""
+    def retention(self, components: Sequence[Sequence[str]]) -> Interval:
+        """Around 1 − mean Δ / clean accuracy; `components`: the types of each component."""
         ...
 
 
@@ -96,13 +108,17 @@ def summarise(
 ) -> Summary:
     """The summary of one run. With `allow_missing` values stand over the rows that are there."""
     found = values.from_counts(outcomes.counts(), outcomes.usable(allow_missing), partial=allow_missing)
-    intervals: Intervals = Clustered(outcomes)
+    intervals: Intervals = Clustered(outcomes, found.codes.values())
     if convention == "paper":  # repeats of a row are not independent in any convention
         intervals = Independent(found, intervals if outcomes.repeats > 1 else None)
     made = _summary(found, intervals, gaps(outcomes))
     flips = _flips(outcomes, found, made.types)
     types = {code: replace(row, flips=flips.get(code)) for code, row in made.types.items()}
-    return replace(made, types=types)
+    losses: dict[str, Interval | None] = {
+        name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS
+    }
+    of_types = {code: row.delta_matched for code, row in made.types.items()}
+    return replace(made, types=types, power=power(losses, of_types, outcomes))
 
 
 def from_counts(counts: Mapping[str, tuple[int, int]], *, partial: bool = False) -> Summary:
@@ -124,11 +140,11 @@ def _summary(found: Values, intervals: Intervals, lacks: tuple[str, ...]) -> Sum
     made: dict[str, Interval | None] = {}
     for metric in METRICS:
         kind, _, name = metric.rpartition("_")
-        if metric != "retention":
+        if metric not in RETENTIONS:
             made[metric] = around(kind or "accuracy", name)
-        elif found.retention is not None:
-            static = [found.codes[name] for name in STATIC]
-            made[metric] = replace(intervals.retention(static), value=found.retention)
+        elif (value := found[metric]) is not None:
+            components = [found.codes[name] for name in RETENTIONS[metric]]
+            made[metric] = replace(intervals.retention(components), value=value)
         else:
             made[metric] = None
     types = {
@@ -140,38 +156,61 @@ def _summary(found: Values, intervals: Intervals, lacks: tuple[str, ...]) -> Sum
 
 
 class Clustered:
-    """Whole clean_ids resampled, clean and perturbed together."""
+    """Whole clean_ids are the units, clean and perturbed together."""
 
-    def __init__(self, outcomes: Outcomes) -> None:
+    def __init__(self, outcomes: Outcomes, lines: Iterable[Sequence[str]] = ()) -> None:
+        """`lines`: the types that will be asked for together; worked out in one go, which is quicker."""
         self._outcomes = outcomes
+        self._kept = {tuple(codes): None for codes in (*lines, (taxonomy.CLEAN,))}
 
     @cached_property
-    def _simulation(self) -> "Simulation":
-        return Simulation(self._outcomes)
+    def _lines(self) -> dict[tuple[str, ...], Estimate]:
+        """The accuracy of each line that has a row."""
+        return self._worked_out(self._outcomes.columns)
+
+    @cached_property
+    def _anchors(self) -> dict[tuple[str, ...], Estimate]:
+        """The accuracy of the clean rows of each line's pairs, and"""
+        return self._worked_out(self._outcomes.anchors)
+
+    @cached_property
+    def _paired(self) -> dict[tuple[str, ...], Estimate]:
+        """the accuracy of their perturbed rows."""
+        return self._worked_out(self._outcomes.anchored)
+
+    def _worked_out(
+        self, columns: Callable[[Sequence[str]], tuple[Ints, Ints]]
+    ) -> dict[tuple[str, ...], Estimate]:
+        found = {codes: columns(codes) for codes in self._kept}
+        there = [codes for codes, (_, rows) in found.items() if rows.any()]
+        if not there:
+            return {}
+        made = shares(*(np.stack([found[codes][side] for codes in there]) for side in (0, 1)))
+        return {codes: made.at(i) for i, codes in enumerate(there)}
 
     def accuracy(self, codes: Sequence[str]) -> Interval:
-        """The ratio of two sums over clean_ids."""
-        return cluster_mean(*self._outcomes.columns(codes))
+        return of_estimate(self._lines[tuple(codes)], self._rows(codes), "hull")
+
+    def _rows(self, codes: Sequence[str]) -> int:
+        return int(self._outcomes.columns(codes)[1].sum())
 
     def delta(self, codes: Sequence[str]) -> Interval:
-        """Exact where every clean_id has as many rows, else simulated."""
-        clean, clean_n = self._outcomes.columns([taxonomy.CLEAN])
-        correct, n = self._outcomes.columns(codes)
-        if clean_n.min() == clean_n.max() and n.min() == n.max():
-            # Every clean_id has as many rows: Δ is a mean over clean_ids, and so exact.
-            found = cluster_mean(clean * n[0] - correct * clean_n[0], n * clean_n[0], difference=True)
-        else:
-            found = self._simulation.statistic(delta_of(codes), difference=True)
-        return replace(found, n=int(clean_n.sum() + n.sum()))
+        found = difference(self._lines[(taxonomy.CLEAN,)], self._lines[tuple(codes)])
+        return of_estimate(found, self._rows([taxonomy.CLEAN]) + self._rows(codes), "mover")
 
     def delta_matched(self, codes: Sequence[str]) -> Interval:
-        return cluster_mean(*self._outcomes.matched(codes), difference=True)
+        found = difference(self._anchors[tuple(codes)], self._paired[tuple(codes)])
+        lost, pairs = self._outcomes.matched(codes)
+        return of_estimate(found, int(pairs.sum()), "mover", paired_p(lost))
 
-    def retention(self, static: Sequence[Sequence[str]]) -> Interval:
-        """Simulated: a ratio of means."""
-        used = [taxonomy.CLEAN, *(code for codes in static for code in codes)]
-        n = int(self._outcomes.columns(used)[1].sum())
-        return replace(self._simulation.statistic(retention_of(static)), n=n)
+    def retention(self, components: Sequence[Sequence[str]]) -> Interval:
+        """Ends above RETENTION_MOST are left at it: a clean accuracy near 0 bounds nothing."""
+        parts = [self._lines[tuple(codes)] for codes in components]
+        above = combined(parts, [1 / len(parts)] * len(parts))
+        n = sum(self._rows(codes) for codes in ([taxonomy.CLEAN], *components))
+        found = quotient(above, self._lines[(taxonomy.CLEAN,)])
+        value, low, high = found if found is not None else (math.nan, 0.0, math.inf)
+        return Interval(value, max(low, 0.0), min(high, max(value, RETENTION_MOST)), n, "fieller")
 
 
 class Independent:
@@ -180,6 +219,8 @@ class Independent:
     def __init__(self, found: Values, repeated: Intervals | None = None) -> None:
         """`repeated`: what is put around Δ matched where rows were asked several times."""
         self._found, self._repeated = found, repeated
+        self._generator = np.random.default_rng(seeding.rng(0, "independent retention").getrandbits(128))
+        self._draws: dict[tuple[str, ...], Floats] = {}
 
     def _pooled(self, codes: Iterable[str]) -> Counts:
         return sum((self._found.lines[code] for code in codes), Counts())
@@ -199,49 +240,19 @@ class Independent:
         pooled = self._pooled(codes)
         return paired_difference(pooled.lost, pooled.gained, pooled.pairs)
 
-    def retention(self, static: Sequence[Sequence[str]]) -> Interval:
+    def retention(self, components: Sequence[Sequence[str]]) -> Interval:
         """Simulated from binomials of INDEPENDENT_DRAWS draws with a fixed seed."""
-        generator = np.random.default_rng(seeding.rng(0, "independent retention").getrandbits(128))
-        parts = [self._pooled([taxonomy.CLEAN]).of, *(self._pooled(codes).of for codes in static)]
-        first, *rest = (generator.binomial(n, correct / n, INDEPENDENT_DRAWS) / n for correct, n in parts)
+        first, *rest = (self._drawn(tuple(codes)) for codes in ([taxonomy.CLEAN], *components))
+        n = sum(self._pooled(codes).n for codes in ([taxonomy.CLEAN], *components))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return simulated(np.mean(rest, axis=0) / first, math.nan, sum(n for _, n in parts))
+            return simulated(np.mean(rest, axis=0) / first, math.nan, n)
 
-
-Accuracies = Callable[[Iterable[str]], Floats]
-Statistic = Callable[[Accuracies], Floats]
-
-
-class Simulation:
-    """Resampled counts of one run per type, drawn once; sums over several types are sums of columns."""
-
-    def __init__(self, outcomes: Outcomes) -> None:
-        self._types = outcomes.types
-        counts = np.concatenate([outcomes.correct, outcomes.n], axis=1)
-        self._draws = resampling(len(outcomes.clean_ids)).sums(counts)
-
-    def statistic(self, compute: Statistic, *, difference: bool = False) -> Interval:
-        """`compute` gets a function that gives accuracies, one per resample, over a list of types."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return simulated(compute(self._accuracy), math.nan, 0, difference=difference)
-
-    def _accuracy(self, codes: Iterable[str]) -> Floats:
-        at = [self._types.index(code) for code in codes]
-        correct, n = (sum(self._draws[shift + i] for i in at) for shift in (0, len(self._types)))
-        found: Floats = correct / n
-        return found
-
-
-def delta_of(codes: Iterable[str]) -> Statistic:
-    """Clean accuracy minus accuracy over `codes`."""
-    return lambda accuracy_of: accuracy_of([taxonomy.CLEAN]) - accuracy_of(codes)
-
-
-def retention_of(static: Iterable[Iterable[str]]) -> Statistic:
-    """1 − mean(Δ observation, Δ action, Δ reward) / clean, which is mean accuracy of the three / clean."""
-    return lambda accuracy_of: (
-        np.mean([accuracy_of(codes) for codes in static], axis=0) / accuracy_of([taxonomy.CLEAN])
-    )
+    def _drawn(self, codes: tuple[str, ...]) -> Floats:
+        """Resampled accuracies, drawn once: both retentions rest on most of them."""
+        if codes not in self._draws:
+            correct, n = self._pooled(codes).of
+            self._draws[codes] = self._generator.binomial(n, correct / n, INDEPENDENT_DRAWS) / n
+        return self._draws[codes]
 
 
 def _flips(outcomes: Outcomes, found: Values, codes: Iterable[str]) -> dict[str, Flips]:

@@ -4,7 +4,7 @@ gap are worked out. `summary` puts intervals around them; the terminal, the repo
 
 import functools
 import operator
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
@@ -16,11 +16,15 @@ STATIC = taxonomy.COMPONENTS[:3]
 HEADS = (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS)
 """The lines above those of single types."""
 
+RETENTIONS = {"retention": STATIC, "retention_with_transition": taxonomy.COMPONENTS}
+"""The paper's retention and the one that counts transition too, each by the components that it averages
+over."""
+
 METRICS = (
     "clean",
     "perturbed",
     *(f"delta_{name}" for name in taxonomy.COMPONENTS),
-    "retention",
+    *RETENTIONS,
     *(f"accuracy_{name}" for name in taxonomy.COMPONENTS),
     *(f"delta_matched_{name}" for name in taxonomy.COMPONENTS),
 )
@@ -73,6 +77,8 @@ class Values(msgspec.Struct, frozen=True):
     """Line → the types whose rows it rests on."""
     retention: float | None
     """1 − mean(Δ observation, Δ action, Δ reward) / clean."""
+    retention_with_transition: float | None = None
+    """The same with Δ transition among the four."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -81,10 +87,12 @@ class Values(msgspec.Struct, frozen=True):
 
     def __getitem__(self, metric: str) -> float | None:
         """The value of one of METRICS."""
-        if metric == "retention":
-            return self.retention
+        found: float | None
+        if metric in RETENTIONS:
+            found = getattr(self, metric)
+            return found
         kind, _, name = metric.rpartition("_")
-        found: float | None = getattr(self.lines[name], kind or "accuracy")
+        found = getattr(self.lines[name], kind or "accuracy")
         return found
 
 
@@ -107,7 +115,7 @@ def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial
         rows = sum((counts[code] for code in wanted if code in counts), Counts())
         clean = lines[taxonomy.CLEAN].accuracy if lines else None
         lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)
-    return Values(lines, used, _retention(lines))
+    return Values(lines, used, *(_retention(lines, components) for components in RETENTIONS.values()))
 
 
 def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
@@ -119,13 +127,13 @@ def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
     return Line(**msgspec.structs.asdict(counts), accuracy=accuracy, delta=delta, delta_matched=matched)
 
 
-def _retention(lines: Mapping[str, Line]) -> float | None:
-    clean, *static = (lines[name].accuracy for name in (taxonomy.CLEAN, *STATIC))
-    there = [accuracy for accuracy in static if accuracy is not None]
-    if not clean or len(there) < len(STATIC):
+def _retention(lines: Mapping[str, Line], components: Sequence[str]) -> float | None:
+    clean, *found = (lines[name].accuracy for name in (taxonomy.CLEAN, *components))
+    there = [accuracy for accuracy in found if accuracy is not None]
+    if not clean or len(there) < len(components):
         return None
     # Added from left to right, as SQL does: `sum` rounds otherwise from Python 3.12 on.
-    return functools.reduce(operator.add, there) / len(STATIC) / clean
+    return functools.reduce(operator.add, there) / len(components) / clean
 
 
 def closure(base: float, new: float) -> float | None:

@@ -821,7 +821,7 @@ def report(
     """`rbtc report`: the paper's tables and figures over scored runs.
 
     `out`: a folder for report.html, .md, .csv and .json; None writes nothing. `baseline`: the model or run
-    that differences are marked against. `ci`: `cluster` resamples whole samples, `paper` takes rows as
+    that differences are marked against. `ci`: `cluster` takes whole samples as units, `paper` rows as
     independent. `release`: names rows that a run lacks. Raises UserError for a run that is not scored or
     lacks rows (unless `allow_missing`), and for a folder that holds anything but a report.
     """
@@ -851,7 +851,7 @@ def report(
             expected = [(str(clean_id), str(code)) for clean_id, code in found]
         for mart in content.MARTS:
             marts[mart] = connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist()
-    progress("counting, resampling")
+    progress("counting")
     made = content.build(read, options, marts=marts, expected=expected)
     if folder is not None:
         page.write(made, folder, discard_changes=discard_changes)

@@ -10,7 +10,9 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import failures
 from robustbench_tc.eval.compare import Comparison, beside_paper, compare_runs
 from robustbench_tc.eval.stats import paired, runs
+from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.significance import mcnemar_p
+from robustbench_tc.eval.stats.summary import summarise
 
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
 
@@ -57,7 +59,9 @@ def test_turning_the_comparison_round_turns_every_sign(weak: runs.Run, strong: r
 def test_a_run_against_itself_differs_nowhere(weak: runs.Run) -> None:
     found = compare_runs(weak, weak)
     assert found.verdict.startswith("Whether ") and "is open" in found.verdict
-    assert all(p.p == 1.0 and p.difference.half_width == 0 for p in found.overall.values())
+    assert all(p.p == 1.0 and p.difference.value == 0 for p in found.overall.values())
+    # No sample differs; what could be behind that has a width all the same.
+    assert all(0 < p.difference.half_width < 0.05 for p in found.overall.values())
     assert found.a != found.b or weak.path in found.a
 
 
@@ -88,9 +92,53 @@ def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.
 
     assert (found.a, found.b) == pytest.approx((delta(a), delta(b)))
     assert found.difference.value == pytest.approx(delta(a) - delta(b))
-    assert found.difference.method == "simulated" and 0 < found.difference.error < 0.005
-    if found.closed is not None:
-        assert found.closed.value == pytest.approx((delta(a) - delta(b)) / delta(a))
+    assert found.difference.method == "mover" and found.difference.low < found.difference.value
+    assert found.closed is not None and found.closed.method == "fieller"
+    assert found.closed.value == pytest.approx((delta(a) - delta(b)) / delta(a))
+    assert found.closed.low < found.closed.value < found.closed.high < 1.2
+
+
+def test_the_first_table_is_corrected_for_its_lines(weak: runs.Run, strong: runs.Run) -> None:
+    found = compare_runs(weak, strong)
+    p = {name: pair.p for name, pair in found.overall.items()}
+    smallest = min(p, key=p.__getitem__)
+    assert found.overall_holm[smallest] == pytest.approx(min(1, 6 * p[smallest]))
+    assert all(p[name] <= corrected <= 1 for name, corrected in found.overall_holm.items())
+    largest = max(p, key=p.__getitem__)
+    assert found.overall_holm[largest] == pytest.approx(max(p[largest], *found.overall_holm.values()))
+    assert set(found.deltas_holm) == set(taxonomy.COMPONENTS)
+
+
+def test_a_comparison_says_what_it_could_have_seen(weak: runs.Run, strong: runs.Run) -> None:
+    power = compare_runs(weak, strong).power
+    assert power is not None and (power.samples, power.repeats) == (199, 1)
+    assert 0.02 < power.smallest["perturbed"] < power.smallest["clean"] < power.smallest["type"] * 1.2
+
+
+def test_the_net_loss_is_what_could_be_gained(weak: runs.Run) -> None:
+    [outcomes] = runs.align([weak])
+    made = summarise(outcomes)
+    found = {one.type_code: one for one in gains(made, breakdown(weak))}
+    assert [one.type_code for one in found.values()] == sorted(
+        found, key=lambda code: (made.lines[code].gained - made.lines[code].lost, code)
+    )
+    one, line, flips = found["CD"], made.lines["CD"], made.types["CD"].flips
+    assert one.gain == pytest.approx((line.lost - line.gained) / 3817)
+    matched = made.types["CD"].delta_matched
+    assert matched is not None and flips is not None
+    assert (one.low, one.high) == pytest.approx((matched.low * 148 / 3817, matched.high * 148 / 3817))
+    assert one.p_holm == flips.p_holm
+
+
+def test_nothing_is_promised_where_as_many_are_gained(folder: Path) -> None:
+    """A model that guesses: it loses a quarter of the pairs and gains as many."""
+    coins = np.random.default_rng(1).random(5_000).tolist()
+    run = runs.read(write_run(folder / "guess", lambda c, t: coins.pop() < 0.5, model="guess"))
+    [outcomes] = runs.align([run])
+    found = gains(summarise(outcomes), breakdown(run))
+    assert sum(one.lost for one in found) / 3817 > 0.2
+    assert abs(sum(one.gain for one in found)) < 0.1  # three standard errors of 199 clean coins
+    assert all(one.p_holm is not None and one.p_holm > 0.05 for one in found)
 
 
 def test_a_share_of_no_gap_is_not_shown(folder: Path, strong: runs.Run) -> None:

@@ -64,7 +64,7 @@ def metrics(found: dict[str, Any]) -> dict[str, float]:
     made = {"clean": found["clean"]["accuracy"], "perturbed": found["perturbed"]["accuracy"]}
     for name, line in found["components"].items():
         made |= {f"{kind}_{name}": line[kind] for kind in ("accuracy", "delta", "delta_matched")}
-    return made | {"retention": found["retention"]}
+    return made | {name: found[name] for name in ("retention", "retention_with_transition")}
 
 
 def test_values_are_the_same_to_the_last_bit(
@@ -77,6 +77,9 @@ def test_values_are_the_same_to_the_last_bit(
 
     report = said(rbtc("report", run, other, "--json"))
     [model] = [one for one in report["models"] if one["model"] == "weak-3b"]
+    ends = {name: (one["low"], one["high"]) for name, one in model["summary"]["values"].items()}
+    assert {name: (one["low"], one["high"]) for name, one in summary["intervals"].items()} == ends
+    assert model["summary"]["types"] == summary["type_intervals"]
     assert {name: one["value"] for name, one in model["summary"]["values"].items()} == wanted
     for code, line in types.items():
         row = model["summary"]["types"][code]
@@ -107,6 +110,7 @@ def test_values_are_the_same_to_the_last_bit(
 
     entry = entry_of_run(run)
     assert {name: metric.value for name, metric in entry.metrics.items()} == wanted
+    assert {name: (metric.low, metric.high) for name, metric in entry.metrics.items()} == ends
     for code, line in types.items():
         shown = entry.types[code]
         assert (shown.accuracy.value, shown.delta.value) == (line["accuracy"], line["delta"])
@@ -145,7 +149,7 @@ def test_printed_digits_are_the_same(
     assert rbtc("report", run, other, "--out", tmp_path).code == 0
     markdown = (tmp_path / "report.md").read_text()
     html = (tmp_path / "report.html").read_text()
-    [row] = [line for line in markdown.splitlines() if line.startswith("| weak-3b | ") and "[" in line]
+    row = next(line for line in markdown.splitlines() if line.startswith("| weak-3b | ") and "[" in line)
     table2 = ("clean", "perturbed", *(f"delta_{name}" for name in taxonomy.COMPONENTS), "retention")
     assert re.findall(r"\| (\S+) \[", row) == [typeset(number(wanted[name])) for name in table2]
     assert all(f"<td>{typeset(number(wanted[name]))}" in html for name in table2)

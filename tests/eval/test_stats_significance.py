@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
 from robustbench_tc.eval.stats.significance import (
     fisher_p,
@@ -14,6 +15,7 @@ from robustbench_tc.eval.stats.significance import (
     log_linear,
     mcnemar_p,
     paired_p,
+    signs_p,
     stars,
 )
 
@@ -63,6 +65,31 @@ def test_stars_follow_the_papers_levels() -> None:
 
 
 def test_the_trend_is_linear_in_the_logarithm_of_size() -> None:
-    assert log_linear([1, 10, 100], [0.1, 0.3, 0.5]) == pytest.approx((0.1, 0.2))
-    assert log_linear([1, 10], [0.1, 0.3]) is None
-    assert log_linear([3, 3, 3], [0.1, 0.3, 0.2]) is None
+    exact = log_linear([1, 10, 100, 1000, 10_000], [0.1, 0.3, 0.5, 0.7, 0.9])
+    assert exact is not None and exact == pytest.approx((0.1, 0.2, 0.2, 0.2, 5))
+    assert log_linear([1, 10, 100, 1000], [0.1, 0.3, 0.5, 0.7]) is None
+    assert log_linear([3] * 5, [0.1, 0.3, 0.2, 0.4, 0.3]) is None
+
+
+def test_the_interval_of_a_trend_is_that_of_the_regression() -> None:
+    """scipy.stats.linregress and Student's t on n − 2 degrees of freedom."""
+    sizes, values = [0.5, 1.5, 3, 7, 8, 32, 70], [0.31, 0.42, 0.40, 0.55, 0.52, 0.61, 0.66]
+    fit = scipy_stats.linregress([math.log10(size) for size in sizes], values)
+    reach = scipy_stats.t.isf(0.025, 5) * fit.stderr
+    expected = (fit.intercept, fit.slope, fit.slope - reach, fit.slope + reach, 7)
+    assert log_linear(sizes, values) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=3, max_size=12))
+def test_sign_patterns_by_chance_are_those_of_the_exact_test(column: list[int]) -> None:
+    """20,000 patterns: within 0.014 of the exact p, at 99.99 % confidence."""
+    [found] = signs_p([np.array(column)])
+    assert found == pytest.approx(paired_p(np.array(column)), abs=0.015)
+
+
+def test_sign_patterns_of_many_clusters_are_normal() -> None:
+    column = np.repeat([1, -1, 0], [330, 270, 5_000])
+    many, none = signs_p([column, np.zeros_like(column)])
+    assert many == pytest.approx(math.erfc(60 / math.sqrt(2 * 600)))
+    assert many == pytest.approx(paired_p(column), abs=0.002)
+    assert none == 1.0

@@ -12,6 +12,8 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
+from robustbench_tc.eval.stats.significance import mcnemar_p
+from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import HEADS, METRICS, Values
 from robustbench_tc.sql.query import Inputs, connect, marts
 
@@ -189,11 +191,26 @@ def test_every_value_of_every_run_agrees(
             r["pairs"],
             r["lost"],
             r["gained"],
+            r["net_lost"] / found.lines["perturbed"].n,
             r["perturbed_accuracy_gain"],
             r["most_frequent_error"],
         )
         for r in made["what_to_gain"]
-    ] == [(g.type_code, g.pairs, g.lost, g.gained, g.gain, g.error) for g in gains(found.lines, rest)]
+    ] == [
+        (
+            g.type_code,
+            g.pairs,
+            g.lost,
+            g.gained,
+            (g.lost - g.gained) / found.lines["perturbed"].n,
+            g.gain,
+            g.error,
+        )
+        for g in gains(summarise(outcomes, allow_missing=allow_missing), rest)
+    ]
+    for row in made["what_to_gain"]:
+        net = outcomes.matched([row["type_code"]])[0]
+        assert row["p"] == pytest.approx(mcnemar_p(int((net > 0).sum()), int((net < 0).sum()))), row
     modes: dict[str, dict[str, int]] = {}
     for row in made["error_modes"]:
         modes.setdefault(row["type_code"], {})[row["error_mode"]] = row["n"]

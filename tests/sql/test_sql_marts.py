@@ -292,7 +292,7 @@ def test_error_modes_costs_and_sources_add_up(run: str) -> None:
         assert r["completion_tokens_per_correct"] == pytest.approx(40 * r["n"] / r["correct"])
     assert sum(r["n"] for r in rows("by_source", inputs)) == len(pairs(clean_ids()))
     gain = rows("what_to_gain", inputs)
-    assert [r["lost"] for r in gain] == sorted((r["lost"] for r in gain), reverse=True)
+    assert [r["net_lost"] for r in gain] == sorted((r["lost"] - r["gained"] for r in gain), reverse=True)
 
 
 # --- refusals and doors -------------------------------------------------------------------------------

@@ -74,12 +74,12 @@ def _print_comparison(found: "Comparison") -> None:
     echo(styled(f"A = {found.a}, B = {found.b}{version}", style="bold"))
     echo(styled(found.verdict))
     echo()
-    table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p")
+    table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
     for name, pair in found.overall.items():
-        table.add_row(name, *_pair_cells(pair), p_value(pair.p))
+        table.add_row(name, *_pair_cells(pair), p_value(pair.p), p_value(found.overall_holm.get(name)))
     echo(table)
     if found.deltas:
-        table = _table("Δ (a loss)", "A", "B", "A − B", "95 %", "closed by B", "95 %")
+        table = _table("Δ (a loss)", "A", "B", "A − B", "95 %", "p (Holm)", "closed by B", "95 %")
         for name, delta in found.deltas.items():
             closed = delta.closed
             table.add_row(
@@ -88,7 +88,8 @@ def _print_comparison(found: "Comparison") -> None:
                 number(delta.b),
                 signed(delta.difference.value),
                 interval(delta.difference, sign=True),
-                "A has no sure gap" if closed is None else percent(closed.value),
+                p_value(found.deltas_holm.get(name)),
+                "cannot be said" if closed is None else percent(closed.value),
                 "" if closed is None else interval(closed, sign=True),
             )
         echo(table)
@@ -96,20 +97,15 @@ def _print_comparison(found: "Comparison") -> None:
     for one in sorted(found.types, key=lambda one: (one.p_holm, one.pair.p)):
         table.add_row(one.type_code, *_pair_cells(one.pair), p_value(one.pair.p), p_value(one.p_holm))
     echo(table)
-    intervals = [pair.difference for pair in found.overall.values()]
-    intervals += [one.pair.difference for one in found.types] + [d.difference for d in found.deltas.values()]
-    error = max(interval.error for interval in intervals)
     echo(
         styled(
-            "Intervals resample whole clean_ids, both runs together. p is exact and paired. "
-            + (
-                f"Simulated ends (the Δ's) are good to {number(error, 4)}."
-                if error
-                else "Every interval is exact."
-            ),
+            "Intervals take whole clean_ids as units, both runs together. p is exact and paired; p (Holm) is "
+            "corrected for all lines of its table. The verdict is one test, that of the perturbed rows.",
             style="dim",
         )
     )
+    if found.power is not None:
+        echo(styled(found.power.line))
     for note in found.notes:
         echo(styled(f"gap: {note}", style="yellow"))
 

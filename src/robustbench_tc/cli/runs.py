@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import UserError, unknown
-from ..io.numbers import counts, number
+from ..io.numbers import counts, interval, number, p_value
 from . import _console
 from ._words import Subset, one_of
 from ._workers import Address, Engine, NumProc, workers
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..eval.record import RunFolder
+    from ..eval.stats.intervals import Interval
     from ..eval.stats.overview import Overview
 
 
@@ -262,12 +263,16 @@ def print_summary(folder: "RunFolder", subset: Subset, allow_missing: bool, as_j
 
 
 def _print_tables(made: "Overview") -> None:
-    table = _table(f"rows: {made.subset}", "", "n", "correct", "accuracy", "Δ (paper's)", "Δ matched")
+    title = f"rows: {made.subset}; below each value its 95 % interval"
+    table = _table(title, "", "right / n", "accuracy", "Δ (paper's)", "Δ matched")
     for name, line in (("clean", made.clean), ("perturbed", made.perturbed)):
-        table.add_row(name, str(line.n), str(line.correct), number(line.accuracy))
+        table.add_row(name, f"{line.correct} / {line.n}", number(line.accuracy))
+        table.add_row("", "", _span(made.intervals.get(name)))
     for name, line in made.components.items():
         values = (line.accuracy, line.delta, line.delta_matched)
-        table.add_row(f"  {name}", str(line.n), str(line.correct), *map(number, values))
+        table.add_row(f" {name}", f"{line.correct} / {line.n}", *map(number, values))
+        kinds = ("accuracy", "delta", "delta_matched")
+        table.add_row("", "", *(_span(made.intervals.get(f"{kind}_{name}")) for kind in kinds))
     _console.out.print(table)
     _print_verified(made)
     table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
@@ -276,8 +281,23 @@ def _print_tables(made: "Overview") -> None:
         values = (one.accuracy, one.delta, one.delta_matched)
         table.add_row(one.type_code, str(one.n), *map(number, values), counts(one.error_modes))
     _console.out.print(table)
+    if made.type_intervals:
+        table = _table("95 % intervals", "type", "accuracy", "Δ matched", "p (Holm)")
+        for code, row in made.type_intervals.items():
+            p = p_value(row.flips.p_holm) if row.flips else ""
+            table.add_row(code, _span(row.accuracy), _span(row.delta_matched), p)
+        _console.out.print(table)
     tell = partial(_console.out.print, markup=False, highlight=False)
-    tell(f"retention {number(made.retention)} · wrong answers: {counts(made.error_modes) or 'none'}")
+    with_transition = _with_span(
+        made.retention_with_transition, made.intervals.get("retention_with_transition")
+    )
+    tell(
+        f"retention {_with_span(made.retention, made.intervals.get('retention'))}, "
+        f"with transition {with_transition} · wrong answers: {counts(made.error_modes) or 'none'}"
+    )
+    if made.power is not None:
+        tell(made.power.line)
+    _print_repeated(made)
     cut = {"cut at the token limit": made.length, "content filter": made.content_filter}
     cut |= {"too long": made.too_long, "rejected": made.rejected}
     tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
@@ -294,6 +314,29 @@ def _print_tables(made: "Overview") -> None:
     for gap in made.gaps:
         tell(f"gap: {gap}")
     _print_blind(made)
+
+
+def _span(found: "Interval | None") -> str:
+    return "" if found is None else interval(found)
+
+
+def _with_span(value: float | None, found: "Interval | None") -> str:
+    return f"{number(value)} {_span(found)}".rstrip()
+
+
+def _print_repeated(made: "Overview") -> None:
+    """With repeats: one of k right, all k right, and how much the answers to one row vary."""
+    if made.repeated is None:
+        return
+    r = made.repeated.repeats
+    title = f"{r} repeats; below each value its 95 % interval"
+    table = _table(title, "", "rows", f"pass@{r}", f"pass^{r}", "variance within a row", "share")
+    for name, line in made.repeated.lines.items():
+        some, every = line.at[r], line.all[r]
+        values = (some.value, every.value, line.within, line.within_share)
+        table.add_row(name, str(line.rows), *map(number, values))
+        table.add_row("", "", _span(some), _span(every))
+    _console.out.print(table)
 
 
 def _print_blind(made: "Overview") -> None:

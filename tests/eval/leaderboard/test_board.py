@@ -19,9 +19,9 @@ from robustbench_tc.eval.leaderboard.board import (
     paper_board,
     ranked,
 )
-from robustbench_tc.eval.leaderboard.pages import blind_of, board_page, types_page
+from robustbench_tc.eval.leaderboard.pages import blind_of, board_page, sure_gains, types_page
 from robustbench_tc.eval.leaderboard.query import Query, select
-from robustbench_tc.eval.leaderboard.records import Entry, Verification
+from robustbench_tc.eval.leaderboard.records import Entry, Gain, Metric, TypeLine, Verification
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.stats.blind import TypeFigures
 from robustbench_tc.eval.stats.significance import fisher_p
@@ -123,7 +123,7 @@ def test_differences_are_paired_and_signed_b_minus_a() -> None:
     )
     found = {one.name: one for one in differences(a, b)}
     assert found["clean"].difference.value == -0.25
-    assert found["CD"].difference.value == 0.5 and found["CD"].difference.method == "exact"
+    assert found["CD"].difference.value == 0.5 and found["CD"].difference.method == "mover"
     assert found["CD"].p_holm is not None and found["clean"].p_holm is None
     assert np.isclose(found["perturbed"].difference.value, 2 / (22 * 4))
 
@@ -194,3 +194,18 @@ def test_reference_lines_stand_below_the_models_and_are_not_entrants() -> None:
         assert shown(board, focus).count("reference, reads no request") == 3
     assert "references, not entrants" in types_page(board, list(made.values()), board.version)
     assert "reference, reads no request" not in shown(made[PAPER], "perturbed")
+
+
+def test_a_type_is_worth_fixing_only_beyond_chance() -> None:
+    """Net losses that are more than chance after Holm, most first; a model that guesses is promised
+    nothing."""
+    made = entry({"clean": [1, 1, 1, 1], "CD": [0, 0, 1, 0]})
+    rises = {"TD": 0.2, "CD": 0.1, "CD_NT": -0.1}
+    gains = tuple(Gain(code, 30, 2, rise, None) for code, rise in rises.items())
+    lines = {
+        code: TypeLine(accuracy=Metric(), delta=Metric(), p_holm=p)
+        for code, p in (("CD", 0.001), ("TD", 0.2), ("CD_NT", 0.001), ("TD_NT", None))
+    }
+    found = sure_gains(msgspec.structs.replace(made, gains=gains, types=lines))
+    assert [one.type_code for one in found] == ["CD"]
+    assert sure_gains(msgspec.structs.replace(made, gains=())) == []

@@ -1,0 +1,245 @@
+"""The intervals against scipy, textbook examples and searches that know nothing of closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from robustbench_tc.eval.stats import confidence
+from robustbench_tc.eval.stats.confidence import (
+    PRIOR,
+    Estimate,
+    Z,
+    apart,
+    combined,
+    difference,
+    quotient,
+    shares,
+)
+from robustbench_tc.eval.stats.quantiles import beta_lower, t_upper
+
+
+@pytest.mark.parametrize("q", [0.025, 0.05])
+def test_beta_quantiles_are_scipys(q: float) -> None:
+    random = np.random.default_rng(7)
+    a = np.exp(random.uniform(math.log(0.02), math.log(20_000), 3_000))
+    b = 1 + np.exp(random.uniform(math.log(0.001), math.log(20_000), 3_000))
+    expected = scipy_stats.beta.ppf(q, a, b)
+    there = expected > 1e-290
+    assert there.sum() > 2_900
+    assert beta_lower(q, a, b)[there] == pytest.approx(expected[there], rel=1e-8)
+
+
+def test_t_quantiles_are_scipys() -> None:
+    for df in (*range(1, 60), 147, 198, 1_193, 4_377, 100_000):
+        for tail in (0.025, 0.05):
+            assert t_upper(tail, df) == pytest.approx(scipy_stats.t.isf(tail, df), rel=1e-9)
+    assert t_upper(0.025, 10**7) == pytest.approx(Z, rel=1e-5)
+
+
+def oracle(right: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
+    """The hull as docs/statistics.md says it, clean_id by clean_id, with scipy's distributions."""
+    used = [(s, m) for s, m in zip(right.tolist(), rows.tolist(), strict=True) if m]
+    k, n = len(used), sum(m for _, m in used)
+    p, largest = sum(s for s, _ in used) / n, sum(m * m for _, m in used) / n
+    informative = min(sum(s > 0 for s, _ in used), sum(s < m for s, m in used))
+    if informative == 0:
+        effect, wilson = largest, Z * Z / (n / largest + Z * Z)
+        other = (1 - wilson, 1.0) if p else (0.0, wilson)
+    else:
+        variance = k / (k - 1) * sum((s - p * m) ** 2 for s, m in used) / n**2
+        effect = min(max(variance * n / (p * (1 - p)), 1), largest)
+        reach = scipy_stats.t.isf(0.025, k - 1) * math.sqrt(variance) / (p * (1 - p))
+        other = tuple(scipy_stats.logistic.cdf(math.log(p / (1 - p)) + side * reach) for side in (-1, 1))
+    effect = (informative * effect + PRIOR * largest) / (informative + PRIOR)
+    adjusted = 1 if k == n else (scipy_stats.t.isf(0.025, n - 1) / scipy_stats.t.isf(0.025, k - 1)) ** 2
+    size = max(n / effect * adjusted, 1)
+    x = p * size
+    exact = (
+        scipy_stats.beta.ppf(0.025, x, size - x + 1) if p > 0 else 0.0,
+        scipy_stats.beta.ppf(0.975, x + 1, size - x) if p < 1 else 1.0,
+    )
+    return min(exact[0], other[0]), max(exact[1], other[1])
+
+
+@given(st.integers(2, 40), st.integers(0, 2**32), st.floats(0, 1), st.integers(1, 22))
+def test_an_accuracy_has_the_hull_of_both_intervals(k: int, seed: int, p: float, most: int) -> None:
+    random = np.random.default_rng(seed)
+    rows = random.integers(0, most + 1, k)
+    rows[:2] = most
+    right = random.binomial(rows, random.beta(0.1 + p, 1.1 - p, k))
+    found = shares(right, rows)
+    assert (float(found.low), float(found.high)) == pytest.approx(oracle(right, rows), abs=1e-9)
+    assert float(found.value) == pytest.approx(right.sum() / rows.sum())
+
+
+def test_clopper_pearsons_own_ends_for_independent_rows() -> None:
+    """Of rows that are samples of their own nothing is estimated: textbook values of 15 of 20, 199 of 199."""
+    found = shares(np.repeat([1, 0], [15, 5]), np.ones(20))
+    # Clopper-Pearson: 0.5090, 0.9134; on the logit log 3 ± 2.0930 · 0.5298: 0.4974, 0.9009
+    assert (round(float(found.low), 4), round(float(found.high), 4)) == (0.4974, 0.9134)
+    sure = shares(np.ones(199), np.ones(199))
+    assert float(sure.high) == 1.0
+    assert float(sure.low) == pytest.approx(
+        199 / (199 + Z**2)
+    )  # Wilson's; Clopper-Pearson: 0.025 ** (1 / 199)
+    assert float(sure.low) < 0.025 ** (1 / 199)
+    none = shares(np.zeros(199), np.ones(199))
+    assert (float(none.low), float(none.high)) == pytest.approx((0.0, 1 - float(sure.low)))
+
+
+def test_whole_samples_that_are_all_right_or_all_wrong_count_as_rows_of_their_own() -> None:
+    """The largest design effect: 22 rows of a sample say as much as one, but for the t adjustment."""
+    one = shares(np.repeat([1, 0], [60, 40]), np.ones(100))
+    many = shares(np.repeat([22, 0], [60, 40]), np.full(100, 22))
+    assert float(many.low) == pytest.approx(float(one.low), abs=0.002)
+    assert float(many.high) == pytest.approx(float(one.high), abs=0.002)
+    assert float(many.low) <= float(one.low) and float(one.high) <= float(many.high)
+
+
+def test_samples_without_a_row_take_no_part() -> None:
+    right, rows = np.array([1, 3, 2, 0]), np.array([2, 3, 3, 1])
+    alone = shares(right, rows)
+    padded = shares(np.append(right, [0, 0]), np.append(rows, [0, 0]))
+    assert (float(padded.low), float(padded.high)) == pytest.approx((float(alone.low), float(alone.high)))
+    assert float(padded.clusters) == 4
+
+
+def test_one_sample_says_as_much_as_one_row() -> None:
+    found = shares(np.array([22]), np.array([22]))
+    # Clopper-Pearson's of 1 of 1
+    assert (float(found.low), float(found.high)) == pytest.approx((0.025, 1.0))
+    half = shares(np.array([11]), np.array([22]))
+    assert float(half.low) < 0.02 and float(half.high) > 0.98
+
+
+def test_values_in_one_go_are_the_values_one_by_one() -> None:
+    random = np.random.default_rng(3)
+    rows = random.integers(0, 7, (12, 50)) + (np.arange(50) < 2)
+    right = random.binomial(rows, random.random((12, 1)))
+    together = shares(right, rows)
+    for i in range(12):
+        alone = shares(right[i], rows[i])
+        assert (float(together.low[i]), float(together.high[i])) == pytest.approx(
+            (float(alone.low), float(alone.high)), rel=1e-9
+        )
+
+
+# --- differences --------------------------------------------------------------------------------------
+
+
+def wilson(right: np.ndarray) -> Estimate:
+    """An accuracy of independent rows with Wilson's ends, which Newcombe's method 10 is made of."""
+    n, p = len(right), right.mean()
+    middle, reach = p + Z**2 / (2 * n), Z * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n * n))
+    low, high = ((middle + side * reach) / (1 + Z**2 / n) for side in (-1, 1))
+    spread = (right - p) / n
+    return Estimate(np.array(p), np.array(low), np.array(high), spread, np.array(float(n)))
+
+
+def test_the_paired_difference_is_newcombes_method_10() -> None:
+    """Newcombe 1998 (Statistics in Medicine 17, 2635-2650), table II: 36, 12, 2, 0 pairs, 0.0569 to
+    0.3404."""
+    a, b = (np.repeat(side, (36, 12, 2, 0)) for side in ([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]))
+    found = difference(wilson(a), wilson(b))
+    assert (float(found.low), float(found.high)) == pytest.approx((0.0569, 0.3404), abs=6e-5)
+
+
+def test_a_positive_correlation_has_newcombes_continuity_correction() -> None:
+    """20, 10, 5, 15 pairs by his formula: phi = (20·15 − 10·5 − 50/2) / sqrt(30·20·25·25)."""
+    a, b = (np.repeat(side, (20, 10, 5, 15)) for side in ([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]))
+    one, other = wilson(a), wilson(b)
+    phi = (20 * 15 - 10 * 5 - 25) / math.sqrt(30 * 20 * 25 * 25)
+    assert float(confidence.correlation(one, other)) == pytest.approx(phi)
+    down, up = 0.6 - float(one.low), float(other.high) - 0.5
+    low = 0.1 - math.sqrt(down**2 + up**2 - 2 * phi * down * up)
+    assert float(difference(one, other).low) == pytest.approx(low)
+
+
+def test_unpaired_differences_are_newcombes_method_10_of_independent_ones() -> None:
+    """Newcombe 1998 (Statistics in Medicine 17, 873-890), example 56/70 and 48/80: 0.0524 to 0.3339."""
+    a, b = (wilson(np.repeat([1.0, 0.0], [right, n - right])) for right, n in ((56, 70), (48, 80)))
+    assert apart(a, b) == pytest.approx((0.2, 0.0524, 0.3339), abs=6e-5)
+
+
+def test_no_difference_that_no_sample_shows_still_has_a_width() -> None:
+    right = np.repeat([1, 0], [60, 40])
+    one = shares(right, np.ones(100))
+    found = difference(one, one)
+    assert float(found.value) == 0
+    assert -0.05 < float(found.low) < -0.005 and 0.005 < float(found.high) < 0.05
+
+
+def test_a_difference_stays_between_minus_1_and_1_and_turns_with_its_sides() -> None:
+    sure, none = shares(np.ones(3), np.ones(3)), shares(np.zeros(3), np.ones(3))
+    found, back = difference(sure, none), difference(none, sure)
+    assert (float(found.value), float(found.high)) == (1.0, 1.0)
+    assert (float(back.low), float(back.high)) == pytest.approx((-1.0, -float(found.low)))
+
+
+def test_the_ends_of_a_mean_hold_the_ends_of_its_parts_where_these_move_together() -> None:
+    one = shares(np.repeat([1, 0], [60, 40]), np.ones(100))
+    same = combined((one, one, one), (1 / 3, 1 / 3, 1 / 3))
+    assert (float(same.low), float(same.high)) == pytest.approx((float(one.low), float(one.high)))
+
+
+# --- shares of two values ------------------------------------------------------------------------------
+
+
+def searched(above: Estimate, below: Estimate) -> tuple[float, float]:
+    """Fieller's set by trying every R: where the MOVER interval of above − R · below holds 0."""
+    shared = float(confidence.correlation(above, below))
+    x, y = float(above.value), float(below.value)
+    held = []
+    for r in np.linspace(-30, 30, 240_001).tolist():
+        low_y, high_y = sorted((r * float(below.low), r * float(below.high)))
+        down = math.sqrt(
+            max(
+                0.0,
+                (x - float(above.low)) ** 2
+                + (high_y - r * y) ** 2
+                - 2 * shared * math.copysign(1, r) * (x - float(above.low)) * (high_y - r * y),
+            )
+        )
+        up = math.sqrt(
+            max(
+                0.0,
+                (float(above.high) - x) ** 2
+                + (r * y - low_y) ** 2
+                - 2 * shared * math.copysign(1, r) * (float(above.high) - x) * (r * y - low_y),
+            )
+        )
+        if x - r * y - down <= 0 <= x - r * y + up:
+            held.append(r)
+    return held[0], held[-1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fiellers_set_is_what_a_search_finds(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    ability = random.beta(2, 1, 120)
+    clean = shares(random.random(120) < ability, np.ones(120))
+    rows = np.full(120, 6)
+    base = difference(clean, shares(random.binomial(rows, ability * 0.7), rows))
+    kept = (0.72, 0.85, 1.0, 1.2)[seed % 4]
+    new = difference(clean, shares(random.binomial(rows, np.minimum(ability * kept, 1)), rows))
+    assert float(base.low) > 0
+    found = quotient(new, base)
+    assert found is not None
+    low, high = searched(new, base)
+    assert found[1:] == pytest.approx((low, high), abs=6e-4)
+    assert found[0] == pytest.approx(float(new.value) / float(base.value))
+    assert found[1] <= found[0] <= found[2]
+
+
+def test_a_share_of_what_may_be_nothing_cannot_be_said() -> None:
+    random = np.random.default_rng(1)
+    right = random.random(50) < 0.7
+    clean = shares(right, np.ones(50))
+    nothing = difference(clean, clean)
+    assert quotient(clean, nothing) is None
+    negative = difference(shares(np.zeros(50), np.ones(50)), clean)
+    assert quotient(clean, negative) is None

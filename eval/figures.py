@@ -212,11 +212,12 @@ def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
 
 def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:
     """A bar per name, from 0 to 1, with its interval."""
-    left, width, height = 130, 180, ROW * len(values)
+    longest = max((len(name) for name, _ in values), default=0)
+    left, width, height = 12 + 6.7 * min(max(longest, 8), NAME), 180, ROW * len(values)
     parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
     for at, (name, found) in enumerate(values):
         y = at * ROW
-        parts.append(_text(left - 6, y + 15, _shorten(name, 18), "name", "end"))
+        parts.append(_text(left - 6, y + 15, _shorten(name, NAME), "name", "end"))
         if found is None:
             parts.append(_text(left + 4, y + 15, "gap", "axis"))
             continue

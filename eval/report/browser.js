@@ -28,7 +28,7 @@ function put(into, text) {
 
 /** An id that may break after its separators only. */
 function idText(into, id) {
-  for (const part of id.split(/(?<=[_:./-])(?![_:./-])/)) {
+  for (const part of id.split(/(?<=[_:/-])(?![_:/-])/)) {
     put(into, part);
     into.append(document.createElement("wbr"));
   }
@@ -76,7 +76,7 @@ function between(x, y, add) {
 
 /** Both sides of two texts, what differs marked. */
 function marked(left, right) {
-  const sides = [make("div", "text"), make("div", "text")];
+  const sides = [make("div", "shown"), make("div", "shown")];
   for (const [same, a, b] of differences(left, right)) {
     for (const [side, text, tag] of [[0, a, "del"], [1, b, "ins"]]) {
       if (!text) continue;
@@ -140,6 +140,17 @@ function answered(answer) {
   answer.lower ??= [answer.reply, answer.calls, answer.first, answer.native].map(([text]) => text)
     .concat(answer.error).join("\n").toLowerCase();
   return answer.lower;
+}
+
+/** Looks at every text in idle time, so that the first search is as quick as the next. */
+function lowerAhead() {
+  const work = [() => holders(data.texts, lowered.texts, "\n\n\n"), () => holders(data.tools, lowered.tools, "\n\n\n")];
+  for (const run of data.runs) {
+    for (let from = 0; from < run.of.length; from += 500) work.push(() => run.of.slice(from, from + 500).flat().forEach(answered));
+  }
+  const idle = window.requestIdleCallback ?? ((later) => setTimeout(later, 30));
+  const next = () => { const one = work.shift(); if (one) { one(); idle(next); } };
+  idle(next);
 }
 
 // --- filters ----------------------------------------------------------------------------------------
@@ -222,7 +233,7 @@ function list() {
 
 const address = (row) => `#row=${encodeURIComponent(row.id)}`;
 
-function box(text, total, kind = "text") {
+function box(text, total, kind = "shown") {
   const made = put(make("div", kind), text || "(nothing)");
   if (!text) made.classList.add("soft");
   watchBox(made);
@@ -454,6 +465,7 @@ async function start() {
   if (first) choose(first, false);
   follow();
   byId("rowbrowser").dataset.ready = "yes";
+  lowerAhead();
 }
 
 if (byId("rows")) start();

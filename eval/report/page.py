@@ -140,7 +140,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
 
 def breakable(name: str) -> Markup:
     """A name that may go on in the next line after its separators, and nowhere else."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_:./-])(?=[^_:./-])", name))
+    return Markup("<wbr>").join(re.split(r"(?<=[_:/-])(?=[^_:/-])", name))
 
 
 def _own(name: str) -> str:

@@ -72,7 +72,7 @@ def _points(row: TypeRow) -> str:
         return ""
     low, high = (numbers.typeset(numbers.number(100 * end, 1)) for end in (found.low, found.high))
     lost = numbers.number(100 * found.value, 1)
-    return f"{lost} points of accuracy on the same samples (95 % interval {low} to {high})"
+    return f"{lost} points of accuracy on the same samples (95\u00a0% interval {low} to {high})"
 
 
 def _p_said(p: float) -> str:

@@ -49,7 +49,8 @@ const watchBox = (() => {
       box.setAttribute("aria-label", `${title.slice(0, 80)}, part ${++count}: scrolls`);
     }
   }
-  const observer = new ResizeObserver((seen) => { for (const one of seen) look(one.target); });
+  // A frame later: what it puts in changes sizes, and an observer may not.
+  const observer = new ResizeObserver((seen) => requestAnimationFrame(() => seen.forEach((one) => look(one.target))));
   return (box) => observer.observe(box);
 })();
 

@@ -95,7 +95,10 @@ def heatmap(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]], label:
         side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
         return Cell(f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found))
 
-    cells = [(row.name, {at: found and cell(found) for at, found in row.values.items()}) for row in rows]
+    cells = [
+        (row.name, {at: None if found is None else cell(found) for at, found in row.values.items()})
+        for row in rows
+    ]
     return _grid(cells, groups, label)
 
 
@@ -127,7 +130,10 @@ def shifts(
             numbers.typeset(numbers.number(100 * found.value, 0)), colour, kind, f"{found.tip}, {word}"
         )
 
-    cells = [(name, {at: found and cell(found) for at, found in values.items()}) for name, values in rows]
+    cells = [
+        (name, {at: None if found is None else cell(found) for at, found in values.items()})
+        for name, values in rows
+    ]
     return _grid(cells, groups, label)
 
 

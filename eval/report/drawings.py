@@ -149,14 +149,14 @@ def reach(models: Sequence[Model]) -> float:
 
 def losses(models: Sequence[Model]) -> Markup:
     """Δ matched of models under the components and every type."""
-    groups = {"components": {name: name for name in taxonomy.COMPONENTS}} | columns(models)
+    groups: dict[str, dict[str, str]] = {"components": {name: name for name in taxonomy.COMPONENTS}}
     rows = []
     for model in models:
-        cells = {name: _shift(found) for name, found in model.losses.items()}
+        cells: dict[str, Shift | None] = {name: _shift(found) for name, found in model.losses.items()}
         cells |= {code: _of_type(row) for code, row in model.summary.types.items() if row.delta_matched}
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
-    return figures.shifts(rows, groups, label, reach(models))
+    return figures.shifts(rows, groups | columns(models), label, reach(models))
 
 
 def source_losses(model: Model) -> Markup:

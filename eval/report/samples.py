@@ -60,17 +60,16 @@ def embed(runs: Sequence[Run], labels: Sequence[str], release: str | Path | None
     if not rows:
         return Embedded(notes=(why,))
     notes = [why] if why else []
-    every = len(rows)
-    most = MOST_ROWS
+    every, kept = len(rows), _spread(rows, MOST_ROWS)
     while True:
-        kept = _spread(rows, most)
         for clip in CLIPS:
             text = packed(_data(kept, runs, labels, clip))
             if len(text) <= BUDGET:
                 break
-        if len(text) <= BUDGET or len(kept) < 2:
+        fewer = _spread(kept, len(kept) // 2)
+        if len(text) <= BUDGET or len(fewer) == len(kept):  # one sample stays, whatever it holds
             break
-        most = len(kept) // 2
+        kept = fewer
     if len(kept) < every:
         notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, as many of each source.")
     return Embedded(text, tuple(notes), len(kept), clip)

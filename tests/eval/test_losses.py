@@ -96,21 +96,23 @@ def test_the_largest_significant_loss_is_named_with_its_interval_and_test(tmp_pa
     assert found.type_code == "CD"
     assert found.text == (
         "loses most under MisDesc (reward): 100.0 points of accuracy on the same samples (95\u00a0% interval "
-        "100.0 to 100.0); exact paired test p < 0.001, corrected for 22 types; 2 of 22 types lose significantly."
+        "100.0 to 100.0); exact paired test p < 0.001, corrected for 22 types; 2 of 22 types lose "
+        "significantly."
     )
 
 
 def test_a_larger_estimate_that_is_not_significant_is_not_what_is_named(tmp_path: Path) -> None:
+    """Under TD two of two are lost, under CD 30 of 40."""
     rows = [(c, t) for c, t in pairs(clean_ids({"bfcl_v3": 40})) if t in ("clean", "CD", "TD")]
-    few = [(c, t) for c, t in rows if t != "TD" or c.endswith(("_1", "_2"))]
+    few = [(c, t) for c, t in rows if t != "TD" or c.endswith(("level1_1", "level1_2"))]
     run = read(
-        write_run(tmp_path / "a", lambda c, t: t == "clean" or (t == "CD" and not c.endswith("7")), few)
+        write_run(tmp_path / "a", lambda c, t: t == "clean" or (t == "CD" and c.endswith(tuple("048"))), few)
     )
-    summary = summarise(align([run])[0], allow_missing=True)
-    assert summary.types["TD"].delta_matched is not None and summary.types["TD"].delta_matched.value == 1.0
-    lost = sum(c.endswith("7") for c, t in few if t == "CD")
-    wanted = mcnemar_p(lost, 0) * 2 < losses.LEVEL
-    assert ("loses most under MisDesc" in finding(summary).text) == wanted
+    summary = summarise(align([run])[0])
+    larger, named = (summary.types[code].delta_matched for code in ("TD", "CD"))
+    assert larger is not None and named is not None and larger.value == 1.0 > named.value
+    assert finding(summary).type_code == "CD"
+    assert "corrected for 2 types; no other loss is significant." in finding(summary).text
 
 
 def test_where_nothing_is_significant_the_sentence_says_so(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
     .venv-leaderboard/bin/python -m benchmarks.report [--sources ../shared/sources] [--times 9]
 
-The runs are written down by rule (right, wrong, long thoughts, none): no model is asked. Times are those of the
-page itself (performance.now around a filter and the layout of its list), the median and the slowest.
+The runs are written down by rule (right, wrong, long thoughts, none): no model is asked. Times are those of
+the page itself (performance.now around a filter and the layout of its list), the median and the slowest.
 """
 
 import argparse
@@ -44,7 +44,6 @@ TIMED = """([name, value]) => {
 
 def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
-
     from tests.eval import answered
 
     if sources is not None and sources.is_dir():
@@ -92,7 +91,7 @@ def main() -> None:
     if importlib.util.find_spec("playwright") is None:
         other = ROOT / ".venv-leaderboard" / "bin" / "python"
         if not other.is_file() or Path(sys.prefix) == other.parents[1]:
-            sys.exit("playwright is not installed here and there is no .venv-leaderboard: make env-leaderboard")
+            sys.exit("playwright is not installed and there is no .venv-leaderboard: make env-leaderboard")
         os.execv(other, [str(other), "-m", "benchmarks.report", *sys.argv[1:]])
     if not Path(CHROMIUM).is_file():
         sys.exit(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)")

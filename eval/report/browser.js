@@ -359,6 +359,7 @@ function choose(row, write = true) {
   state.row = row.at;
   const at = state.found.indexOf(row);
   if (at >= 0) state.page = Math.floor(at / PAGE);
+  const within = byId("found").contains(document.activeElement);
   list();
   show(row);
   if (write) history.replaceState(null, "", address(row));
@@ -366,6 +367,7 @@ function choose(row, write = true) {
   if (current) {
     const line = current.parentElement;
     panel.scrollTop = Math.max(0, line.offsetTop - panel.clientHeight / 2);
+    if (within) current.focus({ preventScroll: true }); // the list was made again under it
   }
 }
 
@@ -383,7 +385,7 @@ function follow() {
   const asked = new URLSearchParams(location.hash.slice(1));
   if (asked.has("row")) {
     const row = rows.find((one) => one.id === asked.get("row"));
-    if (!row) { put(byId("row"), ""); byId("row").replaceChildren(put(make("p"), `This page has no row ${asked.get("row").slice(0, 200)}.`)); }
+    if (!row) byId("row").replaceChildren(put(make("p"), `This page has no row ${asked.get("row").slice(0, 200)}.`));
     else choose(row, false);
   } else if (asked.has("browser")) {
     for (const name of ["a", "b", "source", "type", "outcome", "mode", "flag", "text"]) {

@@ -90,8 +90,15 @@ def _rows(runs: Sequence[Run], release: str | Path | None) -> tuple[list[Sample]
         return [], f"The dataset folder of these runs ({short}) is not on this machine: --release names one."
     try:
         dataset = inputs.load(str(place))
-    except UserError as error:
-        return [], f"The dataset cannot be read: {error}".replace(str(place), place.name or short)
+    except (
+        UserError,
+        ValueError,
+        LookupError,
+        TypeError,
+        OSError,
+    ) as error:  # Arrow's errors are some of these
+        said = (str(error).splitlines() or ["damaged"])[0][:300].replace(str(place.resolve()), place.name)
+        return [], f"The dataset cannot be read: {said.replace(str(place), place.name or short)}"
     asked: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         for row, digest in zip(run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True):
@@ -145,9 +152,9 @@ class Cut(NamedTuple):
     """Its length in characters where it was cut, else 0."""
 
 
-def cut(text: str | None, most: int) -> Cut:
+def cut(text: object, most: int) -> Cut:
     """The first `most` characters."""
-    text = text or ""
+    text = "" if text is None else str(text)  # a file may hold anything
     return Cut(text, 0) if len(text) <= most else Cut(text[:most], len(text))
 
 
@@ -292,16 +299,16 @@ def _answers(run: Run, places: Mapping[str, int], hashes: Mapping[str, str], cli
                 place,
                 row["repeat"],
                 verdict,
-                row["error_mode"] or "",
-                row["reason"] or "",
+                row.get("error_mode") or "",
+                str(row.get("reason") or ""),
                 row["status"],
                 row.get("flags") or [],
-                row["finish_reason"] or "",
-                *cut(row["raw_output"], clip),
+                row.get("finish_reason") or "",
+                *cut(row.get("raw_output"), clip),
                 *cut(calls_said(row.get("calls")), clip),
-                *cut(row["first_output"], clip),
+                *cut(row.get("first_output"), clip),
                 *cut(row.get("tool_calls"), clip),
-                (row.get("error") or "")[:500],
+                str(row.get("error") or "")[:500],
             )
         )
     found.sort(key=lambda one: one[:2])

@@ -3,6 +3,7 @@
 import base64
 import csv
 import hashlib
+import html
 import html.parser
 import io
 import json
@@ -25,7 +26,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.cli import report as verb
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.report import content, page
+from robustbench_tc.eval.report import content, latex, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.verified import Beside
@@ -276,6 +277,45 @@ def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
     assert set(made.models[0].summary.types) == {"CD", "TD"}
     assert made.models[0].summary.types["CD"].delta is None
     assert "no rows of clean" in page.html(made)
+
+
+def test_latex_tables_hold_the_values_and_no_name_breaks_them(report: content.Report) -> None:
+    text = latex.tables(report)
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    assert r"\textless{}script\textgreater{}alert(1)" in text and "<script>" not in text
+    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+    columns = [len(re.split(r"(?<!\\)&", line)) for line in rows]
+    heads = [8] * (1 + len(report.models)) + [1 + len(report.models)] * (1 + len(taxonomy.codes()))
+    assert columns == heads
+    lost = report.models[1].summary.types["CD"]
+    assert lost.delta_matched is not None and number(lost.delta_matched.value, sign=True) in text
+    assert latex.escaped("a_b%$&#{}~^\\\n\x00") == (
+        r"a\_b\%\$\&\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    )
+
+
+def test_the_page_and_the_markdown_lead_with_a_sentence_for_every_model(
+    report: content.Report, shown: str
+) -> None:
+    lead = html.unescape(shown.partition('<ul class="findings">')[2].partition("</ul>")[0])
+    for model in report.models:
+        assert model.finding is not None and model.finding.text in lead
+    text = page.markdown(report)
+    assert text.index("## The finding") < text.index("| model |")
+    assert (
+        shown.index("findings") < shown.index('<section id="losses">') < shown.index('<section id="table2">')
+    )
+
+
+def test_without_the_dataset_and_without_the_wish_the_page_says_why_it_has_no_rows(
+    folders: list[str], tmp_path: Path
+) -> None:
+    api.report(folders, tmp_path / "a")
+    assert "The dataset folder of these runs (robustbench-tc) is not on this machine" in (
+        tmp_path / "a" / "report.html"
+    ).read_text("utf-8")
+    api.report(folders, tmp_path / "b", browser=False)
+    assert "(--no-browser)" in (tmp_path / "b" / "report.html").read_text("utf-8")
 
 
 # --- the command ----------------------------------------------------------------------------------------

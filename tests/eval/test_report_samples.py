@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,6 +182,22 @@ def test_a_dataset_with_other_texts_is_not_shown_as_what_was_asked(runs: list[Ru
         "The dataset cannot be read: empty is not a RobustBench-TC dataset"
         in embed(runs, ["a", "b"], tmp_path / "empty").notes[0]
     )
+
+
+def test_a_damaged_dataset_is_a_line(runs: list[Run], release: Path, tmp_path: Path) -> None:
+    shutil.copytree(release, tmp_path / "torn")
+    next((tmp_path / "torn" / "CD").iterdir()).write_bytes(b"PAR1 torn PAR1")
+    found = embed(runs, ["a", "b"], tmp_path / "torn")
+    assert found.text == "" and found.notes[0].startswith("The dataset cannot be read: ")
+    assert str(tmp_path) not in found.notes[0] and "\n" not in found.notes[0]
+
+
+def test_scores_without_texts_are_shown_without_them(runs: list[Run], tmp_path: Path) -> None:
+    shutil.copytree(runs[0].path, tmp_path / "a")
+    table = pq.read_table(tmp_path / "a" / "scores.parquet")
+    pq.write_table(table.drop_columns(["raw_output", "calls", "flags"]), tmp_path / "a" / "scores.parquet")
+    [run] = unpacked(embed([read(tmp_path / "a")], ["a"]))["runs"]
+    assert {(one[8], one[10], *one[6]) for one in run["answers"]} == {("", "")}
 
 
 @given(st.text(), st.text(), st.text(min_size=45))

@@ -458,6 +458,7 @@ async function start() {
     event.preventDefault();
     choose(rows.find((row) => address(row) === link.getAttribute("href")));
   });
+  document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", keys);
   addEventListener("hashchange", follow);
   byId("loading").hidden = true;

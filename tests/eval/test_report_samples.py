@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from robustbench_tc import api
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.report import page, samples
-from robustbench_tc.eval.report.samples import Embedded, Pool, cut, embed
+from robustbench_tc.eval.report.pool import Pool, cut
+from robustbench_tc.eval.report.samples import Embedded, embed
 from robustbench_tc.eval.stats.runs import Run, read
 from robustbench_tc.schema import Message, Sample, dumps
 

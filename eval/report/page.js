@@ -31,6 +31,7 @@ function download(name, type, text) {
 const watchBox = (() => {
   let count = 0;
   function look(box) {
+    if (!box.clientWidth) return; // hidden
     const wide = box.scrollWidth > box.clientWidth + 1;
     const cut = wide || box.scrollHeight > box.clientHeight + 1;
     const hint = box.nextElementSibling?.classList.contains("hint") ? box.nextElementSibling : null;
@@ -51,10 +52,11 @@ const watchBox = (() => {
   }
   // A frame later: what it puts in changes sizes, and an observer may not.
   const observer = new ResizeObserver((seen) => requestAnimationFrame(() => seen.forEach((one) => look(one.target))));
-  return (box) => observer.observe(box);
+  // Until it is looked at, a box can be reached: better a stop too many than text out of reach.
+  return (box) => { box.tabIndex = 0; observer.observe(box); };
 })();
 
-for (const box of document.querySelectorAll(".wide, .panels > div")) watchBox(box);
+for (const box of document.querySelectorAll(".wide")) watchBox(box);
 
 // --- downloads --------------------------------------------------------------------------------------
 

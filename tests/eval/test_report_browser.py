@@ -112,8 +112,8 @@ def ids(page: Any) -> list[str]:
 CUT = """() => [...document.querySelectorAll("main *")]
   .filter(el => el.checkVisibility() && el.scrollWidth > el.clientWidth + 1 && el.clientWidth > 0)
   .filter(el => getComputedStyle(el).overflowX !== "visible")
-  .filter(el => !(el.tabIndex === 0 && (el.classList.contains("shown")
-    || el.nextElementSibling?.matches(".hint:not([hidden])") || el.querySelector("svg")))
+  .filter(el => !(el.tabIndex === 0
+    && (el.classList.contains("shown") || el.nextElementSibling?.matches(".hint:not([hidden])")))
     && !el.matches("select, input"))
   .map(el => el.outerHTML.slice(0, 160))"""
 """Elements that cut what they hold and neither say so nor can be scrolled by keyboard."""

@@ -71,8 +71,8 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
-test-leaderboard: env-leaderboard  ## the leaderboard in a real browser
-	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard
+test-leaderboard: env-leaderboard  ## the leaderboard and the report in a real browser
+	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard tests/eval/test_report_browser.py
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray

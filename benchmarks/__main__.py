@@ -41,6 +41,7 @@ PLAN: dict[str, list[str]] = {
     "training_rows": [],
     "scale": ["--sources", str(SHARED / "sources")],
     "leaderboard": [],
+    "report": ["--sources", str(SHARED / "sources")],
 }
 """Module → arguments. One that is not in this checkout is left out of the run and said so."""
 

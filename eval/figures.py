@@ -15,6 +15,9 @@ from robustbench_tc.io import numbers
 ROW = 22
 """Height of a row in pixels."""
 
+NAME = 30
+"""Characters of a name beside a grid: a longer one is shortened, its tip has it whole."""
+
 LINE = 15
 """Least distance of two names beside the ends of their lines."""
 
@@ -86,42 +89,141 @@ class Row(NamedTuple):
 
 def heatmap(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]], label: str) -> Markup:
     """Shares as coloured cells. `groups`: heading → column → its name."""
-    left, cell, head, gap = 190, 40, 118, 8
-    x: float = left
+
+    def cell(found: Interval) -> Cell:
+        # Three classes, because the text's colour has to change at another value in dark than in light.
+        side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
+        return Cell(f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found))
+
+    cells = [
+        (row.name, {at: None if found is None else cell(found) for at, found in row.values.items()})
+        for row in rows
+    ]
+    return _grid(cells, groups, label)
+
+
+class Shift(NamedTuple):
+    """A loss (positive) or a gain, and whether a test tells it from none."""
+
+    value: float
+    significant: bool
+    tip: str
+
+
+def shifts(
+    rows: Sequence[tuple[str, Mapping[str, Shift | None]]],
+    groups: Mapping[str, Mapping[str, str]],
+    label: str,
+    reach: float,
+) -> Markup:
+    """Losses and gains as coloured cells, in points; `reach`: the shift of the strongest colour.
+
+    Significant ones have a border and a bold number, so that nothing hangs on colour alone.
+    """
+
+    def cell(found: Shift) -> Cell:
+        side = "loss" if found.value > 0 else "win"
+        kind = "sure" if found.significant else None
+        colour = f"{side} {_step(min(abs(found.value) / reach, 1.0))}"
+        word = "significant" if found.significant else "not significant"
+        return Cell(
+            numbers.typeset(numbers.number(100 * found.value, 0)), colour, kind, f"{found.tip}, {word}"
+        )
+
+    cells = [
+        (name, {at: None if found is None else cell(found) for at, found in values.items()})
+        for name, values in rows
+    ]
+    return _grid(cells, groups, label)
+
+
+class Cell(NamedTuple):
+    """A cell of a grid."""
+
+    text: str
+    colour: str
+    kind: str | None
+    tip: str
+
+
+def _step(share: float) -> str:
+    """The class of a share from 0 to 1, in twentieths: a page allows no style of single elements."""
+    return f"s{round(20 * share)}"
+
+
+def _grid(
+    rows: Sequence[tuple[str, Mapping[str, Cell | None]]], groups: Mapping[str, Mapping[str, str]], label: str
+) -> Markup:
+    longest = max((len(said) for said, _ in rows), default=0)
+    left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 118, 8
+    x = left
     parts: list[Markup] = []
     columns: list[tuple[str, str, float]] = []
     for heading, names in groups.items():
-        parts.append(_text(x + cell * len(names) / 2, 12, heading, "axis", "middle"))
+        parts.append(_text(x + width * len(names) / 2, 12, heading, "axis", "middle"))
         for column, name in names.items():
-            turned = f"translate({x + cell / 2 + 4:g} {head - 6}) rotate(-55)"
+            turned = f"translate({x + width / 2 + 4:g} {head - 6}) rotate(-55)"
             parts.append(element("text", _shorten(name, 17), transform=turned, _class="axis"))
             columns.append((column, name, x))
-            x += cell
+            x += width
         x += gap
-    for at, row in enumerate(rows):
+    for at, (said, cells) in enumerate(rows):
         y = head + at * ROW
-        parts.append(_text(left - 8, y + 15, _shorten(row.name, 27), "name", "end"))
+        parts.append(_with_tip(said, _text(left - 8, y + 15, _shorten(said, NAME), "name", "end")))
         for column, name, start in columns:
-            found = row.values.get(column)
-            box = (start, y, cell - 2, ROW - 2)
-            if found is None:
-                parts.append(_with_tip(f"{row.name}, {name}: no value", _rect(*box, "gap")))
+            cell, box = cells.get(column), (start, y, width - 2, ROW - 2)
+            if cell is None:
+                parts.append(_with_tip(f"{said}, {name}: no value", _rect(*box, "gap")))
                 continue
-            # Three classes, because the text's colour has to change at another value in dark than in light.
-            side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
-            percent = _text(start + cell / 2 - 1, y + 14.5, f"{100 * found.value:.0f}", anchor="middle")
-            colour = _rect(*box, "heat", rx=2, style=f"--v:{found.value:.3f}")
-            parts.append(_with_tip(f"{row.name}, {name}: {_said(found)}", colour, percent, kind=side))
+            inside = _text(start + width / 2 - 1, y + 14.5, cell.text, anchor="middle")
+            tip = f"{said}, {name}: {cell.tip}"
+            parts.append(_with_tip(tip, _rect(*box, cell.colour, rx=2), inside, kind=cell.kind))
     return _svg(x + 26, head + ROW * len(rows) + 2, parts, label, "heatmap")
+
+
+class Effect(NamedTuple):
+    """A line of a forest plot; one without a value is a heading."""
+
+    name: str
+    found: Interval | None
+    significant: bool = False
+
+
+def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
+    """Values with their intervals about a line at 0; significant ones filled, the others hollow."""
+    left, width, top = 132, 164, 18
+    height = top + ROW * len(effects)
+
+    def x(at: float) -> float:
+        return left + width * min(max(axis.share(at), 0.0), 1.0)
+
+    parts = [_line(x(at), top, x(at), height, "grid") for at in axis.ticks]
+    parts += [_text(x(at), 11, said, "axis", "middle") for at, said in axis.ticks.items()]
+    parts.append(_line(x(0), top, x(0), height, "base"))
+    for at, (name, found, significant) in enumerate(effects):
+        y = top + at * ROW + ROW / 2
+        if found is None:
+            parts.append(_text(0, y + 4, name, "heading"))
+            continue
+        kind = "dot sure" if significant else "dot unsure"
+        tip = f"{name}: {_said(found)}, {'significant' if significant else 'not significant'}"
+        reach = _line(x(found.low), y, x(found.high), y, "whisker")
+        dot = element("circle", cx=x(found.value), cy=y, r=4, _class=kind)
+        parts.append(_text(left - 8, y + 4, _shorten(name, 19), "name", "end"))
+        parts.append(_with_tip(tip, reach, dot))
+        value = numbers.typeset(numbers.signed(100 * found.value, 1))
+        parts.append(_text(left + width + 50, y + 4, value, "number", "end"))
+    return _svg(left + width + 54, height + 2, parts, label)
 
 
 def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:
     """A bar per name, from 0 to 1, with its interval."""
-    left, width, height = 130, 180, ROW * len(values)
+    longest = max((len(name) for name, _ in values), default=0)
+    left, width, height = 12 + 6.7 * min(max(longest, 8), NAME), 180, ROW * len(values)
     parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
     for at, (name, found) in enumerate(values):
         y = at * ROW
-        parts.append(_text(left - 6, y + 15, _shorten(name, 18), "name", "end"))
+        parts.append(_text(left - 6, y + 15, _shorten(name, NAME), "name", "end"))
         if found is None:
             parts.append(_text(left + 4, y + 15, "gap", "axis"))
             continue

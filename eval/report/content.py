@@ -9,10 +9,11 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import blind, paired
+from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
 from robustbench_tc.eval.stats.significance import Trend, holm, log_linear, stars
@@ -20,6 +21,8 @@ from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary,
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
+
+from .finding import Finding, finding
 
 Rows = list[dict[str, Any]]
 """Rows of a mart."""
@@ -59,8 +62,15 @@ class Model(msgspec.Struct, frozen=True):
     """The run folder as given, or `paper:MODEL`."""
     params_b: float | None
     summary: Summary
+    finding: Finding | None = None
+    """What it loses most and how sure that is. Empty for the paper's models, like all that follows: only
+    their counts are known."""
+    losses: dict[str, Loss] = {}
+    """By component."""
+    source_losses: dict[str, dict[str, Loss]] = {}
+    """Source → type code."""
     error_modes: dict[str, dict[str, int]] = {}
-    """As in `stats.breakdown`. Empty for the paper's models, like the next four: only counts are known."""
+    """As in `stats.breakdown`."""
     verified: dict[str, Beside] = {}
     """Clean, perturbed and the components without the rows that nobody could answer."""
     sources: dict[str, dict[str, SourceCell]] = {}
@@ -141,6 +151,8 @@ def build(
             marks, closures = _marks(*sides, summaries[base], summaries[at], options.convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
         rest = breakdown(run, options.subset, allow_missing=options.allow_missing)
+        of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
+        partial = options.allow_missing
         models.append(
             Model(
                 label=labels[at],
@@ -149,6 +161,9 @@ def build(
                 run=run.path,
                 params_b=params_of(run.model),
                 summary=summaries[at],
+                finding=finding(summaries[at]),
+                losses=losses.by_component(aligned[at], allow_missing=partial),
+                source_losses=losses.by_source(aligned[at], of_sample, allow_missing=partial),
                 error_modes=rest.error_modes,
                 verified=beside(aligned[at], unstated(run), summaries[at].lines),
                 sources=rest.sources,

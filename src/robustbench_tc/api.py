@@ -815,17 +815,21 @@ def report(
     subset: "Subset" = "all",
     release: Path | None = None,
     allow_missing: bool = False,
+    browser: bool = True,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
 ) -> "Report":
     """`rbtc report`: the paper's tables and figures over scored runs.
 
     `out`: a folder for report.html, .md, .csv and .json; None writes nothing. `baseline`: the model or run
-    that differences are marked against. `ci`: `cluster` takes whole samples as units, `paper` rows as
-    independent. `release`: names rows that a run lacks. Raises UserError for a run that is not scored or
-    lacks rows (unless `allow_missing`), and for a folder that holds anything but a report.
+    that differences are marked against. `ci`: `cluster` takes whole samples as units, `paper` takes rows as
+    independent. `release`: names rows that a run lacks. `browser`: rows and replies go into the page, from
+    `release`, else from the dataset folder that the runs name, if it is there.
+    Raises UserError for a run that is not scored or lacks rows (unless `allow_missing`), and for a folder
+    that holds anything but a report.
     """
     from .eval.report import content, page
+    from .eval.report.samples import embed
     from .eval.stats import runs as scored
     from .io.files import check_dir
     from .sql.query import Inputs, connect, text_of
@@ -854,5 +858,10 @@ def report(
     progress("counting")
     made = content.build(read, options, marts=marts, expected=expected)
     if folder is not None:
-        page.write(made, folder, discard_changes=discard_changes)
+        progress("writing the page")
+        of = {run.path: run for run in read}
+        samples = page.NO_ROWS
+        if browser:
+            samples = embed([of[m.run] for m in made.models], [m.label for m in made.models], release)
+        page.write(made, folder, samples, discard_changes=discard_changes)
     return made

@@ -114,6 +114,9 @@ def test_the_report_stands(
                 assert found["low"] <= found["value"] <= found["high"], metric
         for ending in ("html", "md", "csv"):
             text = (tmp_path / f"report.{ending}").read_text()
+            text = re.sub(
+                r'(id="(rows|files)">)[A-Za-z0-9+/=]+</script>', r"\1", text
+            )  # base64 spells anything
             assert not re.search(r"[^a-z](nan|inf)[^a-z]", text)
     if name in TWICE:
         one_line_or_nothing(rbtc("report", runs[name], "--out", tmp_path, "--subset", "paper"))

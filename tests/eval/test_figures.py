@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.figures import Axis, Dot, Path, Row, Stack
+from robustbench_tc.eval.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
 
@@ -51,8 +51,18 @@ def shares(name: str) -> Markup:
     return figures.shares({"wrong_name": 3, "other": 1})
 
 
+def shifts(name: str) -> Markup:
+    cells = {"a": Shift(0.4, True, name), "b": Shift(-0.1, False, name), "c": None}
+    return figures.shifts([(name, cells)], {name: {"a": name, "b": "b", "c": "c"}}, name, 0.4)
+
+
+def forest(name: str) -> Markup:
+    effects = [Effect(name, None), Effect(name, HALF, True), Effect("x", Interval(-0.9, -2.0, 0.1, 5))]
+    return figures.forest(effects, Axis(-1, 1, {-1: "-1", 0: "0", 1: name}), name)
+
+
 FIGURES: dict[str, Callable[[str], Markup]] = {
-    make.__name__: make for make in (heatmap, bars, stacks, chart, strip, shares)
+    make.__name__: make for make in (heatmap, bars, stacks, chart, strip, shares, shifts, forest)
 }
 
 
@@ -135,3 +145,33 @@ def test_a_figure_of_its_own_brings_its_style() -> None:
 def test_nothing_to_show_is_no_figure() -> None:
     assert figures.strip(None, None, None) == ""
     assert parsed(figures.shares({"wrong_name": 0})).findall("rect") != []
+
+
+def test_what_is_significant_is_seen_without_colour() -> None:
+    cells = {"a": Shift(0.2, True, ""), "b": Shift(0.2, False, ""), "c": Shift(-0.2, True, "")}
+    root = parsed(figures.shifts([("m", cells)], {"": {one: one for one in cells}}, "x", 0.4))
+    groups = [one for one in root.findall("g") if one.find("rect") is not None]
+    assert [one.get("class") for one in groups] == ["sure", None, "sure"]
+    colours = [rect.attrib["class"] for one in groups for rect in one.findall("rect")]
+    assert colours == ["loss s10", "loss s10", "win s10"]
+    assert [one.findall("text")[0].text for one in groups] == ["20", "20", "−20"]
+    dots = parsed(forest("x")).iter("circle")
+    assert [one.attrib["class"] for one in dots] == ["dot sure", "dot unsure"]
+
+
+@given(st.floats(-1, 1), st.floats(0, 0.3))
+def test_a_forest_is_to_scale_and_stays_inside(value: float, half: float) -> None:
+    axis = Axis(-1, 1, {0: "0"})
+    found = Interval(value, value - half, value + half, 10)
+    root = parsed(figures.forest([Effect("a", found)], axis, "x"))
+    [dot] = root.iter("circle")
+    [base] = (one for one in root.iter("line") if one.get("class") == "base")
+    [reach] = (one for one in root.iter("line") if one.get("class") == "whisker")
+    assert float(dot.attrib["cx"]) - float(base.attrib["x1"]) == pytest.approx(82 * value, abs=0.11)
+    assert float(reach.attrib["x1"]) <= float(dot.attrib["cx"]) <= float(reach.attrib["x2"])
+    assert float(reach.attrib["x2"]) <= float(base.attrib["x1"]) + 82.11
+
+
+def test_every_step_of_a_colour_is_in_the_sheet() -> None:
+    sheet = str(figures.style())
+    assert [step for step in range(21) if f"svg .s{step} {{ --v: {step / 20:g}; }}" not in sheet] == []

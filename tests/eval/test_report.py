@@ -1,6 +1,9 @@
 """The report: numbers with intervals and gaps, shown inert and whole, in a page that needs nothing else."""
 
+import base64
 import csv
+import hashlib
+import html
 import html.parser
 import io
 import json
@@ -23,7 +26,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.cli import report as verb
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.report import content, page
+from robustbench_tc.eval.report import content, latex, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.verified import Beside
@@ -66,46 +69,74 @@ def shown(report: content.Report) -> str:
 class Page(html.parser.HTMLParser):
     """Tags that are open at the end, and every address and script on the page."""
 
-    void = frozenset({"meta", "link", "br"})
+    void = frozenset({"meta", "link", "br", "wbr", "input"})
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
         self.addresses: list[str] = []
-        self.scripts = 0
+        self.scripts: dict[str, list[str]] = {}
+        """Type of a script element → what stands in those of it."""
+        self.styles: list[str] = []
+        self.inline: list[str] = []
+        """Attributes that would run or style something."""
+        self.policy = ""
+        self._into: list[str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.scripts += tag == "script" or any(name.startswith("on") for name, _ in attrs)
+        said = dict(attrs)
+        self._into = None
+        if tag == "script":
+            self._into = self.scripts.setdefault(said.get("type") or "", [])
+        elif tag == "style":
+            self._into = self.styles
+        if said.get("http-equiv") == "Content-Security-Policy":
+            self.policy = said["content"] or ""
+        self.inline += [name for name, _ in attrs if name.startswith("on") or name == "style"]
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
         if tag not in self.void:
             self.open.append(tag)
 
+    def handle_data(self, data: str) -> None:
+        if self._into is not None:
+            self._into.append(data)
+
     def handle_endtag(self, tag: str) -> None:
+        self._into = None
         assert self.open and self.open.pop() == tag, tag
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         pass
 
 
-def test_the_page_is_well_formed_without_scripts_or_outside_addresses(shown: str) -> None:
+def test_the_page_is_well_formed_and_runs_and_styles_what_its_policy_names(shown: str) -> None:
     parsed = Page()
     parsed.feed(shown)
-    assert parsed.open == [] and parsed.scripts == 0
+    assert parsed.open == [] and parsed.inline == []
+    folder = Path(page.__file__).parent
+    assert parsed.scripts[""] == [(folder / "page.js").read_text()]
+    [files] = parsed.scripts["application/octet-stream"]
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", files)
+    policy = dict(part.strip().split(" ", 1) for part in parsed.policy.split(";"))
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    for name, texts in (("script-src", parsed.scripts[""]), ("style-src", parsed.styles)):
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert policy[name].split() == [f"'sha256-{one}'" for one in hashes]
     outside = [a for a in parsed.addresses if not a.startswith(("#", "data:,"))]
     assert outside == ["https://arxiv.org/abs/2605.11928"]  # a link to follow, nothing that is loaded
     assert "@import" not in shown and "url(" not in shown
 
 
 def test_names_and_records_are_shown_inert_and_without_secrets(shown: str) -> None:
-    assert "<script>" not in shown
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
-    assert "http://host:8000/v1" in shown
+    assert "<script>alert" not in shown and shown.count("<script>") == 1  # ours: the test before
+    assert re.sub("<wbr>", "", shown).count("&lt;script&gt;alert(1)&lt;/script&gt;") > 10
+    assert "http://host:8000/v1" in re.sub("<wbr>", "", shown)
     assert "secret" not in shown and "key=k" not in shown
 
 
 def test_every_anchor_of_the_menu_is_there(shown: str) -> None:
-    wanted = re.findall(r'<a href="#(\w+)"', shown)
-    assert len(wanted) == 14
+    wanted = set(re.findall(r'<a href="#(\w+)"', shown))
+    assert len(wanted) == 17
     assert all(f'<section id="{anchor}">' in shown for anchor in wanted)
 
 
@@ -256,6 +287,45 @@ def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
     assert "no rows of clean" in page.html(made)
 
 
+def test_latex_tables_hold_the_values_and_no_name_breaks_them(report: content.Report) -> None:
+    text = latex.tables(report)
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    assert r"\textless{}script\textgreater{}alert(1)" in text and "<script>" not in text
+    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+    columns = [len(re.split(r"(?<!\\)&", line)) for line in rows]
+    heads = [8] * (1 + len(report.models)) + [1 + len(report.models)] * (1 + len(taxonomy.codes()))
+    assert columns == heads
+    lost = report.models[1].summary.types["CD"]
+    assert lost.delta_matched is not None and number(lost.delta_matched.value, sign=True) in text
+    assert latex.escaped("a_b%$&#{}~^\\\n\x00") == (
+        r"a\_b\%\$\&\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    )
+
+
+def test_the_page_and_the_markdown_lead_with_a_sentence_for_every_model(
+    report: content.Report, shown: str
+) -> None:
+    lead = html.unescape(shown.partition('<ul class="findings">')[2].partition("</ul>")[0])
+    for model in report.models:
+        assert model.finding is not None and model.finding.text in lead
+    text = page.markdown(report)
+    assert text.index("## The finding") < text.index("| model |")
+    assert (
+        shown.index("findings") < shown.index('<section id="losses">') < shown.index('<section id="table2">')
+    )
+
+
+def test_without_the_dataset_and_without_the_wish_the_page_says_why_it_has_no_rows(
+    folders: list[str], tmp_path: Path
+) -> None:
+    api.report(folders, tmp_path / "a")
+    assert "The dataset folder of these runs (robustbench-tc) is not on this machine" in (
+        tmp_path / "a" / "report.html"
+    ).read_text("utf-8")
+    api.report(folders, tmp_path / "b", browser=False)
+    assert "(--no-browser)" in (tmp_path / "b" / "report.html").read_text("utf-8")
+
+
 # --- the command ----------------------------------------------------------------------------------------
 
 
@@ -279,6 +349,8 @@ def test_four_files_are_written_and_gaps_are_said(
         "report.md",
     ]
     assert "gap: holed-3b: TD: 1 of 148" in found.output
+    size = (tmp_path / "out" / "report.html").stat().st_size
+    assert f"report.html, {size / 1e6:.1f} MB (also .md, .csv, .json)" in " ".join(found.output.split())
 
 
 def test_check_paper_agrees_and_needs_no_run(app: typer.Typer) -> None:
@@ -328,7 +400,9 @@ def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
     class Handler(SimpleHTTPRequestHandler):
         def end_headers(self) -> None:
-            policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+            policy = (
+                "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+            )
             self.send_header("Content-Security-Policy", policy)
             super().end_headers()
 
@@ -385,6 +459,7 @@ def test_nothing_sticks_out_of_a_phone_screen(report: content.Report, tmp_path: 
     page.write(report, tmp_path / "site")
     text = (tmp_path / "site" / "report.html").read_text()
     probe = "<script>document.title = document.documentElement.scrollWidth</script></body>"
+    text = re.sub(r"<meta http-equiv=.*?>", "", text, count=1)  # which would not let the probe run
     (tmp_path / "probe.html").write_text(text.replace("</body>", probe))
     dom, _ = browse((tmp_path / "probe.html").as_uri(), tmp_path / "profile", "--window-size=500,900")
     width = re.search(r"<title>(\d+)</title>", dom)

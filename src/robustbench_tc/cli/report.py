@@ -31,6 +31,9 @@ def report(
     ] = "cluster",
     subset: Subset = "all",
     release: Annotated[Path | None, typer.Option(help="Release folder: names rows that a run lacks.")] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Rows and replies, to be read in the page itself.")
+    ] = True,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Values over the rows that are there.")
     ] = False,
@@ -61,6 +64,7 @@ def report(
             subset=subset,
             release=release,
             allow_missing=allow_missing,
+            browser=browser,
             discard_changes=discard_changes,
             progress=progress,
         )
@@ -71,7 +75,9 @@ def report(
         _console.err.print(f"--ci paper: {made.note}", markup=False)
     for line in made.gaps:
         _console.err.print(f"gap: {line}", markup=False)
-    _console.out.print(f"{out / 'report.html'} (also .md, .csv, .json)", markup=False)
+    page = out / "report.html"
+    size = f"{page.stat().st_size / 1e6:.1f} MB"
+    _console.out.print(f"{page}, {size} (also .md, .csv, .json)", markup=False)
 
 
 def _check_paper(as_json: bool) -> None:

@@ -1,0 +1,108 @@
+"""The report over two runs of the paper profile: how large its page is, and how quick its browser of rows.
+
+    .venv-leaderboard/bin/python -m benchmarks.report [--sources ../shared/sources] [--times 9]
+
+The runs are written down by rule (right, wrong, long thoughts, none): no model is asked. Times are those of
+the page itself (performance.now around a filter and the layout of its list), the median and the slowest.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc import api
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.eval import verdicts
+
+ROOT = Path(__file__).parents[1]
+
+CHROMIUM = os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium")
+
+FILTERS = {
+    "type": "CD_AB",
+    "source": "apibank",
+    "outcome": "A wrong",
+    "mode": "wrong_parameters",
+    "text": "weather",
+}
+"""Field → what is chosen or typed in it."""
+
+TIMED = """([name, value]) => {
+  const field = document.getElementById(`by-${name}`), found = document.getElementById("found");
+  field.value = value;
+  field.dispatchEvent(new Event(name === "text" ? "input" : "change"));
+  return Number(found.dataset.ms);
+}"""
+
+
+def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
+    from playwright.sync_api import sync_playwright
+    from tests.eval import answered
+
+    if sources is not None and sources.is_dir():
+        os.environ["RBTC_SOURCES"] = str(sources)
+        spec = BuildSpec(profile="paper")
+    else:
+        spec = BuildSpec(profile="bundled")
+    api.build_release(spec, folder / "release")
+    runs = []
+    for name in ("first", "second"):
+        run = answered.run(folder / name, folder / "release")
+        verdicts.score(run.path)
+        runs.append(run.path)
+    start = time.perf_counter()
+    api.report(runs, folder / "page", allow_missing=True)
+    made = time.perf_counter() - start
+    page_file = folder / "page" / "report.html"
+    with sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        start = time.perf_counter()
+        page.goto(page_file.as_uri())
+        page.wait_for_selector("#rowbrowser[data-ready]")
+        opened = time.perf_counter() - start
+        rows = page.evaluate("rows.length")
+        found = {}
+        for name, value in FILTERS.items():
+            taken = []
+            for _ in range(times):
+                taken += [page.evaluate(TIMED, [name, value]), page.evaluate(TIMED, [name, ""])]
+            found[name] = {"median": round(statistics.median(taken), 1), "slowest": round(max(taken), 1)}
+        browser.close()
+    return {
+        "profile": spec.profile,
+        "rows": rows,
+        "runs": len(runs),
+        "page_mb": round(page_file.stat().st_size / 1e6, 2),
+        "made_s": round(made, 1),
+        "opened_s": round(opened, 2),
+        "filter_ms": found,
+    }
+
+
+def main() -> None:
+    if importlib.util.find_spec("playwright") is None:
+        other = ROOT / ".venv-leaderboard" / "bin" / "python"
+        if not other.is_file() or Path(sys.prefix) == other.parents[1]:
+            sys.exit("playwright is not installed and there is no .venv-leaderboard: make env-leaderboard")
+        os.execv(other, [str(other), "-m", "benchmarks.report", *sys.argv[1:]])
+    if not Path(CHROMIUM).is_file():
+        sys.exit(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sources", type=Path)
+    parser.add_argument("--times", type=int, default=9)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(arguments.sources, arguments.times, Path(folder))
+    print(json.dumps(found))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""The figures of the page: what of a report goes into which drawing."""
+
+import math
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from robustbench_tc import taxonomy
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.figures import Axis, Dot, Effect, Row, Shift, Stack
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.losses import LEVEL, Loss
+from robustbench_tc.eval.stats.significance import Trend, log_linear
+from robustbench_tc.eval.stats.summary import TypeRow
+from robustbench_tc.eval.stats.values import Line
+from robustbench_tc.io import numbers
+
+from .content import Model
+
+GROUPS = (taxonomy.CLEAN, *taxonomy.COMPONENTS)
+
+LEAST_REACH = 0.1
+"""The strongest colour of a loss stands for this loss at least: noise is not painted as if it were much."""
+
+SIZES = (0.5, 1, 2, 4, 8, 16, 32, 70, 140, 400, 700)
+"""Billions of parameters that a scale names."""
+
+
+def readable(metric: str) -> str:
+    if metric.startswith("type:"):
+        return "Δ of single types"
+    return metric.replace("delta_matched_", "Δ matched ").replace("delta_", "Δ ").replace("accuracy_", "")
+
+
+def heatmap(models: tuple[Model, ...]) -> Markup:
+    """Accuracy of models under clean and every type, grouped by component."""
+    types = [t for t in taxonomy.types() if any(t.code in m.summary.types for m in models)]
+    groups = {"": {taxonomy.CLEAN: "clean"}}
+    for component in taxonomy.COMPONENTS:
+        if names := {t.code: t.display_name for t in types if t.component == component}:
+            groups[component] = names
+    rows = []
+    for model in models:
+        found: dict[str, Interval | None] = {taxonomy.CLEAN: model.summary.values["clean"]}
+        rows.append(Row(model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
+    return figures.heatmap(rows, groups, "accuracy per model and type, in percent")
+
+
+def bars(models: tuple[Model, ...], name: str) -> Markup:
+    metric = name if name == taxonomy.CLEAN else f"accuracy_{name}"
+    return figures.bars([(m.label, m.summary.values[metric]) for m in models], f"accuracy, {name}")
+
+
+def _points(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:
+    """(label, billions of parameters, value) of the models whose size is known."""
+    found = [(m.label, m.params_b, m.summary.values[metric]) for m in models]
+    return [(label, size, value.value) for label, size, value in found if size and value is not None]
+
+
+def _trend(points: list[tuple[str, float, float]]) -> Trend | None:
+    return log_linear([size for _, size, _ in points], [value for _, _, value in points])
+
+
+def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -> Markup:
+    """A value against model size, ours filled, the paper's hollow, each with its trend."""
+    sets = {"paper": _points(papers, metric), "ours": _points(models, metric)}
+    sizes = [size for points in sets.values() for _, size, _ in points]
+    values = [value for points in sets.values() for _, _, value in points]
+    margin = 0.08 * (max(values) - min(values)) + 0.01
+    low, high = min(values) - margin, max(values) + margin
+    x = Axis(min(sizes) / 1.2, max(sizes) * 1.2, {}, log=True)
+    x = x._replace(ticks={size: numbers.size(size) for size in SIZES if x.low <= size <= x.high})
+    dots, paths = [], []
+    for kind, points in sets.items():
+        note = " (paper's rows)" if kind == "paper" else ""
+        dots += [
+            Dot(size, value, kind, f"{name}, {numbers.size(size)}: {numbers.number(value)}{note}")
+            for name, size, value in points
+        ]
+        if trend := _trend(points):
+            ends = (pick(size for _, size, _ in points) for pick in (min, max))
+            paths.append(
+                figures.Path([(e, trend.intercept + trend.slope * math.log10(e)) for e in ends], kind)
+            )
+    return figures.chart(
+        x, Axis(low, high, figures.ticks(low, high)), dots, paths,
+        f"{readable(metric)} against model size", size=(306, 212),
+    )  # fmt: skip
+
+
+def flips(model: Model) -> dict[str, Line]:
+    """The types whose pairs are all there."""
+    return {code: model.summary.lines[code] for code, row in model.summary.types.items() if row.flips}
+
+
+def flip_bars(model: Model) -> Markup:
+    """A bar per type: right on both, gained, lost, wrong on both."""
+    names = {one.code: one.display_name for one in taxonomy.types("all")}
+    stacks = [_flip_stack(names[code], line) for code, line in flips(model).items()]
+    return figures.stacks(stacks, f"flips of {model.label} between clean and perturbed")
+
+
+def _flip_stack(name: str, line: Line) -> Stack:
+    parts = {
+        "both_right": line.kept,
+        "gained": line.gained,
+        "lost": line.lost,
+        "both_wrong": line.pairs - line.kept - line.gained - line.lost,
+    }
+    return Stack(name, parts, line.pairs, f"−{line.lost} +{line.gained}")
+
+
+def error_bars(model: Model) -> Markup:
+    """Wrong answers by mode: a bar per component, its length the share of wrong answers."""
+    rows = []
+    for name in GROUPS:
+        found, n = model.error_modes.get(name, {}), model.summary.lines[name].n
+        rows.append(Stack(name, found, n, f"{sum(found.values())} of {n}" if n else ""))
+    return figures.stacks(rows, f"wrong answers of {model.label} by error mode")
+
+
+# --- losses -------------------------------------------------------------------------------------------
+
+
+def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
+    """Component → type code → name, of the types that a model has a value of; other types come last."""
+    there = {code for model in models for code in model.summary.types}
+    found: dict[str, dict[str, str]] = {}
+    for one in taxonomy.types("all"):
+        if one.code in there:
+            component = one.component if one.code in taxonomy.codes() else "beyond the core"
+            found.setdefault(component or "beyond the core", {})[one.code] = one.display_name
+    return found
+
+
+def reach(models: Sequence[Model]) -> float:
+    """The shift of the strongest colour: the largest of these figures."""
+    shifts = [
+        abs(row.delta_matched.value) for m in models for row in m.summary.types.values() if row.delta_matched
+    ]
+    return max([LEAST_REACH, *shifts])
+
+
+def losses(models: Sequence[Model]) -> Markup:
+    """Δ matched of models under the components and every type."""
+    groups: dict[str, dict[str, str]] = {"components": {name: name for name in taxonomy.COMPONENTS}}
+    rows = []
+    for model in models:
+        cells: dict[str, Shift | None] = {name: _shift(found) for name, found in model.losses.items()}
+        cells |= {code: _of_type(row) for code, row in model.summary.types.items() if row.delta_matched}
+        rows.append((model.label, cells))
+    label = "Δ matched per model and type, in points: positive is a loss"
+    return figures.shifts(rows, groups | columns(models), label, reach(models))
+
+
+def source_losses(model: Model) -> Markup:
+    """Δ matched of one model by source and type."""
+    rows = [
+        (source, {code: _shift(found) for code, found in cells.items()})
+        for source, cells in model.source_losses.items()
+    ]
+    label = f"Δ matched of {model.label} per source and type, in points: positive is a loss"
+    return figures.shifts(rows, columns([model]), label, reach([model]))
+
+
+def _shift(found: Loss) -> Shift:
+    tip = (
+        f"{numbers.signed(found.delta_matched)}, {found.lost} lost and {found.gained} gained of {found.pairs}"
+    )
+    return Shift(found.delta_matched, found.significant, tip)
+
+
+def _of_type(row: TypeRow) -> Shift | None:
+    found = row.delta_matched
+    if found is None:
+        return None
+    tip = f"{numbers.signed(found.value)} {numbers.interval(found, sign=True)}, {found.n} pairs"
+    return Shift(found.value, _significant(row), tip)
+
+
+def _significant(row: TypeRow) -> bool:
+    return row.flips is not None and row.flips.p_holm < LEVEL
+
+
+def forest_axis(models: Sequence[Model]) -> Axis:
+    """One axis for every model: the forests stand side by side."""
+    ends = [0.05, -0.05]
+    for model in models:
+        shown = [row.delta_matched for row in model.summary.types.values()]
+        shown += [model.summary.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS]
+        ends += [end for found in shown if found for end in (found.low, found.high)]
+    low, high = min(ends), max(ends)
+    said = {at: numbers.typeset(numbers.number(100 * at, 0)) for at in figures.ticks(low, high)}
+    return Axis(low, high, {0.0: "0"} | said)
+
+
+def forest(model: Model, axis: Axis) -> Markup:
+    """Δ matched of the components and every type with its interval."""
+    effects = []
+    for component, names in columns([model]).items():
+        effects.append(Effect(component, None))
+        whole = model.summary.values.get(f"delta_matched_{component}")
+        if whole is not None:
+            tested = model.losses.get(component)
+            effects.append(Effect("all its types", whole, tested is not None and tested.significant))
+        for code, name in names.items():
+            row = model.summary.types[code]
+            if row.delta_matched is not None:
+                effects.append(Effect(name, row.delta_matched, _significant(row)))
+    return figures.forest(effects, axis, f"Δ matched of {model.label} with 95 % intervals, in points")

@@ -1,0 +1,85 @@
+"""Where a model loses: Δ matched with its exact paired test, by component, and by source and type.
+
+The test is that of the flips (`significance.paired_p`, clean_ids as units), corrected by Holm within a table.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from .runs import Outcomes
+from .significance import holm, paired_p
+from .values import codes_of
+
+LEVEL = 0.05
+"""A corrected p below it is called significant."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """Anchored pairs of some rows together."""
+
+    pairs: int
+    lost: int
+    gained: int
+    delta_matched: float
+    """(lost − gained) / pairs: positive is a loss."""
+    p: float
+    """Exact paired test of "as many lost as gained"."""
+    p_holm: float
+    """The same, corrected for every other cell of the table."""
+
+    @property
+    def significant(self) -> bool:
+        """A loss or a gain that the corrected test tells from none."""
+        return self.p_holm < LEVEL
+
+
+def by_component(outcomes: Outcomes, *, allow_missing: bool = False) -> dict[str, Loss]:
+    """The four components, those whose core types are all there (with `allow_missing`: any of them)."""
+    usable = outcomes.usable(allow_missing)
+    found: dict[str, tuple[int, int, int, float]] = {}
+    for name in taxonomy.COMPONENTS:
+        there = [code for code in codes_of(name) if code in usable]
+        if there and (allow_missing or len(there) == len(codes_of(name))):
+            found |= _tested(outcomes, name, there)
+    return _corrected(found)
+
+
+def by_source(
+    outcomes: Outcomes, sources: Mapping[str, str], *, allow_missing: bool = False
+) -> dict[str, dict[str, Loss]]:
+    """Source → type code → its pairs. `sources`: clean_id → source; of an id that is not there the prefix is
+    the source. A cell with a missing row is left out."""
+    tables: dict[str, dict[str, tuple[int, int, int, float]]] = {}
+    source_of = {one: sources.get(one) or one.partition("__")[0] for one in outcomes.clean_ids}
+    for source in sorted(set(source_of.values())):
+        part = outcomes.without({one for one in outcomes.clean_ids if source_of[one] != source})
+        usable = part.usable(allow_missing)
+        if taxonomy.CLEAN not in usable:
+            continue
+        for code in usable:
+            if code != taxonomy.CLEAN:
+                tables.setdefault(source, {}).update(_tested(part, code, [code]))
+    flat = _corrected(
+        {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()}
+    )
+    return {source: {code: flat[f"{source}\n{code}"] for code in row} for source, row in tables.items()}
+
+
+def _tested(outcomes: Outcomes, name: str, codes: list[str]) -> dict[str, tuple[int, int, int, float]]:
+    """name → (pairs, lost, gained, p); nothing where there is no pair."""
+    at = [outcomes.types.index(code) for code in codes]
+    pairs, lost, gained = (
+        int(column[:, at].sum()) for column in (outcomes.pairs, outcomes.lost, outcomes.gained)
+    )
+    return {name: (pairs, lost, gained, paired_p(outcomes.matched(codes)[0]))} if pairs else {}
+
+
+def _corrected(found: Mapping[str, tuple[int, int, int, float]]) -> dict[str, Loss]:
+    corrected = holm({name: p for name, (*_, p) in found.items()})
+    return {
+        name: Loss(pairs, lost, gained, (lost - gained) / pairs, p, corrected[name])
+        for name, (pairs, lost, gained, p) in found.items()
+    }

@@ -1,0 +1,272 @@
+"""The report in Debian's Chromium, from file://: what a reader does with it, what a reply may not do to it,
+and what axe, the console and the network say.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.schema import Sample
+
+from . import small
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
+)
+pytest.importorskip("axe_playwright_python", reason="axe comes with the extra browser (make env-leaderboard)")
+
+CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
+if not CHROMIUM.is_file():
+    pytest.skip(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)", allow_module_level=True)
+
+OPTIONS = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
+).split()
+VIEWS = {
+    "desktop": ({"width": 1280, "height": 900}, "light"),
+    "phone": ({"width": 390, "height": 844}, "light"),
+    "dark": ({"width": 1280, "height": 900}, "dark"),
+    "phone, dark": ({"width": 390, "height": 844}, "dark"),
+}
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+
+HOSTILE = (
+    "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">",
+    "\u202egnp.exe\u202c a null \u0000 and \u200b\u200b\u200b \x1b[31m <!-- <script>",
+    "y" * 20_000,
+)
+ROW = "bfcl_v3__made_1::CD"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page over two runs: one right but for CD, one that replies with hostile texts."""
+    root = tmp_path_factory.mktemp("report")
+    release = small.write(root / "release", small.rows())
+
+    def good(row: Sample) -> Mapping[str, Any]:
+        wrong = row.type_code == "CD" or row.source == "tooleyes"
+        call = '[summit.height(mountain="Galdhoppen")]' if row.source == "bfcl_v3" else "no call"
+        return {"raw_output": "I cannot do this." if wrong else call, "finish_reason": "stop"}
+
+    def bad(row: Sample) -> Mapping[str, Any]:
+        return {"raw_output": HOSTILE[len(row.id) % 3], "finish_reason": "length"}
+
+    runs = [
+        small.scored_run(root / "good", release, "good-7b", good),
+        small.scored_run(root / "bad", release, "other<b>bad</b>/long_name-of_a_model_1.5B", bad),
+    ]
+    api.report(runs, root / "out")
+    return root / "out" / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as tool:
+        found = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+        yield found
+        found.close()
+
+
+class Watched:
+    """The page in a window, with whatever the console says and whatever is asked for."""
+
+    def __init__(self, browser: Any, report: Path, view: str = "desktop", hash: str = "") -> None:
+        size, scheme = VIEWS[view]
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, accept_downloads=True)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(report.as_uri() + hash)
+        self.page.wait_for_selector("#rowbrowser[data-ready]")
+
+    def close(self) -> None:
+        title = self.page.title()
+        self.context.close()
+        assert self.said == [] and "owned" not in title
+        assert [one for one in self.asked if not one.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.fixture
+def page(browser: Any, report: Path) -> Iterator[Any]:
+    watched = Watched(browser, report)
+    yield watched.page
+    watched.close()
+
+
+def ids(page: Any) -> list[str]:
+    return [str(one) for one in page.locator("#found a").all_inner_texts()]
+
+
+CUT = """() => [...document.querySelectorAll("main *")]
+  .filter(el => el.checkVisibility() && el.scrollWidth > el.clientWidth + 1 && el.clientWidth > 0)
+  .filter(el => getComputedStyle(el).overflowX !== "visible")
+  .filter(el => !(el.tabIndex === 0
+    && (el.classList.contains("shown") || el.nextElementSibling?.matches(".hint:not([hidden])")))
+    && !el.matches("select, input"))
+  .map(el => el.outerHTML.slice(0, 160))"""
+"""Elements that cut what they hold and neither say so nor can be scrolled by keyboard."""
+
+BROKEN = """() => [...document.querySelectorAll("#found a, td.id, h3")].filter(el => el.checkVisibility())
+  .flatMap(el => {
+    const walker = document.createTreeWalker(el, NodeFilter.SHOW_TEXT), out = [];
+    for (let node; (node = walker.nextNode());) {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+      if (lines.size > 1 && !/[\\s-]/.test(node.textContent)) out.push(node.textContent);
+    }
+    return out;
+  })"""
+"""Parts of ids that stand on two lines."""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_the_console_and_the_network_have_nothing_to_say(browser: Any, report: Path, view: str) -> None:
+    watched = Watched(browser, report, view, f"#row={quote(ROW)}")
+    page = watched.page
+    page.wait_for_timeout(300)
+    page.evaluate(AXE)
+
+    def violations(only: str | None = None) -> list[str]:
+        options = {"resultTypes": ["violations"]} | ({"runOnly": [only]} if only else {})
+        found = page.evaluate("options => axe.run(document, options)", options)
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
+
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    page.wait_for_timeout(300)
+    assert violations() == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate(CUT) == [] and page.evaluate(BROKEN) == []
+    page.evaluate("""() => { const bad = document.createElement("img"); bad.src = "data:,";
+        document.querySelector("main").append(bad); }""")
+    assert [one.partition(":")[0] for one in violations("image-alt")] == ["image-alt"], "axe sees nothing"
+    watched.close()
+
+
+def test_the_figures_of_a_table_have_one_width(page: Any) -> None:
+    found = page.evaluate("""() => [...document.querySelectorAll("table, .findings li, .card dd")]
+        .map(el => getComputedStyle(el).fontVariantNumeric)""")
+    assert len(found) > 10 and set(found) == {"tabular-nums"}
+
+
+def test_a_reader_filters_searches_and_reads_a_row(page: Any) -> None:
+    every = len(ids(page))
+    page.select_option("#by-type", "CD")
+    assert 0 < len(ids(page)) < every and all(one.endswith("::CD") for one in ids(page))
+    page.select_option("#by-source", "bfcl_v3")
+    assert ids(page) == [ROW]
+    page.click("#found a")
+    row = page.inner_text("#row")
+    assert "clean" in row and "perturbed" in row and "I cannot do this." in row and "summit.height" in row
+    assert page.locator("#row del, #row ins").count() > 0
+    assert page.url.endswith(f"#row={quote(ROW, safe='')}")
+    page.select_option("#by-outcome", "A lost: right on clean, wrong here")
+    assert ids(page) == [ROW]
+    page.select_option("#by-outcome", "A gained: wrong on clean, right here")
+    assert ids(page) == [] and page.inner_text("#count").startswith("None of")
+    page.keyboard.press("Escape")  # every filter back
+    page.select_option("#by-mode", index=1)
+    assert 0 < len(ids(page)) <= every
+    page.keyboard.press("Escape")
+    page.fill("#by-text", "SLEEPY cat")
+    assert ids(page) and all("toolalpaca" in one for one in ids(page))
+    page.keyboard.press("Enter")  # nothing is sent anywhere
+    page.fill("#by-text", "I cannot do this")
+    page.press("#by-text", "Enter")
+    assert ROW in ids(page)
+
+
+def test_run_a_stands_against_run_b(page: Any) -> None:
+    page.select_option("#by-outcome", "A right, B wrong")
+    assert ids(page) and all("bfcl_v3" in one for one in ids(page))
+    page.click("#found a")
+    heads = page.locator("#row h4").all_inner_texts()
+    assert "A: good-7b" in heads and "B: other<b>bad</b>/long_name-of_a_model_1.5B" in heads
+    page.select_option("#by-b", "")
+    assert ids(page) == []  # nobody to set it against
+    assert not [one for one in page.locator("#row h4").all_inner_texts() if one.startswith("B:")]
+
+
+def test_keys_step_search_help_and_can_be_turned_off(page: Any) -> None:
+    def current() -> str:
+        return str(page.locator("#found a[aria-current]").inner_text())
+
+    every, first = ids(page), current()
+    page.keyboard.press("j")
+    assert current() == every[every.index(first) + 1]
+    page.keyboard.press("k")
+    assert current() == first
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "by-text"
+    page.keyboard.type("jk?/")
+    assert page.input_value("#by-text") == "jk?/" and not page.is_visible("#help")
+    page.keyboard.press("Escape")
+    assert page.input_value("#by-text") == "" and page.evaluate("document.activeElement.id") != "by-text"
+    page.keyboard.press("?")
+    assert page.is_visible("#help")
+    page.uncheck("#keys")
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#help")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    assert current() == first
+
+
+def test_a_permalink_opens_its_row_and_a_wrong_one_says_so(browser: Any, report: Path) -> None:
+    watched = Watched(browser, report, hash=f"#row={quote(ROW)}")
+    assert watched.page.inner_text("#row h3") == ROW
+    assert watched.page.evaluate("document.getElementById('browser').getBoundingClientRect().top") < 900
+    watched.page.evaluate("location.hash = '#row=%3Cb%3Enobody'")
+    watched.page.wait_for_function("document.getElementById('row').innerText.includes('no row')")
+    assert watched.page.inner_text("#row") == "This page has no row <b>nobody."
+    watched.close()
+
+
+def test_hostile_replies_are_text_bounded_and_seen_for_what_they_are(browser: Any, report: Path) -> None:
+    watched = Watched(browser, report)
+    page = watched.page
+    page.select_option("#by-a", "1")
+    seen = ""
+    for source in ("bfcl_v3", "apibank", "rotbench", "toolalpaca"):
+        page.select_option("#by-source", source)
+        page.locator("#found a >> nth=0").click()
+        seen += str(page.inner_text("#row"))
+    assert "</script><script>document.title = 'owned'</script>" in seen
+    assert "[U+202E]gnp.exe[U+202C] a null [U+0000] and [U+200B and 2 more]" in seen
+    assert "shown 8,000 of 20,000 characters" in seen
+    assert page.locator("#row script, #row img, #row b, main img").count() == 0
+    watched.close()
+
+
+def test_everything_can_be_saved_from_the_page(page: Any, report: Path) -> None:
+    for name in ("report.csv", "report.json", "report.md", "report.tex"):
+        with page.expect_download() as download:
+            page.click(f"button[data-file='{name}']")
+        assert download.value.suggested_filename == name
+        text = Path(download.value.path()).read_text("utf-8")
+        if name == "report.tex":
+            assert text.count(r"\begin{table}") == 2 and r"other\textless{}b\textgreater{}bad" in text
+        else:
+            assert text == report.with_name(name).read_text("utf-8")
+    with page.expect_download() as download:
+        page.click("button.save >> nth=0")
+    figure = Path(download.value.path()).read_text("utf-8")
+    assert figure.startswith("<svg") and "prefers-color-scheme" in figure and "good-7b" in figure
+    json.loads(report.with_name("report.json").read_text())
+
+
+def test_the_filter_states_how_long_it_took(page: Any) -> None:
+    page.select_option("#by-source", "bfcl_v3")
+    assert float(page.get_attribute("#found", "data-ms")) >= 0

@@ -49,6 +49,11 @@ def test_several_calls_in_any_order_each_met_by_one_of_its_own() -> None:
     assert scored([called(x=1)], golden).reason == "call_count"
 
 
+def test_an_answer_without_calls_is_given_by_calling_nothing() -> None:
+    assert scored([], ()).correct
+    assert scored([called()], ()).reason == "call_count"
+
+
 def test_the_best_of_several_answers_counts() -> None:
     first, second = (called(x=[1]),), (called("g", y=[2]),)
     assert scored([called("g", y=2)], first, second).correct

@@ -53,6 +53,9 @@ def one(source: str, value: Json, accepted: list[Json], kind: str = "") -> bool:
         (["Peter", "Mary"], "['Mary', 'Peter']", "list", False),
         ("Mary", '["Mary"]', "list", False),
         (["1"], "[1]", "list", True),
+        (["05"], "['5']", "list(int)", True),
+        (["05"], "['5']", "list", False),
+        ([["Mary"]], '["[\'Mary\']"]', "list", False),  # a text inside a list stays a text
         ([{"name": "a", "value": "1"}], "[{'name': 'A', 'value': '1'}]", "list", True),
         (["Mary", "Peter"], "['Mary', 'Peter']", "", True),
         ("['Mary','Peter']", "['Mary', 'Peter']", "str", True),

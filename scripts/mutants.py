@@ -32,7 +32,13 @@ AREAS = {
         ("eval/parse",),
         ("tests/eval/test_parse_*.py", "tests/eval/test_replies*.py", "tests/eval/test_vectors.py"),
     ),
-    "stats": Area(("eval/stats",), ("tests/eval/test_stats_*.py", "tests/eval/test_compare.py")),
+    "stats": Area(
+        ("eval/stats",),
+        (
+            *("tests/eval/test_stats_*.py", "tests/eval/test_compare.py"),
+            *("tests/eval/test_blind.py", "tests/eval/test_overview.py"),
+        ),
+    ),
     "audits": Area(("audits",), ("tests/audits",)),
 }
 

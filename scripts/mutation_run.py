@@ -20,6 +20,7 @@ the same code and tests; after a change every mutant is run again, the test that
 import argparse
 import hashlib
 import json
+import resource
 import shutil
 import signal
 import sys
@@ -27,7 +28,7 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,16 +38,17 @@ from typing import NamedTuple
 import mutation_plugin as plugin
 from coverage import CoverageData
 from mutants import AREAS, ROOT, Mutant, drawn
-from mutation_copy import copy_of_checkout, interrupt, tests, tracked
+from mutation_copy import TIMED_OUT, Copy, tracked
 
 LISTED = ROOT / "tests" / "equivalent_mutants.toml"
 KEPT = ROOT / "out" / "mutation"
 KILLED_AT_LEAST = 0.85
 TIMEOUT_S, TIMEOUT_TIMES = 900.0, 8
-"""A mutant whose tests run longer than both (seconds; times the whole suite under coverage) loops: killed.
-Far above what the suite takes, so that a busy machine kills nothing."""
+COMPUTING_S, COMPUTING_TIMES = 60, 4
+"""A mutant loops, and so is killed, if its tests take longer than both (seconds; times the whole suite under
+coverage), or compute longer than both: far above what the suite takes, so that a busy machine kills none."""
 
-SURVIVED, FAILED, TIMED_OUT = "survived", "failed", "timed out"
+SURVIVED, FAILED, ENDLESS = "survived", "failed", "timed out"
 
 
 class Verdict(NamedTuple):
@@ -62,7 +64,7 @@ class Verdict(NamedTuple):
 class Suite:
     """The tests of an area, passing without a mutant: their seconds, and which lines they run."""
 
-    def __init__(self, area: str, copy: Path) -> None:
+    def __init__(self, area: str, copy: Copy) -> None:
         self.area = area
         self.checkout = digest(area)
         self.kept = {name: KEPT / f"{area}.{name}" for name in ("json", "coverage", "jsonl")}
@@ -74,35 +76,38 @@ class Suite:
         if found.get("checkout") != self.checkout:
             found = self._measured(copy)
         self.seconds: float = found["seconds"]
+        self.computing: float = found["computing"]
         self.times: dict[str, float] = found["times"]
         self.lines = CoverageData(str(self.kept["coverage"]))
         self.lines.read()
         self.writing = threading.Lock()
 
-    def _measured(self, copy: Path) -> dict[str, object]:
+    def _measured(self, copy: Copy) -> dict[str, object]:
         """Runs the whole suite under coverage. Ends where a test fails without a mutant."""
-        settings = copy / "mutation.coveragerc"
+        settings = copy.path / "mutation.coveragerc"
         places = "\n    ".join(AREAS[self.area].code)
         settings.write_text(f"[run]\nrelative_files = true\nsource =\n    {places}\n", "utf-8")
-        under = ("-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest")
-        start = time.monotonic()
-        done = tests(copy, _files(self.area, copy), None, under=under)
-        if done != 0:
-            said = (copy / "mutation.log").read_text("utf-8", errors="replace")[-2000:]
-            raise SystemExit(f"the tests of {self.area} fail without a mutant, fix them first:\n{said}")
+        start, used = time.monotonic(), _computed()
+        if copy.measured(_files(self.area, copy.path), settings) != 0:
+            raise SystemExit(
+                f"the tests of {self.area} fail without a mutant, fix them first:\n{copy.said()}"
+            )
         KEPT.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(copy / ".coverage", self.kept["coverage"])
+        shutil.copy2(copy.path / ".coverage", self.kept["coverage"])
         found = {
             "checkout": self.checkout,
             "seconds": round(time.monotonic() - start, 1),
-            "times": json.loads((copy / plugin.TIMES).read_text("utf-8")),
+            "computing": round(_computed() - used, 1),
+            "times": json.loads((copy.path / plugin.TIMES).read_text("utf-8")),
         }
         self.kept["json"].write_text(json.dumps(found), "utf-8")
         return found
 
     @property
-    def timeout_s(self) -> float:
-        return max(TIMEOUT_S, TIMEOUT_TIMES * self.seconds)
+    def limits(self) -> tuple[float, int]:
+        """Seconds in all, and of computing, after which a mutant's tests do not end."""
+        computing = max(COMPUTING_S, round(COMPUTING_TIMES * self.computing))
+        return max(TIMEOUT_S, TIMEOUT_TIMES * self.seconds), computing
 
     def covering(self, mutant: Mutant) -> list[str]:
         """The tests that run the mutant's line; of a line run on import only, those that run its file.
@@ -112,35 +117,28 @@ class Suite:
         by_line = self.lines.contexts_by_lineno(mutant.path)
         here = set(by_line.get(mutant.line, ())) - {""}
         chosen = [t for t in self.times if t in (here or set().union(*by_line.values()))]
-        cost: Counter[str] = Counter()
+        cost: defaultdict[str, float] = defaultdict(float)
         for test in chosen:
             cost[test.split("::")[0]] += self.times[test]
         killer = self.before.get(mutant.digest, {}).get("test", "")
         first = [killer] if killer in self.times else []
         return first + sorted((t for t in chosen if t != killer), key=lambda t: cost[t.split("::")[0]])
 
-    def verdict(self, mutant: Mutant, copy: Path) -> Verdict:
+    def verdict(self, mutant: Mutant, copy: Copy) -> Verdict:
         """Runs the area's tests with the mutant in place of its file; what is known already is not run."""
         known = self.before.get(mutant.digest, {})
         if known.get("checkout") == self.checkout:
             return Verdict(known["state"], known["test"], known["runs_the_line"] == "yes")
-        target, first = copy / mutant.path, self.covering(mutant)
-        original = target.read_text("utf-8")
-        target.write_text(mutant.source, "utf-8")
+        first, everything = self.covering(mutant), _files(self.area, copy.path)
         found, start = Verdict(SURVIVED), time.monotonic()
-        try:
-            for here, selected in ((True, first), (False, [])):
-                if here and not first:
-                    continue
-                files = list(dict.fromkeys(t.split("::")[0] for t in selected)) or _files(self.area, copy)
-                code = tests(copy, files, (plugin.ONLY if here else plugin.NOT, first), self.timeout_s)
-                if code:
-                    failed = copy / plugin.FAILED
-                    test = failed.read_text("utf-8") if failed.is_file() else ""
-                    found = Verdict(TIMED_OUT if code == 124 else FAILED, test, here)
+        with copy.holding(mutant.path, mutant.source):
+            for here in (True, False):
+                files = list(dict.fromkeys(t.split("::")[0] for t in first)) if here else everything
+                if files and (
+                    code := copy.tests(files, plugin.ONLY if here else plugin.NOT, first, self.limits)
+                ):
+                    found = Verdict(ENDLESS if code == TIMED_OUT else FAILED, copy.failed(), here)
                     break
-        finally:
-            target.write_text(original, "utf-8")
         self._keep(mutant, found, time.monotonic() - start)
         return found
 
@@ -159,6 +157,12 @@ class Suite:
         }
         with self.writing, self.kept["jsonl"].open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def _computed() -> float:
+    """Seconds of computing of all processes that this one waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _files(area: str, folder: Path) -> list[str]:
@@ -189,22 +193,25 @@ def listed() -> dict[tuple[str, str, str], str]:
     return {(one["path"], one["before"], one["after"]): one["reason"] for one in entries}
 
 
-def judge(area: str, mutants: Sequence[Mutant], copies: SimpleQueue[Path], workers: int) -> bool:
+def judge(area: str, mutants: Sequence[Mutant], copies: Sequence[Copy]) -> bool:
     """Prints an area's survivors and its line of the table; whether it meets the bar."""
-    start, copy = time.monotonic(), copies.get()
-    suite = Suite(area, copy)
-    copies.put(copy)
-    print(f"{area}: {len(suite.times)} tests, {suite.seconds:.0f} s under coverage", flush=True)
+    start, suite = time.monotonic(), Suite(area, copies[0])
+    idle: SimpleQueue[Copy] = SimpleQueue()
+    for copy in copies:
+        idle.put(copy)
+    print(
+        f"{area}: {len(suite.times)} tests, {suite.computing:.0f} s of computing under coverage", flush=True
+    )
 
     def judged(mutant: Mutant) -> tuple[Mutant, Verdict]:
-        copy = copies.get()
+        copy = idle.get()
         try:
             return mutant, suite.verdict(mutant, copy)
         finally:
-            copies.put(copy)
+            idle.put(copy)
 
     survivors, states, elsewhere = [], Counter[str](), 0
-    pool = ThreadPoolExecutor(workers)
+    pool = ThreadPoolExecutor(len(copies))
     try:
         for done, (mutant, found) in enumerate(pool.map(judged, mutants), 1):
             states[found.state] += 1
@@ -218,14 +225,15 @@ def judge(area: str, mutants: Sequence[Mutant], copies: SimpleQueue[Path], worke
                 print(f"  {done} of {len(mutants)}: {len(survivors)} survived", flush=True)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        interrupt()
+        for copy in copies:
+            copy.stop()
         pool.shutdown()
         raise
     pool.shutdown()
     equivalent = sum(one.key in listed() for one in survivors)
     killed = len(mutants) - len(survivors)
     print(
-        f"{area}: {killed} of {len(mutants)} killed ({killed / len(mutants):.1%}; {states[TIMED_OUT]} by the "
+        f"{area}: {killed} of {len(mutants)} killed ({killed / len(mutants):.1%}; {states[ENDLESS]} by the "
         f"time limit, {elsewhere} by tests that do not run the line here), {len(survivors)} survived, "
         f"{equivalent} of them listed as equivalent; {time.monotonic() - start:.0f} s",
         flush=True,
@@ -248,17 +256,17 @@ def main() -> int:
         shutil.rmtree(KEPT, ignore_errors=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="rbtc-mutants-") as scratch:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(given.num_proc):
-            copies.put(copy_of_checkout(Path(scratch) / f"copy{number}"))
+        copies = [Copy(Path(scratch) / f"copy{number}") for number in range(given.num_proc)]
         try:
             good = [
-                judge(area, drawn(area, given.mutants, given.seed), copies, given.num_proc)
-                for area in given.area or AREAS
+                judge(area, drawn(area, given.mutants, given.seed), copies) for area in given.area or AREAS
             ]
         except KeyboardInterrupt:
             print(f"interrupted: the verdicts so far are in {KEPT}; the same command goes on", flush=True)
             return 130
+        finally:
+            for copy in copies:
+                copy.stop()
     return int(not all(good))
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import intervals
 from robustbench_tc.eval.stats.lattice import (
     Lattice,
+    Ratio,
     binomial,
     difference_quantiles,
     ratio_of_draws,
@@ -55,6 +56,38 @@ def test_a_resampled_ratio_is_what_enumeration_gives(rows: list[tuple[int, ...]]
     assert found is not None
     for q in QS:
         assert found.quantile(q) == pytest.approx(enumerated(rows, q, True))
+
+
+def assert_tails(found: Lattice | Ratio, of: list[float]) -> None:
+    share = [sum(v <= 0 for v in of) / len(of), sum(v >= 0 for v in of) / len(of)]
+    assert found.tails() == pytest.approx(share, abs=1e-9)
+    assert max(found.tails()) <= 1.0
+
+
+@given(values)
+def test_the_tails_of_a_resampled_sum_are_what_enumeration_gives(column: list[int]) -> None:
+    resamples = itertools.product(column, repeat=len(column))
+    assert_tails(sum_of_draws(np.array(column), len(column), len(column)), [sum(one) for one in resamples])
+
+
+@given(st.lists(st.tuples(st.integers(-3, 4), st.integers(0, 3)), min_size=2, max_size=5))
+@example([(2, 1), (3, 1)])
+@example([(-2, 1), (-3, 2)])
+@example([(0, 1), (1, 2)])
+def test_the_tails_of_a_resampled_ratio_are_what_enumeration_gives(rows: list[tuple[int, int]]) -> None:
+    sums = [np.array(drawn).sum(axis=0) for drawn in itertools.product(rows, repeat=len(rows))]
+    ratios = [above / below for above, below in sums if below]
+    if ratios:
+        above, below = np.array(rows).T
+        found = ratio_of_draws(above, below, len(rows), limit=1 << 20)
+        assert found is not None
+        assert_tails(found, ratios)
+
+
+def test_rounding_lifts_no_tail_above_one() -> None:
+    sure = binomial(5, 1)
+    assert sure.p.sum() > 1.0, "no example of rounding"
+    assert sure.tails() == (pytest.approx(0.8**5), 1.0)
 
 
 def test_a_grid_beyond_the_limit_is_left_to_simulation() -> None:
@@ -157,6 +190,29 @@ def test_a_ratio_too_large_to_work_out_is_simulated_and_says_so(monkeypatch: pyt
     found = intervals.cluster_mean(total, rows)
     assert found.method == "simulated"
     assert abs(found.low - exact.low) <= found.error + 1e-9
+
+
+def test_a_simulations_error_is_that_of_order_statistics_at_99_percent() -> None:
+    """Which of the sorted draws is the quantile is binomial: 2.576 of its standard deviations either way."""
+    for size in (2_000, 50_000):
+        found = intervals.simulated(np.arange(size) / size, 0.5, size)
+        reach = 2.576 * math.sqrt(size * 0.025 * 0.975)
+        assert found.error * size == pytest.approx(reach, abs=1.0)
+        assert (found.low * size, found.high * size) == (size * 0.025 - 1, size * 0.975 - 1)
+
+
+def test_a_simulated_p_counts_the_value_itself_among_the_draws() -> None:
+    """So it is never 0: 2 (k + 1) / (draws + 1), with k draws on the other side of 0."""
+    for k in (0, 3, 40):
+        draws = np.concatenate([np.full(k, -1.0), np.full(99 - k, 2.0)])
+        for side in (draws, -draws):
+            assert intervals.simulated(side, 1.0, 99, difference=True).p == pytest.approx(2 * (k + 1) / 100)
+    assert intervals.simulated(np.zeros(99), 0.0, 99, difference=True).p == 1.0
+
+
+def test_many_clusters_are_resampled_less_often() -> None:
+    """20 million counts at most, which are 80 MB, but 2,000 resamples in any case."""
+    assert [intervals.Resampling(clusters).draws for clusters in (20, 1_000)] == [50_000, 20_000]
 
 
 def test_resamples_are_the_same_every_time() -> None:

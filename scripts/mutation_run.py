@@ -18,6 +18,7 @@ the same code and tests; after a change every mutant is run again, the test that
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import resource
@@ -68,10 +69,7 @@ class Suite:
         self.area = area
         self.checkout = digest(area)
         self.kept = {name: KEPT / f"{area}.{name}" for name in ("json", "coverage", "jsonl")}
-        self.before: dict[str, dict[str, str]] = {}
-        if self.kept["jsonl"].is_file():
-            lines = map(json.loads, self.kept["jsonl"].read_text("utf-8").splitlines())
-            self.before = {one["mutant"]: one for one in lines}
+        self.before = _kept_verdicts(self.kept["jsonl"])
         found = json.loads(self.kept["json"].read_text("utf-8")) if self.kept["json"].is_file() else {}
         if found.get("checkout") != self.checkout:
             found = self._measured(copy)
@@ -159,6 +157,16 @@ class Suite:
             file.write(json.dumps(line) + "\n")
 
 
+def _kept_verdicts(path: Path) -> dict[str, dict[str, str]]:
+    """The last verdict on each mutant. A line that an interruption cut off is no verdict."""
+    found: dict[str, dict[str, str]] = {}
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        with contextlib.suppress(ValueError):
+            one = json.loads(line)
+            found[one["mutant"]] = one
+    return found
+
+
 def _computed() -> float:
     """Seconds of computing of all processes that this one waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -171,14 +179,14 @@ def _files(area: str, folder: Path) -> list[str]:
 
 
 def digest(area: str) -> str:
-    """Of everything that may change an area's verdicts: all but pages, this run and other areas' tests."""
+    """Of everything that may change an area's verdicts: all but this run and other areas' tests."""
     own = set(_files(area, ROOT))
     found = hashlib.sha256()
     for name in sorted(tracked()):
         path = Path(name)
         other = path.parts[0] == "tests" and path.name.startswith("test_") and name not in own
         run = path.parts[0] == "scripts" and path.name.startswith("muta")
-        if not (other or run or path.parts[0] == "docs" or path.suffix == ".md" or ROOT / name == LISTED):
+        if not (other or run or ROOT / name == LISTED):
             link = (ROOT / name).is_symlink()
             content = bytes((ROOT / name).readlink()) if link else (ROOT / name).read_bytes()
             found.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
@@ -241,15 +249,22 @@ def judge(area: str, mutants: Sequence[Mutant], copies: Sequence[Copy]) -> bool:
     return killed >= KILLED_AT_LEAST * len(mutants) and equivalent == len(survivors)
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
+    return number
+
+
 def main() -> int:
     """Prints the table and the survivors; the exit code is the verdict."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--area", action="append", choices=sorted(AREAS), help="default: every area")
-    options.add_argument("--mutants", type=int, default=40)
+    options.add_argument("--mutants", type=_positive, default=40)
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--num-proc", type=int, default=2)
+    options.add_argument("--num-proc", type=_positive, default=2)
     options.add_argument("--fresh", action="store_true", help="forget the verdicts in out/mutation")
     given = options.parse_args()
     if given.fresh:

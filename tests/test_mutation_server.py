@@ -1,4 +1,4 @@
-"""The process that runs the tests of a mutation run: a fork per run, and nothing of one is left in the next."""
+"""The process that runs the tests of a mutation run: a fork per run, so that runs leave nothing behind."""
 
 import json
 import subprocess

@@ -6,7 +6,7 @@ import pytest
 from robustbench_tc.audits.invariants.allowed import replay
 from robustbench_tc.audits.invariants.base import HOLDS
 from robustbench_tc.builders.perturb import cases
-from robustbench_tc.schema import Change, Json, Message, Sample
+from robustbench_tc.schema import Call, Change, Json, Message, Sample
 
 CLEAN = cases.CLEAN["table"]
 SMALL_TALK = (Message("user", "Hello."), Message("assistant", "Hello! What do you need?"))
@@ -74,3 +74,26 @@ def test_what_the_diff_says_of_messages_has_to_be_so(
 def test_a_role_that_changed_is_not_explained_by_its_text(role: Json) -> None:
     other = Message(role, ASKED.content)
     assert replay(row(other, changes=[]), CLEAN) == "the messages hold a change that the diff does not name"
+
+
+@pytest.mark.parametrize("before", ["Aook", "book", "zook", "Book 2 seatz"])
+def test_a_text_that_was_not_there_before_explains_nothing(before: str) -> None:
+    """Whichever of the two texts comes first in the alphabet."""
+    after = "Reserve" + ASKED.content[len(before) :]
+    said = Change("/messages/0/content", before, "Reserve", 0)
+    assert replay(row(Message("user", after), changes=[said]), CLEAN) == (
+        "/messages/0/content was not that text in the clean row"
+    )
+
+
+@pytest.mark.parametrize("place", ["Aria", "Zenith"])
+def test_golden_answers_other_than_the_diff_says_are_not_explained(place: str) -> None:
+    (call,) = CLEAN.golden_answers[0]
+    named = ((Call(call.name, {**call.parameters, "place": ["Nova"]}),),)
+    other = ((Call(call.name, {**call.parameters, "place": [place]}),),)
+    plain = [msgspec.to_builtins(one) for one in (CLEAN.golden_answers, named)]
+    changes = (Change("/golden_answers", *plain),)
+    sound = msgspec.structs.replace(CLEAN, golden_answers=named, changes=changes)
+    assert replay(sound, CLEAN) == HOLDS
+    said = "the golden answers hold a change that the diff does not name"
+    assert replay(msgspec.structs.replace(sound, golden_answers=other), CLEAN) == said

@@ -480,3 +480,17 @@ def test_a_file_that_cannot_be_looked_through_fails(bundled: Path, tmp_path: Pat
     (folder / "notes.gz").write_bytes(b"\x1f\x8b damaged")
     beside, _ = files.audit(Folder(folder))
     assert [failure.where for failure in beside.failures] == ["notes.gz"]
+
+
+def test_every_file_and_every_footer_is_counted(tmp_path: Path) -> None:
+    from robustbench_tc.audits.folder import Folder
+    from robustbench_tc.audits.hygiene import files
+
+    (tmp_path / "build_report.json").write_text("{}")
+    (tmp_path / "notes.txt").write_text("Nothing to hide.")
+    for name in ("CD", "TD", "clean"):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"id": ["a"]}), tmp_path / name / "test-00000-of-00001.parquet")
+    beside, footers = files.audit(Folder(tmp_path))
+    assert (footers.applied, footers.status) == (3, "passed")
+    assert (beside.applied, beside.status) == (5, "passed")

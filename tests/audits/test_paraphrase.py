@@ -99,6 +99,14 @@ def test_one_pair_scored_2_or_less_fails_its_type_alone(bad: int) -> None:
     assert any(f.where == pairs[worst] and f"scored {bad}" in f.what for f in failing[0].failures)
 
 
+def test_the_bound_is_wilsons_to_six_digits() -> None:
+    pairs = pairs_of(60)
+    worst = next(pair for pair in pairs if pair.kind == "query_paraphrase")
+    found = paraphrase.audit(pairs, TOOLS, scored(lambda pair: 1 if pair == worst else 5))
+    (score,) = (s for s in found.scores if s.type_code == "query_paraphrase" and s.scope == "all")
+    assert (score.n, score.upper) == (60, round(wilson_upper(1, 60), 6))
+
+
 def test_a_low_mean_fails_although_no_pair_is_bad() -> None:
     found = paraphrase.audit(pairs_of(60), {}, scored(lambda pair: 4))
     check = of(found.checks, "paraphrase.realistic_typos")
@@ -311,6 +319,8 @@ def test_a_wrong_key_is_said_in_one_line_without_the_key(judged_by: Judged) -> N
         ("5", None),
         ("", None),
         ("{" * 10_000, None),
+        ("And so on. " * 1_000 + '{"reason": "r", "score": 3}', 3),
+        ('{"reason": "r", "score": 3}' + " And so on." * 1_000, None),  # only the end of an answer is read
     ],
 )
 def test_only_a_whole_judgment_is_read(text: str, score: int | None) -> None:

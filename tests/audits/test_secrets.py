@@ -81,6 +81,11 @@ def test_each_kind_of_token_is_found_and_redacted(name: str) -> None:
     assert secret not in redact(sentence) and redact(sentence).startswith("Use ")
 
 
+def test_one_digit_tells_a_key_from_a_name_in_kebab_case() -> None:
+    assert "openai_key" in {match.kind for match in tokens("sk-" + "abcdefghijklm" + "7")}
+    assert "openai_key" not in {match.kind for match in tokens("sk-abcdefghijklmn")}
+
+
 def test_the_plugins_of_detect_secrets_look_too() -> None:
     plugins = set(secrets.PLUGINS)
     assert {match.kind for match in tokens(TOKENS["github_token"])} >= {"github_token", "GitHubTokenDetector"}

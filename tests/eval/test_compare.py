@@ -146,6 +146,15 @@ def test_a_share_of_no_gap_is_not_shown(folder: Path, strong: runs.Run) -> None:
     assert all(delta.closed is None for delta in compare_runs(even, strong).deltas.values())
 
 
+def test_a_share_of_a_gap_that_may_be_none_is_not_shown_either(folder: Path, strong: runs.Run) -> None:
+    """Every answer is right but one, so that a third of the resamples have no gap at all."""
+    one = ("apibank__level1_20", "transient_timeout")
+    assert one[1] in {t.code for t in taxonomy.types() if t.component == "transition"}
+    nearly = runs.read(write_run(folder / "nearly", lambda c, t: (c, t) != one, model="nearly"))
+    found = compare_runs(nearly, strong).deltas["transition"]
+    assert found.a > 0 and found.closed is None
+
+
 def test_rows_that_one_run_lacks_are_left_out_and_counted(folder: Path, weak: runs.Run) -> None:
     made = coin(2, 0.8, 0.9)
     holes = {("apibank__level1_20", "TD"), ("bfcl_v3__level1_3", "clean")}
@@ -161,6 +170,9 @@ def test_rows_that_one_run_lacks_are_left_out_and_counted(folder: Path, weak: ru
     found = compare_runs(weak, partial)
     by_type = {one.type_code: one.pair for one in found.types}
     assert (by_type["TD"].n, by_type["TD"].left_out) == (147, 1)
+    for pair in (*by_type.values(), *found.overall.values()):
+        assert pair.difference.value == pytest.approx(pair.b - pair.a)
+        assert pair.difference.value == pytest.approx((pair.only_b - pair.only_a) / pair.n)
     assert (found.overall["clean"].n, found.overall["clean"].left_out) == (198, 1)
     assert "CD" not in by_type
     assert "partial: no rows of CD" in found.notes

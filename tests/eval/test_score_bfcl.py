@@ -91,6 +91,8 @@ def test_every_source_has_a_scorer_and_another_is_an_error() -> None:
         (5, ["5"], {}, "wrong_type"),
         (["a"], [["a"]], {"type": "array"}, None),
         ("a", ["a"], {"type": ["string", "null"]}, None),
+        (3, [3.0], {"type": ["null", "number"]}, None),  # the first word of the list that BFCL knows counts
+        (3, [3.0], {"type": [["number"], "number"]}, None),
     ],
 )
 def test_types_and_values(value: Json, accepted: list[Json], schema: Json, expected: str | None) -> None:

@@ -40,6 +40,8 @@ def one(source: str, value: Json, accepted: list[Json], kind: str = "") -> bool:
         ("05", "5", "int", True),
         ("5.0", "5", "int", True),
         (5.5, "5.5", "int", False),
+        ("4", "5", "int", False),
+        ("6", "5", "int", False),
         ("1,000", "1000", "int", False),
         (True, "1", "int", False),
         ("74.0060", "74.006", "float", True),
@@ -53,10 +55,17 @@ def one(source: str, value: Json, accepted: list[Json], kind: str = "") -> bool:
         (["Peter", "Mary"], "['Mary', 'Peter']", "list", False),
         ("Mary", '["Mary"]', "list", False),
         (["1"], "[1]", "list", True),
+        (["05"], "['5']", "list(int)", True),
+        (["05"], "['5']", "list", False),
+        ([["Mary"]], "[\"['Mary']\"]", "list", False),  # a text inside a list stays a text
         ([{"name": "a", "value": "1"}], "[{'name': 'A', 'value': '1'}]", "list", True),
         (["Mary", "Peter"], "['Mary', 'Peter']", "", True),
         ("['Mary','Peter']", "['Mary', 'Peter']", "str", True),
         ("__import__('os')", "['Mary']", "list", False),
+        ({"name": "Mary", "age": 7}, "{'age': '7', 'name': 'mary'}", "", True),
+        ({"name": "Mary"}, "{'name': 'Mary', 'age': '7'}", "", False),
+        ({"name": "Mary", "age": 7}, "{'name': 'Mary'}", "", False),
+        ("Mary", "{'name': 'Mary'}", "", False),
     ],
 )
 def test_apibank_compares_by_declared_type(value: Json, golden: str, kind: str, right: bool) -> None:

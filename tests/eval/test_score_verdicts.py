@@ -63,6 +63,14 @@ def test_otherwise_the_clean_registry_judges_as_it_stands() -> None:
             assert scoring_tools(row, clean) == clean.tools
 
 
+def test_a_golden_name_that_no_registry_has_takes_no_tool_away() -> None:
+    for row, clean in rows_of("CD"):
+        unlisted = msgspec.structs.replace(
+            row, tools=clean.tools, golden_answers=((Call("in_no_registry", {}),),)
+        )
+        assert scoring_tools(unlisted, clean) == clean.tools
+
+
 def bfcl(code: str) -> tuple[Sample, Sample]:
     return next(pair for pair in rows_of(code) if pair[0].source == "bfcl_v3")
 

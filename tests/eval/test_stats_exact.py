@@ -38,6 +38,25 @@ def test_a_resampled_sum_is_what_enumeration_gives(column: list[int]) -> None:
         assert found.quantile(q) == pytest.approx(enumerated(column, q))
 
 
+def assert_tails(found: Lattice, of: list[float]) -> None:
+    share = [sum(v <= 0 for v in of) / len(of), sum(v >= 0 for v in of) / len(of)]
+    assert found.tails() == pytest.approx(share, abs=1e-9)
+    assert max(found.tails()) <= 1.0
+
+
+@given(values)
+def test_the_tails_of_a_resampled_sum_are_what_enumeration_gives(column: list[int]) -> None:
+    resamples = itertools.product(column, repeat=len(column))
+    assert_tails(sum_of_draws(np.array(column), len(column), len(column)), [sum(one) for one in resamples])
+
+
+def test_rounding_lifts_no_tail_above_one() -> None:
+    sure = binomial(5, 1)
+    assert sure.p.sum() > 1.0, "no example of rounding"
+    below, above = sure.tails()
+    assert below == pytest.approx(0.8**5) and above == 1.0
+
+
 @given(st.integers(1, 40), st.integers(1, 40), st.data())
 def test_independent_differences_are_the_convolution(na: int, nb: int, data: st.DataObject) -> None:
     a = binomial(na, data.draw(st.integers(0, na)))
@@ -106,6 +125,15 @@ def test_a_simulation_agrees_with_the_exact_interval_within_its_stated_error() -
     assert 0 <= simulated.error < 0.01
     assert abs(simulated.low - exact.low) <= simulated.error
     assert abs(simulated.high - exact.high) <= simulated.error
+
+
+def test_a_simulations_error_is_that_of_order_statistics_at_99_percent() -> None:
+    """Which of the sorted draws is the quantile is binomial: 2.576 of its standard deviations either way."""
+    for size in (2_000, 50_000):
+        found = intervals.simulated(np.arange(size) / size, 0.5, size)
+        reach = 2.576 * math.sqrt(size * 0.025 * 0.975)
+        assert found.error * size == pytest.approx(reach, abs=1.0)
+        assert (found.low * size, found.high * size) == (size * 0.025 - 1, size * 0.975 - 1)
 
 
 def test_no_interval_of_a_sure_thing_has_a_width_in_the_papers_convention() -> None:

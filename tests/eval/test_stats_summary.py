@@ -1,7 +1,9 @@
 """Table 2 from the paper's counts, and runs as counts: what is missing is never averaged over."""
 
+import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import METRICS, closure, codes_of
+from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -215,6 +218,50 @@ def test_repeats_are_counted_within_their_sample(tmp_path: Path) -> None:
     first, second = one.types["CD"].flips, two.types["CD"].flips
     assert first is not None and second is not None
     assert (second.lost, second.gained, second.p) == (2 * first.lost, 2 * first.gained, first.p)
+
+
+def test_a_perturbed_answer_is_paired_with_the_clean_answer_of_its_own_repeat(tmp_path: Path) -> None:
+    rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
+    asked = runs.read(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=4))
+    right = {("clean", 0), ("clean", 1), ("CD", 1), ("CD", 2)}
+    keys = zip(asked.rows["type_code"].tolist(), asked.rows["repeat"].tolist(), strict=True)
+    said = {**asked.rows, "correct": np.array([int(key in right) for key in keys])}
+    [outcomes] = runs.align([msgspec.structs.replace(asked, rows=said)])
+    found = outcomes.counts()["CD"]
+    assert (found.pairs, found.kept, found.lost, found.gained) == (4, 1, 1, 1)
+
+
+def test_a_repeat_that_was_never_asked_is_missing(tmp_path: Path) -> None:
+    rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
+    thrice = runs.read(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=3))
+    settings = {**thrice.record["settings"], "repeat": 5}
+    (tmp_path / "a" / "run.json").write_text(json.dumps({**thrice.record, "settings": settings}))
+    for run, repeats, missing in ((thrice, 3, 0), (runs.read(tmp_path / "a"), 5, 2)):
+        [outcomes] = runs.align([run])
+        counts = outcomes.counts()
+        assert outcomes.repeats == repeats
+        assert {code: (found.n, found.missing) for code, found in counts.items()} == {
+            "clean": (3, missing),
+            "CD": (3, missing),
+        }
+
+
+def test_a_type_that_this_version_does_not_know_is_named(tmp_path: Path) -> None:
+    rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
+    other = {"CD": "of_tomorrow"}
+    run = runs.read(write_run(tmp_path / "a", coin(1), rows, type_code=lambda c, t: other.get(t, t)))
+    with pytest.raises(UserError, match="type 'of_tomorrow' is in no taxonomy of this version"):
+        runs.align([run])
+
+
+def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 4, "apibank": 3}))
+    unstated = {"bfcl_v3__level1_2", "apibank__level3_0"}
+    flags = lambda c, t: [GOLD_NOT_STATED] if c in unstated else []  # noqa: E731
+    run = runs.read(write_run(tmp_path / "a", coin(1), rows, flags=flags))
+    [everything], [verified] = runs.align([run]), runs.align([run], subset="verified")
+    assert set(everything.clean_ids) - set(verified.clean_ids) == unstated
+    assert verified.counts()["clean"].n == everything.counts()["clean"].n - 2 == 5
 
 
 def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:

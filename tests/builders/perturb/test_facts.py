@@ -14,6 +14,7 @@ from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS, RowChecks
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Case, Context, Perturbation, cases, facts
+from robustbench_tc.builders.perturb.base import register
 from robustbench_tc.builders.plan import row_dict
 from robustbench_tc.builders.sources import READERS
 from robustbench_tc.eval.validate import self_check
@@ -121,13 +122,18 @@ def without(name: str) -> Perturbation:
 def test_a_fact_that_is_left_out_is_named(name: str) -> None:
     unit = without(name)
     if name == "code":  # the registry itself asks for it
-        from robustbench_tc.builders.perturb.base import register
-
         with pytest.raises(ValueError, match=r"MyType: a type states its own `code`"):
             register(type(unit))
         return
     (problem,) = facts.problems(unit, sources.sources())
     assert problem.startswith("my_type (perturb/my_type.py) does not state ") and name in problem
+
+
+@pytest.mark.parametrize("code", ["my-type", "2fast", "", "a b", 5])
+def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object) -> None:
+    with pytest.raises(ValueError, match="a plain word"):
+        register(type("MyType", (type(without("")),), {"code": code}))
+    assert code not in REGISTRY
 
 
 @pytest.mark.parametrize(

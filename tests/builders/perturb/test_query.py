@@ -78,6 +78,7 @@ def test_gold_texts_leave_markers_and_booleans_out() -> None:
         ("findCatWithText", "findCatWithText"),
         ("getCurrentHTTPStatus2", "getCurHTTPSta2"),
         ("Level200Info", "Lev200Info"),
+        ("2findFerry2", "2findFer2"),
         ("", ""),
     ],
 )

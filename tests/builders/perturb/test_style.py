@@ -67,6 +67,29 @@ def test_a_parameter_with_more_than_a_type_is_borrowed_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("own", "slot", "wanted"),
+    [
+        ({"axles": {"type": "integer"}}, {"place": {"type": "string"}}, {"axles": {"type": "string"}}),
+        ({"km": {"type": "number"}}, {"count": {"type": "integer"}}, {"km": {"type": "integer"}}),
+        ({"name": {"type": "string"}}, {"count": {"type": "integer"}}, {"count": {"type": "integer"}}),
+        ({"open": {"type": "boolean"}}, {"count": {"type": "integer"}}, {"count": {"type": "integer"}}),
+        (
+            {"unit": {"type": "string", "enum": ["m", "ft"]}},
+            {"place": {"type": "string"}},
+            {"place": {"type": "string"}},
+        ),
+    ],
+    ids=["number-as-text", "number-as-number", "text-as-number", "boolean-as-number", "choice-as-text"],
+)
+def test_a_parameter_takes_a_type_in_which_it_can_be_said_and_no_other(
+    own: dict[str, Any], slot: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    """Where it cannot be said, the model's own parameter stands in its place."""
+    (new,) = styled([(tool("New", "Does.", own), PLAIN)], [tool("Model", "Does.", slot)])
+    assert new.properties == wanted
+
+
+@pytest.mark.parametrize(
     ("said", "model", "wanted"),
     [
         ("lists it", "Finds it.", "Lists it."),

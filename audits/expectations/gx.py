@@ -142,9 +142,9 @@ def _validated(suite: str, table: "pd.DataFrame", wanted: Sequence[Expectation],
         return batch.validate(made, result_format=result_format)
 
     result = validate(wanted, {"result_format": "BASIC", "partial_unexpected_count": SHOWN})
-    open_ = {one.expectation_config.meta["check"] for one in result.results if not _all_meet(one)}
-    if open_:
-        named = validate([one for one in wanted if one.id in open_], result_format(index))
+    unmet = {one.expectation_config.meta["check"] for one in result.results if not _all_meet(one)}
+    if unmet:
+        named = validate([one for one in wanted if one.id in unmet], result_format(index))
         by_id = {one.expectation_config.meta["check"]: one for one in named.results}
         result.results = [by_id.get(one.expectation_config.meta["check"], one) for one in result.results]
     return result

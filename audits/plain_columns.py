@@ -2,9 +2,12 @@
 
 import ast
 import re
+from functools import lru_cache
 from typing import Any
 
-from robustbench_tc.schema import ANY, Call, Json, Sample
+import msgspec
+
+from robustbench_tc.schema import ANY, Call, Json, Sample, dumps
 from robustbench_tc.transcript import CLOSING_TURN
 
 from .invariants.base import HOLDS, Verdict
@@ -33,8 +36,14 @@ def _query(query: object, row: Sample) -> str:
 def _gold_call(text: object, row: Sample) -> str:
     if not isinstance(text, str) or not row.golden_answers:
         return "" if text == "" and not row.golden_answers else "there is no gold call"
+    return _says_calls(text, dumps(row.golden_answers[0]))
+
+
+@lru_cache(maxsize=4_096)
+def _says_calls(text: str, golden: str) -> str:
+    """What is wrong with the text beside the golden calls, as JSON: asked once for all rows of a sample."""
     rest = text
-    for place, call in enumerate(row.golden_answers[0]):
+    for place, call in enumerate(msgspec.json.decode(golden, type=tuple[Call, ...])):
         start = ("; " if place else "") + call.name + "("
         if not rest.startswith(start):
             return "the gold call does not name the golden tools in order"

@@ -112,12 +112,19 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
         try:
             for view in _views(inputs):
                 connection.execute(FOLDER.joinpath(f"{view}.sql").read_text(encoding="utf-8"))
+            for view in _ASKED_OFTEN:
+                connection.execute(f"create temp table {view}_rows as from {view}")
+                connection.execute(f"create or replace view {view} as from {view}_rows")
             if check:
                 for run in runs:
                     _refuse_duplicates(connection, run)
         except duckdb.Error as error:
             raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
         yield connection
+
+
+_ASKED_OFTEN = ("stg_types", "int_cells")
+"""Small views that most marts ask several times: their rows are computed once a connection."""
 
 
 def _views(inputs: Inputs) -> list[str]:

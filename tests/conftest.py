@@ -24,19 +24,23 @@ os.environ.pop("RBTC_SOURCES", None)
 ROOT = Path(__file__).resolve().parents[1]
 
 SLOW = (
+    "test_parallel.py",
+    "eval/test_agents.py",
+    "audits/test_planted.py",
     "test_release_gate.py",
     "audits/test_provenance.py",
-    "test_parallel.py",
-    "audits/test_planted.py",
     "audits/test_real_build.py",
-    "audits/test_extensions.py",
-    "audits/test_cli.py",
-    "test_folders.py",
-    "eval/test_degenerate_runs.py",
-    "eval/test_eval_command.py",
-    "eval/test_agents.py",
-    "test_api.py",
+    "builders/test_build.py",
     "cli/test_interrupt.py",
+    "eval/test_degenerate_runs.py",
+    "audits/test_project.py",
+    "test_folders.py",
+    "audits/test_extensions.py",
+    "test_api.py",
+    "audits/test_training.py",
+    "eval/test_parse_properties.py",
+    "builders/test_generations.py",
+    "sql/test_sql_agrees.py",
 )
 """Files that run first, the longest ones in front: begun at the end, one of them keeps a single core busy."""
 
@@ -91,6 +95,15 @@ def shared() -> Path:
     if not (folder / "sources" / "MANIFEST.json").is_file():
         pytest.skip(f"no shared folder at {folder} (set RBTC_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="module")
+def shared_gate() -> Iterator[None]:
+    """The gate's work on equal inputs is done once (`once.py`); for files whose tests ask for many audits."""
+    from .once import shared_work
+
+    with shared_work():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,8 @@ from robustbench_tc.schema import Call, Sample, dumps
 from .conftest import Done
 from .released import MOMENT, released, report_says
 
+pytestmark = pytest.mark.usefixtures("shared_gate")
+
 pytest.importorskip("great_expectations", reason="needs the extra audit (make env)")
 
 

@@ -15,6 +15,7 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.toolrl_dr import TrainingSpec
 from robustbench_tc.builders.toolrl_dr import build as build_training
 from robustbench_tc.builders.toolrl_versions import Checks
@@ -186,19 +187,39 @@ def test_the_bundled_release_is_the_same_bytes_on_any_number_of_processes(
     assert made[0] == made[1]
 
 
-def test_the_full_profile_is_the_same_bytes_on_two_processes(shared: Path, tmp_path: Path) -> None:
-    made = []
-    for number in (1, 2):
-        out = tmp_path / str(number) / "robustbench-tc"
-        spec = BuildSpec(
-            profile="full",
-            sources=shared / "sources",
-            generators=("none",),
-            workers=Workers(num_proc=number),
-        )
-        assert build_release(spec, out).total > 50_000
-        made.append(checksums(out))
-    assert made[0] == made[1]
+def full_build(out: Path, sources: Path, processes: int) -> BuildReport:
+    workers = Workers(num_proc=processes)
+    spec = BuildSpec(profile="full", sources=sources, generators=("none",), workers=workers)
+    return build_release(spec, out)
+
+
+@pytest.fixture(scope="module")
+def full(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BuildReport]:
+    """The full pools with their rule types, built by one process."""
+    out = tmp_path_factory.mktemp("full") / "robustbench-tc"
+    return out, full_build(out, shared / "sources", 1)
+
+
+def test_the_full_pools_build_with_rule_types(
+    full: tuple[Path, BuildReport], record_property: Callable[[str, object], None]
+) -> None:
+    out, report = full
+    written = json.loads((out / "build_report.json").read_text())["rows"]
+    found = {code: sum(by_source.values()) for code, by_source in written.items()}
+    record_property("clean samples", found["clean"])
+    record_property("rows", report.total)
+    assert found["clean"] > 3000
+    assert report.total > 50_000
+    assert found["realistic_typos"] == 0
+    assert {s.reason for s in report.skipped if s.type_code == "realistic_typos"} == {"not_generated"}
+
+
+def test_the_full_profile_is_the_same_bytes_on_two_processes(
+    full: tuple[Path, BuildReport], shared: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "robustbench-tc"
+    assert full_build(out, shared / "sources", 2).total > 50_000
+    assert checksums(out) == checksums(full[0])
 
 
 def training_build(source: Path, out: Path, workers: Workers) -> dict[str, str]:

@@ -29,6 +29,8 @@ from .loopback import LoopbackServer
 from .released import MOMENT
 from .test_verify import make_key, no_warning
 
+pytestmark = pytest.mark.usefixtures("shared_gate")
+
 pytest.importorskip("great_expectations", reason="needs the extra audit (make env)")
 
 

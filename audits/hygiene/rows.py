@@ -40,16 +40,42 @@ WRITES_TOOLS = of("siblings")
 """Types that bring new tools in."""
 
 
+KEPT = 200_000
+"""Texts whose finds are kept for the next audit of this process; where there were more, it starts again."""
+
+
+class _Memory:
+    """What was found, by digest of what was looked at. It depends on nothing else, so audits share it."""
+
+    def __init__(self) -> None:
+        self.texts: dict[bytes, tuple[Find, ...]] = {}
+        self.columns: dict[bytes, tuple[Flagged, ...]] = {}
+        self.parts: dict[bytes, tuple[tuple[str, tuple[Find, ...]], ...]] = {}
+        self.registries: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self.tools: dict[bytes, tuple[str, str]] = {}
+
+
+_memory = _Memory()
+
+
+def _shared() -> _Memory:
+    """The memory of the audit before this one, unless it is large; then an empty one."""
+    global _memory
+    if len(_memory.texts) > KEPT:
+        _memory = _Memory()
+    return _memory
+
+
 class RowTexts(Texts):
     """Looks at the texts of benchmark rows."""
 
     def __init__(self, allowed: frozenset[str] | None = None) -> None:
         super().__init__(allowed)
-        self._columns: dict[bytes, tuple[Flagged, ...]] = {}
-        self._parts: dict[bytes, tuple[tuple[str, tuple[Find, ...]], ...]] = {}
+        memory = _shared()
+        self._seen = memory.texts
+        self._columns, self._parts = memory.columns, memory.parts
+        self._registries, self._tools = memory.registries, memory.tools
         self._clean: dict[str, Known] = {}
-        self._registries: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        self._tools: dict[bytes, tuple[str, str]] = {}
 
     def verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
         """The verdicts on a row by column; `clean` is None for a clean row.

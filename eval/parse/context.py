@@ -32,8 +32,9 @@ TOOL_NAME = r"[^\W\d](?:[\w.-]*\w)?"
 STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
 """A closed quoted string."""
 
-_MARK = re.compile(r"""[\[\](){}"']""")
-_STRING = re.compile(STRING, re.DOTALL)
+_TOKEN = re.compile(rf"""[\[\](){{}}]|{STRING}|["']""", re.DOTALL)
+"""A bracket, a whole string, or a quote that nothing closes."""
+
 _UNITS_PER_SCAN = 4
 _CHARS_PER_UNIT = 128
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -149,16 +150,14 @@ class ParseContext:
         if text[start : start + 1] not in _CLOSING:
             return None
         expected: list[str] = []
-        position = start
         end = None
         left = self.left - _UNITS_PER_SCAN
-        while left > 0:
-            left -= 1
-            found = _MARK.search(text, position)
-            if found is None:
+        for found in _TOKEN.finditer(text, start):
+            if left <= 0:
                 break
-            position = found.end()
-            mark = text[position - 1]
+            left -= 1
+            at, behind = found.span()
+            mark = text[at]
             if mark in _CLOSING:
                 expected.append(_CLOSING[mark])
                 if len(expected) > MAX_DEPTH:
@@ -167,15 +166,15 @@ class ParseContext:
                 if expected.pop() != mark:
                     break
                 if not expected:
-                    end = position
+                    end = behind
                     break
+            elif behind - at == 1:  # a quote that nothing closes
+                left -= (len(text) - behind) // _CHARS_PER_UNIT
+                break
             else:
-                string = _STRING.match(text, position - 1)
-                if string is None:  # a quote that nothing closes
-                    left -= (len(text) - position) // _CHARS_PER_UNIT
-                    break
-                left -= (string.end() - position) // _CHARS_PER_UNIT
-                position = string.end()
+                left -= (behind - at - 1) // _CHARS_PER_UNIT
+        else:
+            left -= left > 0  # for having looked to the end
         self.left = left
         return end
 

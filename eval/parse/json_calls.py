@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from robustbench_tc.schema import Call, Json
 
@@ -42,12 +43,19 @@ _TYPE_WORDS = frozenset(
     "string str integer int number float double boolean bool array list object dict null any".split()
 )
 _PLAIN = re.compile(r"[\s_-]+")
+_SHORT_KEY = 64
 _MAX_DEPTH = 8
 _MAX_RAW = 4_096
 
 
-def _plain(key: str) -> str:
+@lru_cache(maxsize=4_096)
+def _plain_short(key: str) -> str:
     return _PLAIN.sub("", key).lower()
+
+
+def _plain(key: str) -> str:
+    """The key without case, white space, hyphens and underscores; short ones are remembered."""
+    return _plain_short(key) if len(key) <= _SHORT_KEY else _PLAIN.sub("", key).lower()
 
 
 def calls_of(

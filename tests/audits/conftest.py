@@ -6,6 +6,7 @@ import pytest
 
 from robustbench_tc.audits.report import AuditReport
 
+from ..once import shared_work
 from . import builds
 
 
@@ -22,7 +23,8 @@ def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def audited(bundled: Path) -> AuditReport:
-    return builds.audit(bundled)
+    with shared_work():
+        return builds.audit(bundled)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,8 @@ from robustbench_tc.eval.validate import self_check
 from . import builds
 from .builds import Row
 
+pytestmark = pytest.mark.usefixtures("shared_gate")
+
 EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
 PASSWORD = "My api_key is sk-" + "Zx8Qw3Er" * 5
 

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robustbench_tc.audits.hygiene import rows as row_texts
 from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.base import RULES
 from robustbench_tc.audits.hygiene.language import other_language
-from robustbench_tc.audits.hygiene.rows import HYGIENE
+from robustbench_tc.audits.hygiene.leaves import Leaf
+from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import Texts
 from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.schema import Sample, record
 
 from . import builds
 from .builds import Row
@@ -494,3 +497,31 @@ def test_every_file_and_every_footer_is_counted(tmp_path: Path) -> None:
     beside, footers = files.audit(Folder(tmp_path))
     assert (footers.applied, footers.status) == (3, "passed")
     assert (beside.applied, beside.status) == (5, "passed")
+
+
+def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
+    bundled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raws = pq.read_table(next((bundled / "clean").glob("*.parquet"))).to_pylist()
+
+    def verdicts(texts: RowTexts) -> list[dict[str, str | None]]:
+        return [texts.verdicts(raw, record(raw, Sample), None) for raw in raws]
+
+    monkeypatch.setattr(row_texts, "_memory", row_texts._Memory())
+    first = RowTexts()
+    found = verdicts(first)
+    kept = len(first._seen)
+    again = RowTexts()
+    assert kept > 500 and again._seen is first._seen
+    assert verdicts(again) == found and len(again._seen) == kept, "nothing was looked at again"
+    odd = {**raws[0], "category": "a\u200bb"}
+    (find,) = again.finds(Leaf(odd["category"]))
+    for allowed, said in (
+        (frozenset(), f"category: {find.said}"),
+        (frozenset({find.fingerprint(odd["category"])}), ""),
+    ):
+        seen = RowTexts(allowed).verdicts(odd, record(odd, Sample), None)
+        assert seen["invisible_characters"] == said, "what was reviewed is asked of every audit"
+    monkeypatch.setattr(row_texts, "KEPT", kept)
+    fresh = RowTexts()
+    assert fresh._seen == {} and verdicts(fresh) == found

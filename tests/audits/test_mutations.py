@@ -18,6 +18,8 @@ from . import builds, defects
 from .defects import FOLDER, ROWS, Defect
 from .test_hygiene import PLANTS
 
+pytestmark = pytest.mark.usefixtures("shared_gate")
+
 
 @pytest.fixture(scope="module")
 def of_rows(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], AuditReport]:

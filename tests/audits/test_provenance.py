@@ -29,6 +29,8 @@ from ..conftest import Done
 from . import builds
 from .planted.build import Forged
 
+pytestmark = pytest.mark.usefixtures("shared_gate")
+
 
 @cache
 def _kept() -> "TemporaryDirectory[str]":

@@ -213,21 +213,6 @@ def test_a_row_does_not_depend_on_the_other_types_of_its_build(bundled: Path, tm
     assert checksums(out)[name] == checksums(bundled)[name]
 
 
-def test_the_full_pools_build_with_rule_types(
-    shared: Path, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
-    out = tmp_path / "robustbench-tc"
-    spec = BuildSpec(profile="full", sources=shared / "sources", generators=("none",))
-    report = build_release(spec, out)
-    found = counts(out)
-    record_property("clean samples", found["clean"])
-    record_property("rows", report.total)
-    assert found["clean"] > 3000
-    assert report.total > 50_000
-    assert found["realistic_typos"] == 0
-    assert {s.reason for s in report.skipped if s.type_code == "realistic_typos"} == {"not_generated"}
-
-
 # --- kills --------------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,9 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
     def asked(row: Sample, found: Found, number: int) -> Answer:
         done = completion(schema.loads(schema.dumps(reply(name, found, name))))
         calls = wire.names_back(row, done.tool_calls)
-        has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+        has_call = None  # decides about the second pass, which only these rows have
+        if row.injected_error is not None and number == 1:
+            has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
         return Answer(
             id=row.id,
             repeat=0,

@@ -5,6 +5,7 @@ An unknown name in a template is an error, never an empty place.
 
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -14,9 +15,12 @@ import msgspec
 from . import numbers
 
 
+@cache
 def environment(package: str, inside: str = "") -> jinja2.Environment:
-    """The templates in a package's folder, or in one inside it, by file name. What goes into a `.html.j2` is
-    escaped."""
+    """The templates in a package's folder, or in one inside it, by file name, each compiled once a process.
+
+    What goes into a `.html.j2` is escaped. The same object every time: a filter that is added stays.
+    """
     folder = files(package).joinpath(inside)
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),

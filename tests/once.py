@@ -1,0 +1,93 @@
+"""What the gate computes from the same table, registries or build settings, computed once in a process.
+
+Audits of one build, and of copies of it, differ in a few rows or in none: what Great Expectations says of an
+equal table, the classifier's figure for equal registries and the rebuild from equal inputs are asked for over
+and over. Tests of that very work do not use this.
+"""
+
+import pickle
+import tempfile
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.io import marker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from robustbench_tc.audits.expectations.gx import Expectation, Validated
+
+_found: dict[Hashable, Any] = {}
+
+
+def _kept(key: Hashable, make: Callable[[], Any]) -> Any:
+    if key not in _found:
+        _found[key] = make()
+    return _found[key]
+
+
+@contextmanager
+def shared_work() -> Iterator[None]:
+    """Suites, projects, the classifier and rebuilds are looked up before they are computed."""
+    from robustbench_tc.audits import classifier
+    from robustbench_tc.audits.expectations import gx, project
+    from robustbench_tc.dataset_cards import croissant
+
+    if getattr(api.rebuild_of, "shared", False):  # by a wider fixture
+        yield
+        return
+    validate, files, right, rebuild_of = gx._validated, project.files, classifier.right, api.rebuild_of
+    metadata = croissant.croissant
+
+    def validated(suite: str, table: "pd.DataFrame", wanted: Sequence["Expectation"], index: str) -> Any:
+        asked = [(one.id, one.protects, one.kind, one.arguments) for one in wanted]
+        said = [list(map(str, table.dtypes)), list(table.columns), table.to_numpy(dtype=object).tolist()]
+        key = "suite", suite, index, vars(gx)["SHOWN"], marker.sha256_of(repr((asked, said)).encode())
+        return _kept(key, lambda: validate(suite, table, wanted, index))
+
+    def files_of(validated: Sequence["Validated"], title: str) -> dict[str, bytes]:
+        key = "project", title, tuple(id(one.result) for one in validated)  # results are kept above
+        return dict(_kept(key, lambda: files(validated, title)))
+
+    def classified(examples: Sequence[Any]) -> int:
+        key = "classifier", marker.sha256_of(pickle.dumps(list(examples)))
+        return int(_kept(key, lambda: right(examples)))
+
+    def described(folder: Path, about: Any, sha256: Mapping[str, str]) -> bytes:
+        schemas = [str(pq.read_schema(folder / path)) for path in sha256 if path.endswith(".parquet")]
+        key = "croissant", repr((about, sha256, schemas))
+        return bytes(_kept(key, lambda: metadata(folder, about, sha256)))
+
+    def rebuilt(folder: Path, sources: Path | None = None, rlla: Path | None = None) -> Any:
+        from .audits.builds import made_once
+
+        found = rebuild_of(folder, sources, rlla)
+        if found.make is None or found.origin.startswith("ToolRL"):
+            return found
+        return found._replace(make=made_once(found.make, _rebuilds(), own_rows=not found.origin))
+
+    rebuilt.shared = True  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gx, "_validated", validated)
+        patch.setattr(project, "files", files_of)
+        patch.setattr(classifier, "right", classified)
+        patch.setattr(croissant, "croissant", described)
+        patch.setattr(api, "rebuild_of", rebuilt)
+        yield
+
+
+@cache
+def _temporary() -> "tempfile.TemporaryDirectory[str]":
+    """Removed when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="rbtc-rebuilds-")
+
+
+def _rebuilds() -> Path:
+    return Path(_temporary().name)

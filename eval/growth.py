@@ -4,6 +4,7 @@ A run is a set of rows, each asked equally often. Another selection of the same 
 larger `--repeat` adds repeats to all of them; nothing shrinks a run, and no answer is asked for twice.
 """
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,7 +94,7 @@ def let_grow(folder: "RunFolder", found: Grown) -> None:
     """Puts what `grown` found into the record, which is saved by the session that follows."""
     record = folder.record
     if found.expected > record.expected:
-        folder.before = msgspec.structs.replace(record)
+        folder.before = copy.copy(record)
     first, *others = found.selections
     record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=found.repeat)
     record.also, record.expected = tuple(others), found.expected

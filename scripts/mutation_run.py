@@ -158,7 +158,7 @@ class Suite:
 
 
 def _kept_verdicts(path: Path) -> dict[str, dict[str, str]]:
-    """The last verdict on each mutant. A line that an interruption cut off is no verdict."""
+    """The last verdict on each mutant. A line that an interruption cut off does not count."""
     found: dict[str, dict[str, str]] = {}
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         with contextlib.suppress(ValueError):

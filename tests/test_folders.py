@@ -114,7 +114,7 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-show --release, show --run, validate release, summary run, export run, import predictions_path,
+show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 vectors folder, report --release, compare a, compare b, failures run, release build,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build toolrl-dr --tokenizer, audit build --training, audit build --benchmark, audit build --sources,
@@ -725,5 +725,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "eval/leaderboard/store.py": {"remove_files", "rename"},  # uploads; a submission into place
         "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
         "benchmarks/training_rows.py": {"rmtree"},  # a temporary folder of its own
+        "scripts/mutation_copy.py": {"unlink"},  # in a copy of its own
+        "scripts/mutation_run.py": {"rmtree"},  # its verdicts, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

@@ -105,10 +105,10 @@ def test_keys_come_from_the_providers_own_variables() -> None:
 
 def test_the_extra_is_named_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "any_llm", None)
-    with pytest.raises(UserError, match=r"pip install 'robustbench-tc\[providers\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '.\[providers\]'"):
         NativeTransport("gemini", native_endpoint("gemini", "m", "http://127.0.0.1:9", env={}))
     release = small.write(tmp_path / "small", small.clean_rows())
-    with pytest.raises(UserError, match=r"robustbench-tc\[providers\]"):
+    with pytest.raises(UserError, match=r"'\.\[providers\]'"):
         api.evaluate(release, model="gemini:m", base_url="http://127.0.0.1:9", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -108,10 +108,10 @@ def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
     printed = [shell.run(f"rbtc {line}") for line in lines][-1]
 
     def figures(text: str) -> list[list[str]]:
-        return [line.split() for line in text.splitlines() if re.match(r" +\w+ +\d", line)]
+        return [line.split() for line in text.splitlines() if re.match(r" +(\w+ +\d+ / |\[)", line)]
 
-    assert len(figures(shown)) == 6
-    assert figures(shown) == figures(printed)[:6]
+    assert len(figures(shown)) == 12
+    assert figures(shown) == figures(printed)[:12]
 
 
 def test_what_is_not_run_is_there() -> None:

@@ -411,5 +411,5 @@ def test_a_missing_package_names_its_extra(
     release: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sign, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'robustbench-tc\[sign\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '.\[sign\]'"):
         verify(release, key=keys / "ours.pub")

@@ -27,7 +27,7 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** Boxes that scroll sideways say so and can be scrolled by keyboard, those that do not are no stop of the Tab key. */
+/** Boxes that scroll sideways say so and can be scrolled by keyboard, the Tab key passes over those that do not. */
 const watchBox = (() => {
   let count = 0;
   function look(box) {

@@ -98,7 +98,7 @@ def test_without_its_package_there_is_one_line(release: Path, monkeypatch: pytes
     from robustbench_tc.errors import UserError
 
     monkeypatch.setattr(made, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'robustbench-tc\[audit\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '.\[audit\]'"):
         describe(release)
 
 

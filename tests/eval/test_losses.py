@@ -92,12 +92,13 @@ def said(folder: Path, verdict: Verdict, **fields: object) -> str:
 
 def test_the_largest_significant_loss_is_named_with_its_interval_and_test(tmp_path: Path) -> None:
     _, outcomes = made(tmp_path / "a", lambda c, t: t != "CD" and not (t == "TD" and "bfcl" in c))
-    found = finding(summarise(outcomes))
-    assert found.type_code == "CD"
+    summary = summarise(outcomes)
+    found, matched = finding(summary), summary.types["CD"].delta_matched
+    assert found.type_code == "CD" and matched is not None and 0.5 < matched.low < matched.high == 1
     assert found.text == (
         "loses most under MisDesc (reward): 100.0 points of accuracy on the same samples (95\u00a0% interval "
-        "100.0 to 100.0); exact paired test p < 0.001, corrected for 22 types; 2 of 22 types lose "
-        "significantly."
+        f"{100 * matched.low:.1f} to 100.0); exact paired test p < 0.001, corrected for 22 types; "
+        "2 of 22 types lose significantly."
     )
 
 

@@ -148,5 +148,5 @@ def test_weights_that_cannot_be_loaded_and_a_missing_package_are_one_line(
     with pytest.raises(UserError, match=r"vLLM cannot load absent: no such weights$"):
         VLLMTransport("absent", batch=1)
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(UserError, match=r"pip install 'robustbench-tc\[vllm\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '.\[vllm\]'"):
         VLLMTransport("tiny", batch=1)

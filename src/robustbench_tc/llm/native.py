@@ -100,7 +100,7 @@ def need_any_llm() -> Any:
     try:
         from any_llm import AnyLLM
     except ImportError:
-        raise need_extra("any-llm", "providers") from None
+        raise need_extra("any-llm-sdk", "providers") from None
     return AnyLLM.create
 
 
@@ -291,7 +291,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(chain: list[BaseException]) -> int | None:
-    """The HTTP status of a refusal; None where there was no reply, or it was no refusal."""
+    """The HTTP status of a refusal; None where there was no reply, or another kind of failure."""
     for one in chain:
         for name in ("status_code", "code"):
             value = getattr(one, name, None)

@@ -115,7 +115,7 @@ def of_two(cell: Cell, runs: int = RUNS) -> Iterator[Found]:
         kept, said = losses[1] / losses[0], [one for one in sets if one is not None]
         held = sum(low <= kept <= high for _, low, high in said)
         width = float(np.median([high - low for _, low, high in said])) if said else 0.0
-        # A set without ends is not shown, so it is no wrong statement either.
+        # A set without ends is not shown, so nothing wrong is said either.
         yield Found("gap closure, 6 rows", cell, (held + runs - len(said)) / runs, width, len(said) / runs)
 
 

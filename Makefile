@@ -10,6 +10,9 @@ PYTHON ?= $(shell scripts/find_python.sh)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
+# Tests start many processes: modules are compiled once, also where the shell has it that none is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 # $(call install,FOLDER,EXTRAS): what the lock has for these extras, each file checked against its sha256, then
 # this package itself. Nothing else is fetched: hatchling, which installs it, is in the lock too.
 install = $(1)/bin/python scripts/locked.py $(2) > $(1)/locked.txt && \

@@ -437,3 +437,11 @@ def test_styles_that_no_table_of_ours_writes(style: str, source: str) -> None:
     parsed = parse(text, source=source, tools=(PING,))
     assert (parsed.calls, parsed.flags) == ((Call("ping", {"host": "a"}),), ())
     assert parsed.variant == variant or (style, parsed.variant) == ("Gorilla", "P")
+
+
+@pytest.mark.parametrize("text", ["oslo", "x" * 5_000, "", "a, b"])
+def test_an_unmarked_text_of_gemma_that_nothing_ends_is_not_read(text: str) -> None:
+    """Without the tokens a text ends at the next key or at the brace."""
+    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
+    assert parse("<|tool_call>call:f{a:oslo}<tool_call|>", source="bfcl_v3", tools=tools).calls
+    assert parse("<|tool_call>call:f{a:" + text, source="bfcl_v3", tools=tools).calls == ()

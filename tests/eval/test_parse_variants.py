@@ -445,3 +445,12 @@ def test_an_unmarked_text_of_gemma_that_nothing_ends_is_not_read(text: str) -> N
     tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
     assert parse("<|tool_call>call:f{a:oslo}<tool_call|>", source="bfcl_v3", tools=tools).calls
     assert parse("<|tool_call>call:f{a:" + text, source="bfcl_v3", tools=tools).calls == ()
+
+
+def test_a_loose_string_holds_up_to_63_bare_quotes() -> None:
+    """One more try would be one more scan of a hostile text."""
+    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
+    for quotes, read in ((1, True), (63, True), (64, False), (500, False)):
+        said = '"'.join(["inch"] * (quotes + 1))
+        found = parse(f'[f(a="{said}")]', source="bfcl_v3", tools=tools).calls
+        assert found == ((Call("f", {"a": said}),) if read else ()), quotes

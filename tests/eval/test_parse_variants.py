@@ -454,3 +454,21 @@ def test_a_loose_string_holds_up_to_63_bare_quotes() -> None:
         said = '"'.join(["inch"] * (quotes + 1))
         found = parse(f'[f(a="{said}")]', source="bfcl_v3", tools=tools).calls
         assert found == ((Call("f", {"a": said}),) if read else ()), quotes
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ('<toolcall tool="f">```json\n{"a": "x"}\n```</toolcall>', {"a": "x"}),
+        ('<toolcall tool="f"><a>{x}</a></toolcall>', {"a": "{x}"}),
+        ('<toolcall tool="f"><a>{"k": 1}</a></toolcall>', {"a": '{"k": 1}'}),
+        ('<invoke name="f"><parameters><a>x</a></parameters></invoke>', {"a": "x"}),
+        ('<invoke name="f"><parameters><a>x</a> and more</parameters></invoke>', {}),
+        ('<invoke name="f"><parameters><a>x</parameters></invoke>', {}),
+        ('<toolcall tool="f"><parameters><!-- x --></parameters></toolcall>', {}),
+    ],
+)
+def test_what_an_element_of_a_call_holds(text: str, parameters: dict[str, Json]) -> None:
+    """JSON, fenced or not, or elements; elements with text between them, and torn ones, give nothing."""
+    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
+    assert parse(text, source="bfcl_v3", tools=tools).calls == (Call("f", parameters),)

@@ -157,9 +157,18 @@ class Harness:
                 reasoning=done.reasoning,
                 served_model=done.model,
             )
-        await self._journal.put(self._key(row, repeat, number), msgspec.to_builtins(made))
+        await self._keep(self._key(row, repeat, number), made)
         self._watch(made, ask)
         return made
+
+    async def _keep(self, key: str, made: Answer) -> None:
+        """Writes an answer that came, whatever ends the session meanwhile: it was paid for."""
+        writing = asyncio.ensure_future(self._journal.put(key, msgspec.to_builtins(made)))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await writing
+            raise
 
     def _watch(self, made: Answer, ask: wire.Ask) -> None:
         """Stops a session whose endpoint has gone, or takes no tools at all: its rows would only be recorded

@@ -1,5 +1,6 @@
 """A user's own settings: on the wire, in the run record and its identity, from options and from a file."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, record, request_settings
 from robustbench_tc.eval.backends.vllm import check_takes
 from robustbench_tc.eval.request_settings import RequestSettings, settle
+from robustbench_tc.io.store import Store
 
 from ..conftest import ROOT
 from ..loopback import Fault, LoopbackServer, error_body, reply
@@ -194,6 +196,26 @@ def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: P
         said = rbtc(*base, *limit)
         assert said.code == 1 and server.count == 5
         assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
+
+
+def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
+    rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was paid for; a disk that is slow does not lose it."""
+    put = Store.put
+
+    async def late(store: Store, key: str, record: dict[str, Any]) -> None:
+        await asyncio.sleep(0.1)
+        await put(store, key, record)
+
+    monkeypatch.setattr(Store, "put", late)
+    with LoopbackServer(model) as server:
+        said = rbtc(
+            "eval", release, "--model", "tiny", "--base-url", server.url, "--out", "run", "--concurrency", 4,
+            "--price", "1,2", "--max-cost", 0.0001,
+        )  # fmt: skip
+        assert said.code == 1 and 5 <= server.count <= 8
+        assert len(Path("run/journal.jsonl").read_bytes().splitlines()) == server.count
 
 
 def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release: Path) -> None:

@@ -40,9 +40,9 @@ def run(arguments: list[str], timeout_s: float, computing_s: int) -> int:
             time.sleep(pause)
             pause = min(0.2, pause * 1.5)
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended by itself
             os.killpg(child, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
+        with contextlib.suppress(ChildProcessError):  # it was waited for above
             os.waitpid(child, 0)
 
 

@@ -2,15 +2,13 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
 
-from robustbench_tc import cli
 from robustbench_tc.cli import _console
 from robustbench_tc.cli import eval as verb
 from robustbench_tc.eval import predictions, reasons
@@ -35,6 +33,9 @@ from ..loopback import (
     reply,
 )
 from . import small
+from .test_eval_command import Rbtc, rbtc
+
+__all__ = ["rbtc"]
 
 BAD_GATEWAY = Fault(502, "<html><body><h1>502 Bad Gateway</h1></body></html>", {"Content-Type": "text/html"})
 FILTERED = Fault(
@@ -63,35 +64,6 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "too_long: HTTP 400: This model's maximum context length": (TOO_LONG, 1),
 }
 """What is said of a fault, the fault, and how often it comes."""
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Rbtc = Callable[..., Said]
-
-
-@pytest.fixture
-def rbtc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Rbtc:
-    """Runs the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-    def run(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["rbtc", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        found = capsys.readouterr()
-        return Said(code, found.out, found.err)
-
-    return run
 
 
 def numbered(folder: Path, count: int) -> Path:

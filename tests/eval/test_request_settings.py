@@ -43,6 +43,12 @@ def record_of(run: str = "run") -> dict[str, Any]:
     return found
 
 
+def clean_rows(release: Path, server: LoopbackServer) -> tuple[object, ...]:
+    """The command that asks the clean rows."""
+    endpoint = ("--model", "tiny", "--base-url", server.url)
+    return ("eval", release, *endpoint, "--types", "clean", "--out", "run")
+
+
 OPTIONS = (
     "--top-p", 0.9, "--top-k", 20, "--stop", "END", "--stop", "\n\n", "--reasoning-effort", "low",
     "--extra-body", '{"min_p": 0.05, "max_tokens": null}', "--header", f"X-Token={SECRET}",
@@ -57,18 +63,7 @@ OPTIONS = (
 def test_every_setting_reaches_the_endpoint_and_the_record(rbtc: Rbtc, release: Path) -> None:
     Path("system.txt").write_text("You are careful.\n")
     with LoopbackServer(model) as server:
-        base = (
-            "eval",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--types",
-            "clean",
-            "--out",
-            "run",
-        )
+        base = clean_rows(release, server)
         said = rbtc(*base, *OPTIONS, "--system", "system.txt")
         body, headers = server.bodies[-1], server.headers[-1]
         assert said.code == 0, said.err
@@ -109,18 +104,7 @@ def test_every_setting_reaches_the_endpoint_and_the_record(rbtc: Rbtc, release: 
 def test_another_setting_is_another_run(rbtc: Rbtc, release: Path, words: Any, line: str) -> None:
     Path("system.txt").write_text("Be brief.")
     with LoopbackServer(model) as server:
-        base = (
-            "eval",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--types",
-            "clean",
-            "--out",
-            "run",
-        )
+        base = clean_rows(release, server)
         assert rbtc(*base).code == 0
         before = server.count
         said = rbtc(*base, *words)
@@ -130,18 +114,7 @@ def test_another_setting_is_another_run(rbtc: Rbtc, release: Path, words: Any, l
 
 def test_cost_and_the_value_of_a_header_are_no_part_of_the_identity(rbtc: Rbtc, release: Path) -> None:
     with LoopbackServer(model) as server:
-        base = (
-            "eval",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--types",
-            "clean",
-            "--out",
-            "run",
-        )
+        base = clean_rows(release, server)
         assert rbtc(*base, "--header", f"X-Token={SECRET}", "--price", "1,1", "--max-cost", 9).code == 0
         before = server.count
         assert rbtc(*base, "--header", "X-Token=another-value", "--price", "2,2").code == 0

@@ -122,7 +122,7 @@ def result_lines(content: bytes) -> dict[str, Json]:
         try:
             read = decode(line)
         except (ValueError, RecursionError):
-            continue
+            continue  # its request has no result then: a failure with its reason, asked again
         if isinstance(read, dict) and isinstance(read.get("custom_id"), str):
             found.setdefault(read["custom_id"], read)
     return found

@@ -1,0 +1,51 @@
+"""What types borrow beside the clean rows of a build: samples that only the sources have.
+
+A type names its loans (`borrows`); a build reads those of the types that it builds, and no others. What is lent
+is part of the plan: same plan, same bytes.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Sample
+
+from .perturb import REGISTRY
+from .sources import Accept, Pool, Profile, read, rotbench
+
+POOL = "pool"
+"""The sources' full pools: every usable record. A bundled build has no more than the starter samples."""
+
+
+def names(codes: Iterable[str]) -> tuple[str, ...]:
+    """The loans of the types, in order, each once."""
+    return tuple(dict.fromkeys(name for code in codes for name in REGISTRY[code].borrows))
+
+
+def borrowed(
+    codes: Iterable[str], root: Path | None, profile: Profile, pool: Pool, accept: Accept | None = None
+) -> dict[str, tuple[Sample, ...]]:
+    """The loans of the types `codes`, by name. `pool` holds the clean rows of the build.
+
+    Raises UserError where a loan lies in the sources and there is no `root`, or where a file is not as pinned.
+    """
+    return {name: _loan(name, root, profile, pool, accept) for name in names(codes)}
+
+
+def _loan(
+    name: str, root: Path | None, profile: Profile, pool: Pool, accept: Accept | None
+) -> tuple[Sample, ...]:
+    if name == POOL and profile != "paper":
+        return pool.samples
+    if root is None:
+        codes = [unit.code for unit in REGISTRY.values() if name in unit.borrows]
+        raise UserError(
+            f"{', '.join(codes)}: made with records of the sources beyond the clean rows: "
+            "run `rbtc sources fetch`, or name a folder with --sources"
+        )
+    if name == POOL:
+        return read(root, "full", accept).samples
+    level = name.removeprefix(rotbench.NOISE)
+    if level == name or level not in rotbench.LEVELS:
+        raise ValueError(f"no loan {name!r}")
+    return rotbench.noisy(root, level, pinned=profile != "bundled")

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from robustbench_tc.schema import Change, Component, Json, Sample, Tool
-from robustbench_tc.taxonomy import Channel, Level, Method, Pack, Part, Rows
+from robustbench_tc.taxonomy import Channel, Level, Method, NoCall, Pack, Part, Rows
 
 NOT_TOOLS: frozenset[Part] = frozenset({"messages", "the number or roles of messages", "golden answers"})
 """The parts of a row that are not tools."""
@@ -159,6 +159,8 @@ class Perturbation:
     none."""
     may_decline: ClassVar[bool] = False
     """Whether its rows are asked in words that leave it open to call nothing."""
+    no_call: ClassVar[NoCall] = "wrong"
+    """What a reply without a call is worth in its rows."""
     otherwise_caught_by: ClassVar[str] = ""
     """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
 

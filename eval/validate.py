@@ -15,6 +15,9 @@ from .parse import parse
 from .render import concrete, render_calls
 from .score import score, scoring_tools
 
+DECLINED = "None of the listed tools fits this request, so I make no call."
+"""An accepted answer without calls, in words."""
+
 TABLES = frozenset({"taxonomy", "evidence", "known_issues"})
 """Configs of a release that hold no samples."""
 
@@ -31,7 +34,7 @@ def self_check(sample: Sample, clean: Sample | None = None) -> str | None:
         return "no golden answer"
     for number, golden in enumerate(sample.golden_answers):
         calls = concrete(golden, tools, source=sample.source)
-        text = render_calls(calls, sample.output_format)
+        text = render_calls(calls, sample.output_format) if calls else DECLINED
         for way, raw, native in (("text", text, None), ("native", None, _native(calls))):
             parsed = parse(raw, source=sample.source, tools=sample.tools, tool_calls=native)
             if parsed.calls != calls:

@@ -28,7 +28,12 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
         max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
         max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
-        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref",
+        max(accuracy) filter (where type_code = 'gold_removed') as gold_removed,
+        max(accuracy) filter (where type_code = 'near_miss') as near_miss,
+        max(accuracy) filter (where type_code = 'missing_value') as missing_value,
+        max(accuracy) filter (where type_code = 'answer_directly') as answer_directly,
+        max(accuracy) filter (where type_code = 'call_due') as call_due
     from int_cells
     group by dataset_version, run, model
 )

@@ -171,7 +171,8 @@ def _lines(row: Sample) -> Iterator[str]:
         parameters = ", ".join(_parameter(name, inner) for name, inner in tool.properties.items())
         yield f"{mark}: {tool.name}({parameters}) {tool.description}".rstrip()
     for answer in row.golden_answers:
-        yield "gold: " + "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer)
+        calls = "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer)
+        yield f"gold: {calls or 'no call'}"
     if row.injected_error is not None:
         yield f"the first call is answered: {row.injected_error}"
     for flag in row.flags:

@@ -42,7 +42,7 @@ TRAITS: dict[Channel, tuple[str, ...]] = {
 
 NoCall = Literal["wrong", "accepted", "right"]
 """wrong: its rows want calls. accepted: their answers hold the empty one beside answers with calls. right: the
-empty answer is the only one, so that declining, asking and answering in words are right and any call is wrong."""
+empty answer is the only one, so that declining, asking and answering in words are right, any call is wrong."""
 
 Part = Literal[
     "messages",

@@ -29,7 +29,8 @@ def gold_is_there(row: Sample, clean: Sample) -> Verdict:
         return HOLDS if row.golden_answers == ((),) else "an answer is accepted beside that without calls"
     if any(empty) and worth == "wrong":
         return "an accepted answer holds no call"
-    return HOLDS if sum(empty) == (worth == "accepted") else "not one accepted answer is without calls"
+    fits = sum(empty) == (worth == "accepted") and not all(empty)
+    return HOLDS if fits else "not one accepted answer is without calls, beside one with calls"
 
 
 @invariant(every)
@@ -60,6 +61,9 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
         return "no gold_tool_index"
     if not (0 <= row.gold_tool_index < len(row.tools) and 0 <= clean.gold_tool_index < len(clean.tools)):
         return "gold_tool_index points at no tool"
+    kind = taxonomy.get(row.type_code)
+    if kind.channel == "registry" and kind.ground_truth_changes:
+        return None  # which tool is meant is the unit's own to check
     new, old = row.tools[row.gold_tool_index], clean.tools[clean.gold_tool_index]
     if row.component == "action":
         return HOLDS if new == old else "the indexed tool is not the clean gold tool"

@@ -82,7 +82,9 @@ class Asked(Perturbation):
     applies_to = "every source"
 
     def _check_words(self, clean: Sample, row: Sample) -> list[str]:
-        return [] if row.messages == opened(clean)[0] else ["the messages are not the clean ones in open words"]
+        return (
+            [] if row.messages == opened(clean)[0] else ["the messages are not the clean ones in open words"]
+        )
 
 
 class NoCall(Asked):
@@ -179,7 +181,9 @@ class GoldRemoved(NoCall):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         wrong = self.beyond(clean, row) + self._check_words(clean, row) + _check_judged(clean)
-        return wrong + ([] if row.tools == left(clean) else ["the registry is not the clean one without gold"])
+        return wrong + (
+            [] if row.tools == left(clean) else ["the registry is not the clean one without gold"]
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The gold tool stays."""

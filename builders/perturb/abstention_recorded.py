@@ -203,7 +203,9 @@ def lines_of(folder: Path) -> Iterator[Line]:
     for missing in _read(folder / "missing_values.jsonl", _MissingLine):
         before = missing.input or asked.get(missing.clean_id)
         if before is None:
-            raise UserError(f"{folder}: {missing.clean_id} has a value taken out, and no text to take it from")
+            raise UserError(
+                f"{folder}: {missing.clean_id} has a value taken out, and no text to take it from"
+            )
         edits = edits_between(before, missing.text)
         yield Missing(sample_hash(missing.clean_id), missing.parameter, missing.value, edits)
     idle = {

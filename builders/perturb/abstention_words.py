@@ -230,7 +230,9 @@ class CallDue(Asked):
     display_name = "CallDue"
     component = "observation"
     channel = "context"
-    what_is_modified = "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
+    what_is_modified = (
+        "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
+    )
     how_made = (
         "The clean row, asked as the other types of the pack are: with the system message that leaves it open to "
         "decline or ask, and without an order to make one call. Its golden answer stays: whoever always declines "

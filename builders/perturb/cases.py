@@ -79,7 +79,9 @@ _LOGIN = msgspec.structs.replace(
     ),
     tools=(
         _tool("BookBerth", "Books a berth.", token=("string", "Token."), harbour=("string", "The harbour.")),
-        _tool("GetUserToken", "Gets a token.", username=("string", "Name."), password=("string", "Password.")),
+        _tool(
+            "GetUserToken", "Gets a token.", username=("string", "Name."), password=("string", "Password.")
+        ),
     ),
     golden_answers=((Call("BookBerth", {"token": ["q7w8e9"], "harbour": ["Brunt Ness"]}),),),
 )
@@ -180,8 +182,10 @@ def _lines(row: Sample) -> Iterator[str]:
 
 
 def _parameter(name: str, inner: object) -> str:
-    text = inner.get("description") if isinstance(inner, dict) else None
-    return f"{name}: {text}" if text else name
+    if not isinstance(inner, dict):
+        return name
+    text = f"{name}: {inner['description']}" if inner.get("description") else name
+    return f"{text} {inner['pattern']}" if "pattern" in inner else text
 
 
 def spoiled(unit: Perturbation) -> tuple[Sample, Sample, dict[str, Sample]]:

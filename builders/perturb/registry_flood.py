@@ -1,4 +1,4 @@
-"""Floods: that many tools of other samples of the same source enter, and the gold stays (the dose of crowding).
+"""Floods: that many tools of other samples of the same source enter, and the gold stays.
 
 A donor has a name of its own that shares fewer than six in ten of its words with any accepted tool's, and no
 golden call fits it: nothing that enters is another way to answer.
@@ -13,12 +13,12 @@ from typing import ClassVar, NamedTuple
 import msgspec
 
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample, Tool, tool_text
+from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool, tool_text
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import SAMPLES
-from .registry import accepts, added, index_of, insert, surplus
+from .registry import added, index_of, insert, may_be_left_out, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -32,13 +32,16 @@ class Lender(NamedTuple):
     tool: Tool
     words: frozenset[str]
     """Of its name."""
+    declared: frozenset[str]
+    required: frozenset[str]
+    """Names of its parameters."""
 
 
 class Gold(NamedTuple):
     """What a donor must keep clear of."""
 
-    calls: tuple[Call, ...]
-    """Every call of every accepted answer."""
+    forms: tuple[tuple[frozenset[str], frozenset[str]], ...]
+    """The parameters of the shortest and the longest form of every call of every accepted answer."""
     words: tuple[frozenset[str], ...]
     """Of the accepted tools' names."""
 
@@ -51,7 +54,8 @@ def name_words(name: str) -> frozenset[str]:
 
 def overlap(left: frozenset[str], right: frozenset[str]) -> float:
     """The share of all words of two names that both have (Jaccard); 0 for two names without words."""
-    return len(left & right) / len(left | right) if left or right else 0.0
+    shared = len(left & right)
+    return shared / (len(left) + len(right) - shared) if shared else 0.0
 
 
 @remembered(8)
@@ -72,25 +76,45 @@ def _lending_of(donors: Sequence[Tool]) -> tuple[Lender, ...]:
 
 
 def _lending(tools: Iterable[Tool]) -> tuple[Lender, ...]:
-    return tuple(Lender(tool, name_words(tool.name)) for tool in tools)
+    return tuple(map(_lender, tools))
+
+
+def _lender(tool: Tool) -> Lender:
+    return Lender(tool, name_words(tool.name), frozenset(tool.properties), frozenset(tool.required))
 
 
 @remembered(SAMPLES)
 def gold_of(sample: Sample) -> Gold:
     """The accepted calls of the sample, and the words of their names."""
-    calls = tuple(call for answer in sample.golden_answers for call in answer)
-    return Gold(calls, tuple(name_words(name) for name in dict.fromkeys(call.name for call in calls)))
+    calls = [call for answer in sample.golden_answers for call in answer]
+    forms = dict.fromkeys(
+        (
+            frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values)),
+            frozenset(call.parameters),
+        )
+        for call in calls
+    )
+    words = dict.fromkeys(name_words(call.name) for call in calls)
+    return Gold(tuple(forms), tuple(words))
 
 
 def is_clear(lender: Lender, gold: Gold) -> bool:
-    """Whether the tool is no other way to answer: not named alike, and no golden call fits it."""
-    return all(overlap(lender.words, words) < OVERLAP for words in gold.words) and not accepts(
-        lender.tool, gold.calls
-    )
+    """Whether the tool is no other way to answer: not named alike, and no golden call fits it.
+
+    Whether one fits is what `registry.accepts` says, worked out once for all draws.
+    """
+    for shortest, longest in gold.forms:
+        if shortest <= lender.declared and lender.required <= longest:
+            return False
+    return _is_apart(lender, gold)
+
+
+def _is_apart(lender: Lender, gold: Gold) -> bool:
+    return all(overlap(lender.words, words) < OVERLAP for words in gold.words)
 
 
 def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> Iterator[Lender]:
-    """Single draws, then every tool of the pool: almost all of a large pool may enter, few draws are enough."""
+    """Single draws, then every tool: almost all of a large pool may enter, so few draws are enough."""
     if pool:
         for _ in range(tries):
             yield pool[rng.randrange(len(pool))]
@@ -112,7 +136,7 @@ class Flood(Perturbation):
     borrows = ("pool",)
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "gold_index_means_the_clean_tool"
-    prior_art = "ToolLLM, Gorilla and RAG-MCP vary how many tools are offered; none known over one gold and dose by dose"
+    prior_art = "ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold"
 
     series = "flood"
     dose: ClassVar[int]
@@ -142,7 +166,8 @@ class Flood(Perturbation):
                 new.append(lender.tool)
                 if len(new) == self.dose:
                     return new
-        raise NotApplicable("too_few_donors")
+        apart = {one.tool.name for one in pool if _is_apart(one, gold)} - {tool.name for tool in sample.tools}
+        raise NotApplicable("golden_call_fits_donors" if len(apart) >= self.dose else "too_few_donors")
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """`dose` new tools with names of their own, none of which could be meant; the gold tool indexed."""
@@ -156,7 +181,7 @@ class Flood(Perturbation):
         gold = gold_of(clean)
         if any(name in CONTROL_TOOLS for name in names):
             wrong.append("a control tool entered")
-        if not all(is_clear(Lender(tool, name_words(tool.name)), gold) for tool in extra):
+        if not all(is_clear(_lender(tool), gold) for tool in extra):
             wrong.append("a new tool is named like an accepted one, or a golden call fits it")
         index = clean.gold_tool_index
         if index is not None and (
@@ -180,8 +205,8 @@ class Flood(Perturbation):
 
 _HOW_MADE = (
     "{} of other samples of the source's full pool enter{} at seeded places. A new tool has a name that no "
-    "tool of the registry has and that shares fewer than six in ten words with any accepted tool's (Jaccard), "
-    "and no golden call fits its parameters. Where the pool has too few such tools there is no row."
+    "tool of the registry has and that shares fewer than six in ten words with any accepted tool's "
+    "(Jaccard), and no golden call fits its parameters. Where the pool has too few such tools there is no row."
 )
 
 
@@ -193,12 +218,19 @@ class Flood1(Flood):
     order = 406
     display_name = "Flood-1"
     what_is_modified = (
-        "One tool of other samples of the source enters; names and purposes differ from the gold's."
+        "One tool of other samples of the source enters; names and parameters differ from the gold's."
     )
     how_made = _HOW_MADE.format("One tool", "s")
     dose = 1
-    rows = Rows(paper=0, bundled=0)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=197, bundled=72, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: wash_fence(key: Which one) Washs a fence.
+            """,
+        ),
+    )
 
 
 @register
@@ -209,12 +241,21 @@ class Flood3(Flood):
     order = 407
     display_name = "Flood-3"
     what_is_modified = (
-        "Three tools of other samples of the source enter; names and purposes differ from the gold's."
+        "Three tools of other samples of the source enter; names and parameters differ from the gold's."
     )
     how_made = _HOW_MADE.format("Three tools", "")
     dose = 3
-    rows = Rows(paper=0, bundled=0)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=197, bundled=72, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: lift_piano(key: Which one) Lifts a piano.
+            + tool: weigh_boat(key: Which one) Weighs a boat.
+            + tool: weigh_crate(key: Which one) Weighs a crate.
+            """,
+        ),
+    )
 
 
 @register
@@ -225,12 +266,28 @@ class Flood10(Flood):
     order = 408
     display_name = "Flood-10"
     what_is_modified = (
-        "Ten tools of other samples of the source enter; names and purposes differ from the gold's."
+        "Ten tools of other samples of the source enter; names and parameters differ from the gold's."
     )
     how_made = _HOW_MADE.format("Ten tools", "")
     dose = 10
-    rows = Rows(paper=0, bundled=0)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=197, bundled=72, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: paint_fence(key: Which one) Paints a fence.
+            + tool: weigh_boat(key: Which one) Weighs a boat.
+            + tool: lift_fence(key: Which one) Lifts a fence.
+            + tool: sell_kite(key: Which one) Sells a kite.
+            + tool: sell_lamp(key: Which one) Sells a lamp.
+            + tool: wash_crate(key: Which one) Washs a crate.
+            + tool: sell_fence(key: Which one) Sells a fence.
+            + tool: paint_kite(key: Which one) Paints a kite.
+            + tool: lift_crate(key: Which one) Lifts a crate.
+            + tool: lift_piano(key: Which one) Lifts a piano.
+            """,
+        ),
+    )
 
 
 @register
@@ -241,9 +298,45 @@ class Flood30(Flood):
     order = 409
     display_name = "Flood-30"
     what_is_modified = (
-        "Thirty tools of other samples of the source enter; names and purposes differ from the gold's."
+        "Thirty tools of other samples of the source enter; names and parameters differ from the gold's."
     )
     how_made = _HOW_MADE.format("Thirty tools", "")
     dose = 30
-    rows = Rows(paper=0, bundled=0)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=197, bundled=14, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: sell_boat(key: Which one) Sells a boat.
+            + tool: weigh_piano(key: Which one) Weighs a piano.
+            + tool: sell_crate(key: Which one) Sells a crate.
+            + tool: weigh_boat(key: Which one) Weighs a boat.
+            + tool: lift_fence(key: Which one) Lifts a fence.
+            + tool: lift_lamp(key: Which one) Lifts a lamp.
+            + tool: lift_piano(key: Which one) Lifts a piano.
+            + tool: paint_boat(key: Which one) Paints a boat.
+            + tool: lift_crate(key: Which one) Lifts a crate.
+            + tool: paint_fence(key: Which one) Paints a fence.
+            + tool: weigh_fence(key: Which one) Weighs a fence.
+            + tool: weigh_crate(key: Which one) Weighs a crate.
+            + tool: sell_kite(key: Which one) Sells a kite.
+            + tool: wash_lamp(key: Which one) Washs a lamp.
+            + tool: wash_piano(key: Which one) Washs a piano.
+            + tool: sell_fence(key: Which one) Sells a fence.
+            + tool: paint_crate(key: Which one) Paints a crate.
+            + tool: paint_kite(key: Which one) Paints a kite.
+            + tool: weigh_lamp(key: Which one) Weighs a lamp.
+            + tool: lift_boat(key: Which one) Lifts a boat.
+            + tool: wash_kite(key: Which one) Washs a kite.
+            + tool: lift_kite(key: Which one) Lifts a kite.
+            + tool: wash_fence(key: Which one) Washs a fence.
+            + tool: sell_piano(key: Which one) Sells a piano.
+            + tool: sell_lamp(key: Which one) Sells a lamp.
+            + tool: wash_crate(key: Which one) Washs a crate.
+            + tool: wash_boat(key: Which one) Washs a boat.
+            + tool: weigh_kite(key: Which one) Weighs a kite.
+            + tool: paint_lamp(key: Which one) Paints a lamp.
+            + tool: paint_piano(key: Which one) Paints a piano.
+            """,
+        ),
+    )

@@ -114,8 +114,24 @@ class Prerequisite(Perturbation):
     ground_truth_changes = True
     train_augmentable = False
     applies_to = ("apibank",)
-    rows = Rows(paper=9, bundled=0)
-    golden = (Case(clean="login", reads=""),)
+    rows = Rows(paper=9, bundled=0, full=67)
+    golden = (
+        Case(
+            clean="login",
+            reads="""
+            -     <tool_call>
+            -     {"name": "GetUserToken", "parameters": {"username": "ada", "password": "tide9"}}
+            -     </tool_call>
+            -     <obs> {'token': 'q7w8e9'} </obs>
+            - gold tool: BookBerth(token: Token., harbour: The harbour.) Books a berth.
+            - tool: GetUserToken(username: Name., password: Password.) Gets a token.
+            - gold: BookBerth {"token":["q7w8e9"],"harbour":["Brunt Ness"]}
+            + tool: BookBerth(token: Token., harbour: The harbour.) Books a berth.
+            + gold tool: GetUserToken(username: Name., password: Password.) Gets a token.
+            + gold: GetUserToken {"username":["ada"],"password":["tide9"]}
+            """,
+        ),
+    )
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "diff_explains_the_row"
     prior_art = "API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies"

@@ -1,9 +1,9 @@
 """RoTBench's own noise: its four levels of noisy tool lists against its clean records.
 
-Upstream has, for each clean record, one noisy version with noisy names of tools and one with noisy parameters at
-the levels slight (letters come, go and change), medium (names reversed or replaced by letters without meaning)
-and heavy (names exchanged between tools, parameters added that have to be given), and one of everything at the
-level union. Queries and golden values stay; names in the golden answers follow.
+Upstream has, for each clean record, one version with noisy names of tools and one with noisy parameters
+at the levels slight (letters come, go and change), medium (names reversed or replaced by letters without
+meaning) and heavy (names exchanged between tools, parameters added that have to be given), and one of
+everything at the level union. Queries and golden values stay; names in the golden answers follow.
 """
 
 import random
@@ -70,8 +70,11 @@ class Noisy(Perturbation):
             golden_answers=golden,
             gold_tool_index=sample.gold_tool_index,
         )
-        if self.check(sample, made):  # a golden answer that an erratum corrected, for one
-            raise NotApplicable("gold_is_another_one")
+        if self.check(sample, made):
+            names = [tool.name for tool in sample.tools]
+            twice = any(names.count(call.name) > 1 for answer in sample.golden_answers for call in answer)
+            # Else a golden answer is not upstream's: an erratum corrected it.
+            raise NotApplicable("gold_tool_listed_twice" if twice else "gold_is_another_one")
         return made
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
@@ -107,7 +110,7 @@ def _freed(call: Call, clean: Sample, noisy: Sample) -> Call:
     """The golden call; what is said through a control tool is free, under whatever name that tool goes."""
     places = [place for place, tool in enumerate(noisy.tools) if tool.name == call.name]
     steers = all(place < len(clean.tools) and clean.tools[place].name in CONTROL_TOOLS for place in places)
-    return Call(call.name, dict.fromkeys(call.parameters, [ANY])) if places and steers else call
+    return Call(call.name, {name: [ANY] for name in call.parameters}) if places and steers else call
 
 
 def _mismatch(before: Call, after: Call, clean: Sample, row: Sample) -> str:
@@ -171,8 +174,20 @@ class RotSlight(Noisy):
     how_made = _HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change.")
     noise = "slight"
     borrows = ("rotbench_slight",)
-    rows = Rows(paper=21, bundled=14, full=105)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=21, bundled=14, full=101)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: fnd_menu(dish: What to look for) Shows a menu.
+            + gold tool: resqerve(place: Where, seWts: How many) Books a table.
+            + gold: resqerve {"place":["Luna"],"seWts":[2]}
+            """,
+        ),
+    )
 
 
 @register
@@ -190,8 +205,20 @@ class RotMedium(Noisy):
     )
     noise = "medium"
     borrows = ("rotbench_medium",)
-    rows = Rows(paper=21, bundled=14, full=105)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=21, bundled=14, full=101)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: unem_dnif(dish: What to look for) Shows a menu.
+            + gold tool: evreser(place: Where, seats: How many) Books a table.
+            + gold: evreser {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
 
 
 @register
@@ -201,16 +228,32 @@ class RotHeavy(Noisy):
     code = "rot_heavy"
     order = 412
     display_name = "Rot-Heavy"
-    what_is_modified = "RoTBench's own noise of level heavy: names exchanged between tools, or parameters added that have to be given."
+    what_is_modified = (
+        "RoTBench's own noise of level heavy: names exchanged between tools, or parameters added that have "
+        "to be given."
+    )
     how_made = _HOW_MADE.format(
         "heavy",
         _DRAWN,
-        "Names are exchanged between tools, or parameters are added that have to be given, with the value that their description says.",
+        "Names are exchanged between tools, or parameters are added that have to be given, with the value "
+        "that their description says.",
     )
     noise = "heavy"
     borrows = ("rotbench_heavy",)
-    rows = Rows(paper=21, bundled=14, full=105)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=21, bundled=14, full=100)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(dish: What to look for) Shows a menu.
+            + gold tool: find_menu(place: Where, seats: How many) Books a table.
+            + gold: find_menu {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
 
 
 @register
@@ -224,5 +267,17 @@ class RotUnion(Noisy):
     how_made = _HOW_MADE.format("union", "", "Noise of all levels on names of tools and parameters together.")
     noise = "union"
     borrows = ("rotbench_union",)
-    rows = Rows(paper=21, bundled=14, full=105)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=21, bundled=14, full=100)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(dish: What to look for) Shows a menu.
+            + gold tool: fimd_menu(ecalp: Where, seats: How many) Books a table.
+            + gold: fimd_menu {"ecalp":["Luna"],"seats":[2]}
+            """,
+        ),
+    )

@@ -10,7 +10,6 @@ boolean     a text, `yes` or `no` (`enum`)               "yes"
 import ast
 import random
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -59,18 +58,31 @@ class Shift(NamedTuple):
     golden: tuple[GoldenAnswer, ...]
 
 
-def shifts(sample: Sample) -> Iterator[Shift | str]:
-    """Every golden parameter that is no text: how it becomes one, or the reason why it does not."""
-    first = sample.golden_answers[0]
+def typed(sample: Sample) -> list[tuple[int, str]]:
+    """Every parameter of the first golden answer that is declared as no text: its tool's index, its name.
+
+    Raises NotApplicable for a sample without one gold tool.
+    """
+    first = sample.golden_answers[0] if sample.golden_answers else ()
+    found = []
     for tool_name, index in gold_tools(sample).items():
         given = {name for call in first if call.name == tool_name for name in call.parameters}
         for name, inner in sample.tools[index].properties.items():
-            if name in given and isinstance(inner, dict) and inner.get("type") in _DECLARED:
-                yield _shift(sample, index, name, inner)
+            if name in given and isinstance(inner, dict) and _kind(inner) in _DECLARED:
+                found.append((index, name))
+    return found
 
 
-def _shift(sample: Sample, index: int, name: str, inner: dict[str, Json]) -> Shift | str:
-    kind = str(inner["type"])
+def _kind(inner: dict[str, Json]) -> str:
+    """The declared type; "" where it is no single word."""
+    kind = inner.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def shift(sample: Sample, index: int, name: str) -> Shift | str:
+    """How the parameter becomes a text, or the reason why it does not."""
+    inner: dict[str, Json] = sample.tools[index].properties[name]
+    kind = _kind(inner)
     if _NAMED[kind].search(str(inner.get("description") or "")):
         return "description_names_the_type"
     schema, golden = as_text(inner), _followed(sample, sample.tools[index].name, name, kind)
@@ -81,7 +93,7 @@ def _shift(sample: Sample, index: int, name: str, inner: dict[str, Json]) -> Shi
 
 def as_text(inner: dict[str, Json]) -> dict[str, Json] | None:
     """The parameter's schema as that of a text; None where its default or its choices have no text form."""
-    kind = str(inner["type"])
+    kind = _kind(inner)
     out: dict[str, Json] = {**_DECLARED[kind]}
     out |= {key: value for key, value in inner.items() if key in _KEPT}
     if kind == "array":
@@ -105,7 +117,11 @@ def as_text(inner: dict[str, Json]) -> dict[str, Json] | None:
 def _followed(sample: Sample, tool: str, name: str, kind: str) -> tuple[GoldenAnswer, ...] | None:
     """The golden answers with the parameter's values as texts; None where one has no text form."""
     said = "\n".join(message.content for message in sample.messages)
-    if not all(_texts(kind, call.parameters.get(name, []), said) for call in calls_of(sample, tool) if name in call.parameters):
+    if not all(
+        _texts(kind, call.parameters.get(name, []), said)
+        for call in calls_of(sample, tool)
+        if name in call.parameters
+    ):
         return None
 
     def follow(call: Call) -> Call:
@@ -199,31 +215,44 @@ class TypeShift(Perturbation):
         "text); the gold follows."
     )
     how_made = (
-        "One parameter that the golden call gives and that is declared as integer, number, array or boolean is "
+        "One parameter that the golden call gives, declared as integer, number, array or boolean, is "
         "declared as a text: digits, a decimal text, items separated by commas, `yes` or `no`. The golden "
-        "value is that text, in every form that loses nothing; a value of the old type is wrong. No row where "
-        "the description names the old type, or a value has no such text."
+        "value is that text, in every form that loses nothing; a value of the old type is wrong. No row "
+        "where the description names the old type, or a value has no such text."
     )
     method = "rule"
     may_change = ("parameter schemas", "golden answers")
     ground_truth_changes = True
     train_augmentable = False
     applies_to = "one gold tool"
-    rows = Rows(paper=0, bundled=0)
-    golden = (Case(clean="table", reads=""),)
+    rows = Rows(paper=36, bundled=23, full=1214)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold tool: reserve(place: Where, seats: How many ^-?[0-9]+$) Books a table.
+            + gold: reserve {"place":["Luna"],"seats":["2"]}
+            """,
+        ),
+    )
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "diff_explains_the_row"
     prior_art = "none known: schema drift is tested in results, not in what a tool asks for"
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Raises NotApplicable where no golden parameter can be declared as a text."""
-        gold_tools(sample)  # raises for a sample without one gold tool
-        found = list(shifts(sample))
-        fitting = [one for one in found if isinstance(one, Shift)]
-        if not fitting:
-            reasons = [one for one in found if isinstance(one, str)]
-            raise NotApplicable(min(reasons) if reasons else "every_golden_parameter_is_a_text")
-        chosen = rng.choice(fitting)
+        places = typed(sample)
+        reasons = ["every_golden_parameter_is_a_text"] if not places else []
+        for place in rng.sample(places, len(places)):
+            chosen = shift(sample, *place)
+            if isinstance(chosen, Shift):
+                return self._row(sample, chosen)
+            reasons.append(chosen)
+        raise NotApplicable(min(reasons))
+
+    def _row(self, sample: Sample, chosen: Shift) -> Sample:
         old = sample.tools[chosen.index]
         path = f"/tools/{chosen.index}/parameters/properties/{_pointer(chosen.name)}"
         changes = [Change(path, old.properties[chosen.name], chosen.schema)]
@@ -235,16 +264,20 @@ class TypeShift(Perturbation):
         return self.row(sample, changes, tools=tuple(tools), golden_answers=chosen.golden)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """One golden parameter is declared as its text, nothing else in the registry, and the gold follows."""
+        """One golden parameter is declared as a text, nothing else changed, and the gold follows."""
         wrong = self.beyond(clean, row)
         if row.gold_tool_index != clean.gold_tool_index:
             wrong.append("gold_tool_index is not the clean one")
-        for one in shifts(clean):
-            if isinstance(one, str):
+        if len(row.tools) != len(clean.tools):
+            return [*wrong, "the set of tools changed"]
+        for index, name in typed(clean):
+            if row.tools[index] == clean.tools[index]:
                 continue
+            one = shift(clean, index, name)
             tools = list(clean.tools)
-            tools[one.index] = _with(tools[one.index], one.name, one.schema)
-            if row.tools == tuple(tools):
+            if isinstance(one, Shift):
+                tools[index] = _with(tools[index], name, one.schema)
+            if isinstance(one, Shift) and row.tools == tuple(tools):
                 follows = row.golden_answers == one.golden
                 return wrong if follows else [*wrong, "the gold does not follow the declared type"]
         return [*wrong, "the registry is not the clean one with one golden parameter declared as a text"]

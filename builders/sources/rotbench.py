@@ -1,4 +1,4 @@
-"""RoTBench (Ye et al., EMNLP 2024), slice clean of the first turn, and its noisy slices for the types `rot_*`.
+"""RoTBench (Ye et al., EMNLP 2024), slice clean of the first turn, and the noisy slices for `rot_*`.
 
 The system text holds the output format and the tool list as a JSON array, closed by the two control tools;
 the user's turn is the query and a `Begin!` tail; the assistant's turn is a list of accepted ReAct texts. In
@@ -21,8 +21,8 @@ SOURCE = "rotbench"
 TAIL = "\nBegin!\n"
 
 LEVELS = ("slight", "medium", "heavy", "union")
-"""RoTBench's own levels of noise. Each slice has one or two noisy versions of every record of the clean one: in
-the first the names of tools are noisy, in the second their parameters, in `union` both."""
+"""RoTBench's own levels of noise. Of every clean record the slices have two versions, the first with noisy
+names of tools, the second with noisy parameters; `union` has one with both."""
 
 NOISE = "rotbench_"
 """What the name of a loan of noisy samples begins with; the level follows."""

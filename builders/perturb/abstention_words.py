@@ -44,6 +44,8 @@ def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ..
 
 def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
     """Why a request with a value taken out is no row, in a word; "" for one that is."""
+    if not any(one.parameter in call.parameters for call in sample.golden_answers[0]):
+        return "not_in_the_first_answer"
     if not is_required(sample, one.parameter):
         return "not_required"
     if not any(one.value in text for text in values_of(sample, one.parameter)):
@@ -96,7 +98,7 @@ class MissingValue(NoCall):
         "for the value is reported beside the accuracy."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
-    rows = Rows(paper=45, bundled=16, full=45)
+    rows = Rows(paper=45, bundled=15, full=45)
     prior_art = "When2Call (request for information), BFCL live missing parameters, ToolSandbox"
     golden = (
         Case(

@@ -19,6 +19,7 @@ from robustbench_tc.schema import (
     Verdict,
 )
 
+from . import ghosts
 from .apibank import score_apibank
 from .bfcl import score_bfcl
 from .error_modes import error_mode
@@ -27,7 +28,7 @@ from .result import RIGHT, Score, Scorer, wrong
 from .rotbench import score_rotbench
 from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
-from .tools import scoring_tools
+from .tools import in_the_old_type, scoring_tools
 
 __all__ = [
     "SCORERS",
@@ -158,6 +159,8 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         golden_answers=row.golden_answers,
         tools=scoring_tools(row, clean),
     )
+    if found.correct and in_the_old_type(parsed.calls, row, clean):
+        found = wrong("wrong_type")
     return Verdict(
         calls=parsed.calls,
         variant=parsed.variant,
@@ -165,7 +168,7 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         correct=found.correct,
         reason=found.reason,
         error_mode=error_mode(parsed, found, row, clean),
-        flags=(*parsed.flags, *_marks(row, found)),
+        flags=(*parsed.flags, *_marks(row, found), *ghosts.marks(parsed.calls, found, row, clean)),
     )
 
 

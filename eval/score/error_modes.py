@@ -12,7 +12,8 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     """None when correct. `empty`: nothing was written. `omitted`: text without a call (also where one was
     thought of or quoted only). `name_bias`: in a reward type, a distractor that the perturbation added
     was called. `missing_call`: every name is right, but fewer calls than gold. `wrong_parameters`: the right
-    names, other arguments or too often. `wrong_name` otherwise."""
+    names, other arguments or too often. `ghost`: a name was called that the registry has not. `wrong_name`
+    otherwise: every tool that was called is there."""
     if score.correct:
         return None
     if not parsed.calls:
@@ -23,7 +24,9 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     wanted = [Counter(call.name for call in golden) for golden in row.golden_answers]
     if any(golden <= names and golden.keys() == names.keys() for golden in wanted):
         return "wrong_parameters"
-    return "missing_call" if any(names < golden for golden in wanted) else "wrong_name"
+    if any(names < golden for golden in wanted):
+        return "missing_call"
+    return "wrong_name" if names.keys() <= {tool.name for tool in row.tools} else "ghost"
 
 
 def distractors(row: Sample, clean: Sample) -> set[str]:

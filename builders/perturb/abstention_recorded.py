@@ -1,8 +1,9 @@
 """What was written and judged for the abstention types: who else serves, values taken out, questions.
 
-What is packed (`builders/data/abstention.jsonl.gz`, by `scripts/pack_recorded.py`) names samples by hash and holds
-texts as edits, so no upstream text is in it. The starter samples' lines lie in `builders/sources/bundled/` in the
-form of `../shared/recorded`. `builders/data/direct_questions.jsonl` holds the questions that need no tool.
+What is packed (`builders/data/abstention.jsonl.gz`, by `scripts/pack_recorded.py`) names samples by hash and
+holds texts as edits, so no upstream text is in it. The starter samples' lines lie in
+`builders/sources/bundled/` in the form of `../shared/recorded`. `builders/data/direct_questions.jsonl` holds
+the questions that need no tool.
 """
 
 import gzip
@@ -203,7 +204,9 @@ def lines_of(folder: Path) -> Iterator[Line]:
     for missing in _read(folder / "missing_values.jsonl", _MissingLine):
         before = missing.input or asked.get(missing.clean_id)
         if before is None:
-            raise UserError(f"{folder}: {missing.clean_id} has a value taken out, and no text to take it from")
+            raise UserError(
+                f"{folder}: {missing.clean_id} has a value taken out, and no text to take it from"
+            )
         edits = edits_between(before, missing.text)
         yield Missing(sample_hash(missing.clean_id), missing.parameter, missing.value, edits)
     idle = {
@@ -229,7 +232,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _read(path: Path, kind: type[T]) -> list[T]:
-    """The lines of a JSONL file. Raises UserError for one that is not there, or with the line that does not fit."""
+    """The lines of a JSONL file. Raises UserError for one that is not there, or with the line that does not
+    fit."""
     decoder = msgspec.json.Decoder(kind)
     found: list[T] = []
     try:

@@ -12,9 +12,12 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     """None when correct. `empty`: nothing was written. `omitted`: text without a call (also where one was
     thought of or quoted only). `name_bias`: in a reward type, a distractor that the perturbation added
     was called. `missing_call`: every name is right, but fewer calls than gold. `wrong_parameters`: the right
-    names, other arguments or too often. `wrong_name` otherwise."""
+    names, other arguments or too often. `other`: no call is right, and one was made or the reply is broken.
+    `wrong_name` otherwise."""
     if score.correct:
         return None
+    if score.reason in ("unexpected_call", "unparsable"):
+        return "empty" if "empty_text" in parsed.flags else "other"
     if not parsed.calls:
         return "empty" if "empty_text" in parsed.flags else "omitted"
     names = Counter(call.name for call in parsed.calls)

@@ -68,8 +68,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def key(self, sample_hash: str, repeat: int, number: int, wording: str | None = None) -> str:
         """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass.
 
-        A system text, names of headers and a wording of the row's own (`prompts.wording`) count where there are
-        some: keys from before there were any stay.
+        A system text, names of headers and a wording of the row's own (`prompts.wording`) count where there
+        are some: keys from before there were any stay.
         """
         what: tuple[Json, ...] = (
             self.model,

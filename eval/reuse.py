@@ -38,7 +38,11 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
         return
     settings, record = folder.record.settings, folder.record
     keys = [
-        (row, *(settings.key(hashes[row.id], repeat, number, wording(row)) for number in (1, 2)))
+        (
+            row,
+            settings.key(hashes[row.id], repeat, 1, wording(row)),
+            settings.key(hashes[row.id], repeat, 2, wording(row)),
+        )
         for row in rows
         for repeat in range(settings.repeat)
     ]

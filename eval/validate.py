@@ -11,12 +11,10 @@ from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Call, Json, Sample, dumps, record
 from robustbench_tc.taxonomy import CLEAN
 
+from .agents.base import DECLINED
 from .parse import parse
 from .render import concrete, render_calls
 from .score import score, scoring_tools
-
-DECLINED = "None of the listed tools fits this request, so I make no call."
-"""An accepted answer without calls, in words."""
 
 TABLES = frozenset({"taxonomy", "evidence", "known_issues"})
 """Configs of a release that hold no samples."""

@@ -27,7 +27,8 @@ NOTHING: tuple[GoldenAnswer, ...] = ((),)
 
 @remembered(SAMPLES)
 def accepted_names(sample: Sample) -> frozenset[str]:
-    """The tools that some accepted answer calls. Raises NotApplicable where one is a control tool, or none is."""
+    """The tools that some accepted answer calls. Raises NotApplicable where one is a control tool, or none
+    is."""
     names = frozenset(call.name for answer in sample.golden_answers for call in answer)
     if not names:
         raise NotApplicable("no_gold_call")
@@ -38,7 +39,8 @@ def accepted_names(sample: Sample) -> frozenset[str]:
 
 @remembered(SAMPLES)
 def opened(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
-    """The messages in open words, and their diff: without a closing order, with the sentence `MAY_DECLINE`."""
+    """The messages in open words, and their diff: without a closing order, with the sentence
+    `MAY_DECLINE`."""
     messages = list(sample.messages)
     changes: list[Change] = []
     for index, message in enumerate(messages):
@@ -148,7 +150,8 @@ class GoldRemoved(NoCall):
     channel = "registry"
     what_is_modified = "Every accepted tool leaves the registry; the others cannot serve the request."
     how_made = (
-        "All tools that an accepted answer calls leave the registry, under every definition of their names. A "
+        "All tools that an accepted answer calls leave the registry, under every definition of their "
+        "names. A "
         "judge saw each registry that is left; where another tool could still serve, in doubt too, there is "
         "no row, nor where the transcript calls a tool that would leave."
     )
@@ -211,7 +214,8 @@ class NearMiss(NoCall):
     what_is_modified = "As gold_removed, and a tool that looks like the gold and does another job enters."
     how_made = (
         "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "
-        "`redundant`) enters at a seeded place, in the schema style of the registry. A judge found that calling "
+        "`redundant`) enters at a seeded place, in the schema style of the registry. A judge found that "
+        "calling "
         "it could not serve the request."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")

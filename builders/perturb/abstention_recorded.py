@@ -1,8 +1,9 @@
 """What was written and judged for the abstention types: who else serves, values taken out, questions.
 
-What is packed (`builders/data/abstention.jsonl.gz`, by `scripts/pack_recorded.py`) names samples by hash and holds
-texts as edits, so no upstream text is in it. The starter samples' lines lie in `builders/sources/bundled/` in the
-form of `../shared/recorded`. `builders/data/direct_questions.jsonl` holds the questions that need no tool.
+What is packed (`builders/data/abstention.jsonl.gz`, by `scripts/pack_recorded.py`) names samples by hash and
+holds texts as edits, so no upstream text is in it. The starter samples' lines lie in
+`builders/sources/bundled/` in the form of `../shared/recorded`. `builders/data/direct_questions.jsonl` holds
+the questions that need no tool.
 """
 
 import gzip
@@ -231,7 +232,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _read(path: Path, kind: type[T]) -> list[T]:
-    """The lines of a JSONL file. Raises UserError for one that is not there, or with the line that does not fit."""
+    """The lines of a JSONL file. Raises UserError for one that is not there, or with the line that does not
+    fit."""
     decoder = msgspec.json.Decoder(kind)
     found: list[T] = []
     try:

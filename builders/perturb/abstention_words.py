@@ -93,8 +93,10 @@ class MissingValue(NoCall):
     channel = "context"
     what_is_modified = "One value that the gold tool requires is taken out of the request."
     how_made = (
-        "The one place in the request where a required value of the golden call stands was written anew without "
-        "it; nothing else in the row holds the value, and every other golden value stays. Whether a reply asks "
+        "The one place in the request where a required value of the golden call stands was written anew "
+        "without "
+        "it; nothing else in the row holds the value, and every other golden value stays. Whether a reply "
+        "asks "
         "for the value is reported beside the accuracy."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
@@ -172,7 +174,8 @@ class AnswerDirectly(NoCall):
     channel = "context"
     what_is_modified = "A question of general knowledge stands in place of the conversation."
     how_made = (
-        "60 questions of general knowledge, written for this type. Each is put once to a registry of the paper's "
+        "60 questions of general knowledge, written for this type. Each is put once to a registry of the "
+        "paper's "
         "samples, and 30 of them to one of the starter samples, whose tools have nothing to do with it."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
@@ -236,9 +239,12 @@ class CallDue(Asked):
         "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
     )
     how_made = (
-        "The clean row, asked as the other types of the pack are: with the system message that leaves it open to "
-        "decline or ask, and without an order to make one call. Its golden answer stays: whoever always declines "
-        "is wrong here. Rows whose gold is a control tool (to ask, to finish) have none: there no call is due."
+        "The clean row, asked as the other types of the pack are: with the system message that leaves it "
+        "open to "
+        "decline or ask, and without an order to make one call. Its golden answer stays: whoever always "
+        "declines "
+        "is wrong here. Rows whose gold is a control tool (to ask, to finish) have none: there no call is "
+        "due."
     )
     may_change = ("messages", "the number or roles of messages")
     ground_truth_changes = False

@@ -68,9 +68,7 @@ def own_messages(row: Sample) -> tuple[Message, ...]:
     return (Message("system", MAY_DECLINE), *row.messages)
 
 
-def system_text(
-    output_format: str, source: str, tools: tuple[Tool, ...], *, is_open: bool = False
-) -> str:
+def system_text(output_format: str, source: str, tools: tuple[Tool, ...], *, is_open: bool = False) -> str:
     """The system message: how to write a call, how many, and the registry, one JSON object per line.
 
     Names, order and duplicates of the registry are kept. `is_open`: calling nothing is open. Raises UserError

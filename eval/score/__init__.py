@@ -22,6 +22,7 @@ from robustbench_tc.schema import (
 from . import ghosts
 from .apibank import score_apibank
 from .bfcl import score_bfcl
+from .decision import decides, decision
 from .error_modes import error_mode
 from .generic import score_generic
 from .result import RIGHT, Score, Scorer, wrong
@@ -149,7 +150,7 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
             correct=False,
             reason=prediction.status,
             error_mode="other",
-            flags=_marks(row, None),
+            flags=(*_marks(row, None), *(("unparsable",) if decides(row) else ())),
         )
     parsed = read(prediction, row)
     found = score(
@@ -161,6 +162,9 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
     )
     if found.correct and in_the_old_type(parsed.calls, row, clean):
         found = wrong("wrong_type")
+    decided = (decision(prediction, parsed, row),) if decides(row) else ()
+    if found.correct and "unparsable" in decided:
+        found = wrong("unparsable")  # a broken reply declines nothing
     return Verdict(
         calls=parsed.calls,
         variant=parsed.variant,
@@ -168,7 +172,7 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         correct=found.correct,
         reason=found.reason,
         error_mode=error_mode(parsed, found, row, clean),
-        flags=(*parsed.flags, *_marks(row, found), *ghosts.marks(parsed.calls, found, row, clean)),
+        flags=(*parsed.flags, *_marks(row, found), *decided, *ghosts.marks(parsed.calls, row, clean)),
     )
 
 

@@ -41,8 +41,9 @@ TRAITS: dict[Channel, tuple[str, ...]] = {
 """What a type of the channel says beside the facts of every type: the audit's rules need it."""
 
 NoCall = Literal["wrong", "accepted", "right"]
-"""wrong: its rows want calls. accepted: their answers hold the empty one beside answers with calls. right: the
-empty answer is the only one, so that declining, asking and answering in words are right, any call is wrong."""
+"""wrong: its rows want calls. accepted: their answers hold the empty one beside answers with calls. right:
+the empty answer is the only one, so that declining, asking and answering in words are right, any call is
+wrong."""
 
 Part = Literal[
     "messages",

@@ -13,7 +13,8 @@ MAY_DECLINE = "If no listed tool fits or a value is missing, say so or ask."
 
 
 def closing_order(text: str) -> tuple[int, int] | None:
-    """Where a transcript's last turn orders one call, with the white space before it; None where none does."""
+    """Where a transcript's last turn orders one call, with the white space before it; None where none
+    does."""
     turns = list(_USER_TURN.finditer(text))
     if len(turns) > 1 and CLOSING_TURN.search(turns[-1][1]):
         return len(text[: turns[-1].start()].rstrip()), turns[-1].end()

@@ -206,7 +206,7 @@ class Flood(Perturbation):
 _HOW_MADE = (
     "{} of other samples of the source's full pool enter{} at seeded places. A new tool has a name that no "
     "tool of the registry has and that shares fewer than six in ten words with any accepted tool's "
-    "(Jaccard), and no golden call fits its parameters. Where the pool has too few such tools there is no row."
+    "(Jaccard), and no golden call fits its parameters. No row where the pool has too few such tools."
 )
 
 

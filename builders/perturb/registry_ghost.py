@@ -90,7 +90,6 @@ class Ghost(Perturbation):
     """A sibling of the gold tool that is not registered is named."""
 
     component = "action"
-    level = "reasoning"
     pack = "registry"
     channel = "registry"
     method = "rule"
@@ -132,6 +131,7 @@ class Ghost(Perturbation):
 class Open(Ghost):
     """The gold tool is there: calling it, asking and declining are right."""
 
+    level = "reasoning"
     no_call = "accepted"
     caught_by = "changes_only_what_its_type_may"
     otherwise_caught_by = "gold_is_there"

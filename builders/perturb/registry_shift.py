@@ -19,7 +19,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, S
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .registry import calls_of, gold_tools
+from .registry import calls_of, gold_tools, may_be_left_out
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -49,8 +49,8 @@ _SPELT = re.compile(r"-?\d+(?:\.\d+)?")
 class Shift(NamedTuple):
     """One parameter that can be declared as a text."""
 
-    index: int
-    """Of its tool in the registry."""
+    tool: int
+    """Its tool's index in the registry."""
     name: str
     kind: str
     schema: dict[str, Json]
@@ -59,14 +59,20 @@ class Shift(NamedTuple):
 
 
 def typed(sample: Sample) -> list[tuple[int, str]]:
-    """Every parameter of the first golden answer that is declared as no text: its tool's index, its name.
+    """Every parameter that a golden call has to give and that is no text: its tool's index, its name.
 
     Raises NotApplicable for a sample without one gold tool.
     """
     first = sample.golden_answers[0] if sample.golden_answers else ()
     found = []
     for tool_name, index in gold_tools(sample).items():
-        given = {name for call in first if call.name == tool_name for name in call.parameters}
+        given = {
+            name
+            for call in first
+            if call.name == tool_name
+            for name, values in call.parameters.items()
+            if not may_be_left_out(values)
+        }
         for name, inner in sample.tools[index].properties.items():
             if name in given and isinstance(inner, dict) and _kind(inner) in _DECLARED:
                 found.append((index, name))
@@ -215,7 +221,7 @@ class TypeShift(Perturbation):
         "text); the gold follows."
     )
     how_made = (
-        "One parameter that the golden call gives, declared as integer, number, array or boolean, is "
+        "One parameter that the golden call has to give, declared as integer, number, array or boolean, is "
         "declared as a text: digits, a decimal text, items separated by commas, `yes` or `no`. The golden "
         "value is that text, in every form that loses nothing; a value of the old type is wrong. No row "
         "where the description names the old type, or a value has no such text."
@@ -225,7 +231,7 @@ class TypeShift(Perturbation):
     ground_truth_changes = True
     train_augmentable = False
     applies_to = "one gold tool"
-    rows = Rows(paper=36, bundled=23, full=1214)
+    rows = Rows(paper=36, bundled=23, full=1045)
     golden = (
         Case(
             clean="table",
@@ -244,7 +250,7 @@ class TypeShift(Perturbation):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Raises NotApplicable where no golden parameter can be declared as a text."""
         places = typed(sample)
-        reasons = ["every_golden_parameter_is_a_text"] if not places else []
+        reasons = ["no_parameter_to_shift"] if not places else []
         for place in rng.sample(places, len(places)):
             chosen = shift(sample, *place)
             if isinstance(chosen, Shift):
@@ -253,14 +259,14 @@ class TypeShift(Perturbation):
         raise NotApplicable(min(reasons))
 
     def _row(self, sample: Sample, chosen: Shift) -> Sample:
-        old = sample.tools[chosen.index]
-        path = f"/tools/{chosen.index}/parameters/properties/{_pointer(chosen.name)}"
+        old = sample.tools[chosen.tool]
+        path = f"/tools/{chosen.tool}/parameters/properties/{_pointer(chosen.name)}"
         changes = [Change(path, old.properties[chosen.name], chosen.schema)]
         if chosen.golden != sample.golden_answers:
             both = (sample.golden_answers, chosen.golden)
             changes.append(Change("/golden_answers", *map(msgspec.to_builtins, both)))
         tools = list(sample.tools)
-        tools[chosen.index] = _with(old, chosen.name, chosen.schema)
+        tools[chosen.tool] = _with(old, chosen.name, chosen.schema)
         return self.row(sample, changes, tools=tuple(tools), golden_answers=chosen.golden)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tools that a perturbed row is judged against: those of its clean row, or its own where schemas changed."""
+"""The tools that a perturbed row is judged against: those of its clean row; its own where schemas change."""
 
 from functools import cache
 
@@ -10,8 +10,8 @@ def scoring_tools(row: Sample, clean: Sample) -> tuple[Tool, ...]:
     """The clean registry, in which a renamed gold tool stands first, under its new name.
 
     The row's own registry would not do: where two tools share a name the first may be the distractor. A
-    golden name that the clean registry lacks was made by renaming, and only one tool of the row has it. Only
-    where the type changes what a tool asks for, and adds no tool, the row's own registry is the one that counts.
+    golden name that the clean registry lacks was made by renaming, and only one tool of the row has it. Where
+    the type changes what tools ask for, the row's own registry counts: such types add no tool.
     """
     if row is clean or row.tools == clean.tools:
         return clean.tools
@@ -35,7 +35,7 @@ def changes_schemas(code: str) -> bool:
 
 
 def in_the_old_type(calls: tuple[Call, ...], row: Sample, clean: Sample) -> bool:
-    """Whether a call gives a value that is no text where the row's schema, unlike the clean one, asks for a text.
+    """Whether a call gives a value that is no text where the row's schema, unlike the clean one, asks for one.
 
     Most scorers forgive that a text is written as a number; where the type is what changed, it is the point.
     """

@@ -99,6 +99,7 @@ class MissingValue(NoCall):
         "asks "
         "for the value is reported beside the accuracy."
     )
+    applies_to = ("bfcl_v3", "rotbench", "toolalpaca")
     may_change = ("messages", "the number or roles of messages", "golden answers")
     rows = Rows(paper=45, bundled=15, full=45)
     prior_art = "When2Call (request for information), BFCL live missing parameters, ToolSandbox"

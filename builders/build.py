@@ -33,6 +33,7 @@ from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
+from .loans import borrowed
 from .perturb import REGISTRY, Text, refuse_text
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
@@ -106,6 +107,7 @@ def prepare(
     Raises UserError where sources are missing or broken, and for a text that nobody has written unless
     `spec.allow_missing`.
     """
+    root = BUNDLED if spec.profile == "bundled" else spec.sources
     if pool is None:
         root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
         progress(f"reading sources, profile {spec.profile}")
@@ -139,7 +141,8 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent)
+    loans = borrowed(spec.codes, root, spec.profile, pool, accept)
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans)
     return Prepared(plan, pool.issues, tuple(recordings))
 
 

@@ -33,6 +33,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Accepted texts by request key, or the reason why there is none."""
     silent: frozenset[str] = frozenset()
     """Model-written types for which nobody writes anything: their texts are not even asked for."""
+    loans: Mapping[str, tuple[Sample, ...]] = {}
+    """Samples that types borrow, by loan (`builders/loans.py`)."""
 
     def fingerprint(self) -> str:
         """64 hex digits over everything in it."""
@@ -40,11 +42,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         digest = hashlib.sha256(dumps((self.seed, texts, sorted(self.silent))).encode())
         for sample in self.samples:
             digest.update(dumps(sample).encode())
+        for name, lent in self.loans.items():
+            digest.update(dumps((name, len(lent))).encode())
+            for sample in lent:
+                digest.update(dumps(sample).encode())
         return digest.hexdigest()
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
-        return Context(self.texts, donor_pools(self.samples), self.silent)
+        return Context(self.texts, donor_pools(self.samples), self.silent, self.loans)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)

@@ -18,7 +18,7 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Sample
 
-from . import prompts, wire
+from . import agents, prompts, wire
 from .agents import AgentContext, agent
 from .inputs import Dataset
 from .render import render_calls
@@ -67,7 +67,7 @@ def _address(messages: Json, tools: Json) -> bytes:
 def reply(name: str, found: tuple[str, AgentContext], model: str) -> dict[str, Json]:
     """The agent's answer as a chat-completions reply."""
     mode, scene = found
-    said = agent(name).reply(scene)
+    said = agents.reply(name, scene)
     message: dict[str, Json] = {"role": "assistant", "content": said if isinstance(said, str) else None}
     if isinstance(said, tuple) and mode == "prompt":
         message["content"] = render_calls(said, scene.row.output_format)

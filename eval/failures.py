@@ -20,6 +20,7 @@ REASONS = {
     "wrong_value": "a value is not an accepted one",
     "no_match": "one of several golden calls has no partner",
     "unexpected_call": "called a tool where no call is right",
+    "unparsable": "broke off, said nothing or began a call that cannot be read, where no call is right",
     "unknown_tool": "the golden tool is not in the registry",
     "rejected": "the server refused the tool list",
     "too_long": "the server refused the length",

@@ -14,6 +14,7 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
+from .prompts import wording
 from .record import Answer, Settings
 
 if TYPE_CHECKING:
@@ -68,13 +69,14 @@ def of(
 ) -> Iterator[Prediction]:
     """Every prediction that the journal has all passes of, repeats of a row together, rows in order."""
     for row in rows:
+        words = wording(row)
         for repeat in range(settings.repeat):
-            first = answer(journal, settings.key(hashes[row.id], repeat, 1))
+            first = answer(journal, settings.key(hashes[row.id], repeat, 1, words))
             if first is None:
                 continue
             second = None
             if row.injected_error is not None and first.status == "ok" and first.has_call:
-                second = answer(journal, settings.key(hashes[row.id], repeat, 2))
+                second = answer(journal, settings.key(hashes[row.id], repeat, 2, words))
                 if second is None:
                     continue
             yield combine(row, hashes[row.id], settings, first, second)

@@ -65,10 +65,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     headers: tuple[str, ...] = ()
     """Names of the headers sent beside the client's own; a session has digests of their values."""
 
-    def key(self, sample_hash: str, repeat: int, number: int) -> str:
+    def key(self, sample_hash: str, repeat: int, number: int, wording: str | None = None) -> str:
         """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass.
 
-        A system text and names of headers count where there are some: keys from before there were any stay.
+        A system text, names of headers and a wording of the row's own (`prompts.wording`) count where there
+        are some: keys from before there were any stay.
         """
         what: tuple[Json, ...] = (
             self.model,
@@ -82,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
         if self.system is not None or self.headers:
             what = (*what, self.system, self.headers)
+        if wording is not None:
+            what = (*what, wording)
         return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
 
 
@@ -141,6 +144,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
     needs_no_reading: tuple[TypeFigures, ...] = ()
     """How far one gets in the dataset without the request; filled by `rbtc score`."""
+    open_wording: str | None = None
+    """`prompts.open_version` where rows were asked in words that leave it open to call nothing."""
     reader: str | None = None
     """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 

@@ -12,6 +12,7 @@ from robustbench_tc.schema import Json, Sample
 
 from . import growth
 from .predictions import answer
+from .prompts import wording
 from .record import Answer, RunFolder, Settings, open_run
 
 
@@ -37,7 +38,11 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
         return
     settings, record = folder.record.settings, folder.record
     keys = [
-        (row, settings.key(hashes[row.id], repeat, 1), settings.key(hashes[row.id], repeat, 2))
+        (
+            row,
+            settings.key(hashes[row.id], repeat, 1, wording(row)),
+            settings.key(hashes[row.id], repeat, 2, wording(row)),
+        )
         for row in rows
         for repeat in range(settings.repeat)
     ]

@@ -17,6 +17,7 @@ from robustbench_tc.schema import Sample
 
 from . import wire
 from .predictions import answer
+from .prompts import wording
 from .read_reply import read_reply
 from .record import Answer, Settings, Status
 
@@ -109,7 +110,7 @@ class Harness:
         return second, asked
 
     def _key(self, row: Sample, repeat: int, number: int) -> str:
-        return self._settings.key(self._hashes[row.id], repeat, number)
+        return self._settings.key(self._hashes[row.id], repeat, number, wording(row))
 
     def _kept(self, row: Sample, repeat: int, number: int) -> Answer | None:
         """The answer of an earlier session; a recorded failure is none."""

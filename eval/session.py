@@ -33,6 +33,7 @@ from .backends.endpoint import EndpointBackend
 from .backends.vllm import VLLMTransport, check_takes
 from .inputs import Selection
 from .models import Model
+from .prompts import wording
 from .record import BATCHES, RunFolder, Session
 from .request_settings import RequestSettings
 from .run import Backend, Harness, Progress
@@ -274,6 +275,8 @@ def run(
                 if opened.requests.price is not None:
                     made.cost = round(opened.stats.cost - earlier, 9)
 
+    if said := next(filter(None, map(wording, rows)), None):
+        record.open_wording = said
     with folder.journal() as journal:
         record.sessions.append(made)
         folder.save()

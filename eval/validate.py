@@ -11,6 +11,7 @@ from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Call, Json, Sample, dumps, record
 from robustbench_tc.taxonomy import CLEAN
 
+from .agents.base import DECLINED
 from .parse import parse
 from .render import concrete, render_calls
 from .score import score, scoring_tools
@@ -31,7 +32,7 @@ def self_check(sample: Sample, clean: Sample | None = None) -> str | None:
         return "no golden answer"
     for number, golden in enumerate(sample.golden_answers):
         calls = concrete(golden, tools, source=sample.source)
-        text = render_calls(calls, sample.output_format)
+        text = render_calls(calls, sample.output_format) if calls else DECLINED
         for way, raw, native in (("text", text, None), ("native", None, _native(calls))):
             parsed = parse(raw, source=sample.source, tools=sample.tools, tool_calls=native)
             if parsed.calls != calls:

@@ -64,7 +64,7 @@ def first(row: Sample, mode: str) -> Ask:
         return Ask([dict(m) for m in prompts.messages(row)])
     names = WireNames(row.tools)
     return Ask(
-        [{"role": m.role, "content": m.content} for m in row.messages],
+        [{"role": m.role, "content": m.content} for m in prompts.own_messages(row)],
         [_function(tool, names) for tool in row.tools],
     )
 

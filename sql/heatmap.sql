@@ -28,7 +28,25 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
         max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
         max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
-        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref",
+        max(accuracy) filter (where type_code = 'gold_removed') as gold_removed,
+        max(accuracy) filter (where type_code = 'near_miss') as near_miss,
+        max(accuracy) filter (where type_code = 'missing_value') as missing_value,
+        max(accuracy) filter (where type_code = 'answer_directly') as answer_directly,
+        max(accuracy) filter (where type_code = 'call_due') as call_due,
+        max(accuracy) filter (where type_code = 'ghost_tool_1') as ghost_tool_1,
+        max(accuracy) filter (where type_code = 'ghost_tool_2') as ghost_tool_2,
+        max(accuracy) filter (where type_code = 'ghost_tool_3') as ghost_tool_3,
+        max(accuracy) filter (where type_code = 'type_shift') as type_shift,
+        max(accuracy) filter (where type_code = 'prerequisite') as prerequisite,
+        max(accuracy) filter (where type_code = 'flood_1') as flood_1,
+        max(accuracy) filter (where type_code = 'flood_3') as flood_3,
+        max(accuracy) filter (where type_code = 'flood_10') as flood_10,
+        max(accuracy) filter (where type_code = 'flood_30') as flood_30,
+        max(accuracy) filter (where type_code = 'rot_slight') as rot_slight,
+        max(accuracy) filter (where type_code = 'rot_medium') as rot_medium,
+        max(accuracy) filter (where type_code = 'rot_heavy') as rot_heavy,
+        max(accuracy) filter (where type_code = 'rot_union') as rot_union
     from int_cells
     group by dataset_version, run, model
 )

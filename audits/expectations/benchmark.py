@@ -153,11 +153,19 @@ def _parts_agree(components: Mapping[str, str]) -> tuple[Expectation, ...]:
         SUITES.compares(
             "rows",
             "gold_tool_index_is_in_the_registry",
-            "`gold_tool_index` is a place of the registry.",
-            ("gold_tool_index", "tools"),
-            lambda f: (f["gold_tool_index"] >= 0) & (f["gold_tool_index"] < f["tools"]),
+            "`gold_tool_index` is a place of the registry; it is null where no call is right.",
+            ("type_code", "gold_tool_index", "tools"),
+            lambda f: (
+                ((f["gold_tool_index"] >= 0) & (f["gold_tool_index"] < f["tools"]))
+                | (f["type_code"].isin(_wanting_nothing()) & f["gold_tool_index"].isna())
+            ),
         ),
     )
+
+
+def _wanting_nothing() -> list[str]:
+    """The types in whose rows no call is right."""
+    return [kind.code for kind in taxonomy.types("all") if kind.no_call == "right"]
 
 
 def texts_suite(scan: Scan) -> list[Check]:

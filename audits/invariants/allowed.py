@@ -28,7 +28,7 @@ def differences(row: Sample, clean: Sample) -> set[Part]:
         found.add("golden answers")
     if row.tools == clean.tools:
         return found
-    if len(row.tools) != len(clean.tools):
+    if len(row.tools) != len(clean.tools) or any(map(_is_whole_tool, row.changes)):
         found.add("the set of tools")
         return found
     if _same_set(list(row.tools), clean.tools):
@@ -43,6 +43,11 @@ def differences(row: Sample, clean: Sample) -> set[Part]:
             same = without_descriptions(new.parameters) == without_descriptions(old.parameters)
             found.add("parameter descriptions" if same else "parameter schemas")
     return found
+
+
+def _is_whole_tool(change: Change) -> bool:
+    """Whether a tool came or went: as many may have come as have gone."""
+    return change.path.count("/") == 2 and change.path.startswith("/tools/")
 
 
 def without_descriptions(schema: Json) -> Json:
@@ -119,6 +124,7 @@ def replay(row: Sample, clean: Sample) -> Verdict:
     kept: list[Message | None] = list(row.messages)
     golden: Json = None
     tools: list[Json] = list(row.tools)
+    removed: set[int] = set()
     reordered = False
     for change in sorted(row.changes, key=lambda c: -1 if c.at is None else c.at, reverse=True):
         head, *rest = _pointer(change.path)
@@ -148,6 +154,10 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             reordered = True
             if [change.before, change.after] != [[t.name for t in clean.tools], [t.name for t in row.tools]]:
                 return "/tools names other registries"
+        elif head == "tools" and len(rest) == 1 and change.after is None:
+            if not _is_tool_at(clean.tools, int(rest[0]), change.before):
+                return f"{change.path} is not the tool that was removed"
+            removed.add(int(rest[0]))
         elif head == "tools":
             if problem := _undo(tools, change, int(rest[0]), rest[1:]):
                 return problem
@@ -159,9 +169,14 @@ def replay(row: Sample, clean: Sample) -> Verdict:
     if not same:
         return "the golden answers hold a change that the diff does not name"
     left = [tool for tool in tools if tool is not None]
-    if left == list(clean.tools) or (reordered and _same_set(left, clean.tools)):
+    stayed = tuple(tool for index, tool in enumerate(clean.tools) if index not in removed)
+    if left == list(stayed) or (reordered and _same_set(left, stayed)):
         return HOLDS
     return "the tools hold a change that the diff does not name"
+
+
+def _is_tool_at(tools: tuple[Tool, ...], index: int, stated: Json) -> bool:
+    return index < len(tools) and msgspec.to_builtins(tools[index]) == stated
 
 
 def _undo(tools: list[Json], change: Change, index: int, rest: list[str]) -> Verdict:

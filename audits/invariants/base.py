@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample
-from robustbench_tc.taxonomy import Channel, PerturbationType
+from robustbench_tc.taxonomy import Channel, NoCall, PerturbationType
 
 Verdict: TypeAlias = str | None
 """None: does not apply to this row. "": holds. Anything else: what is wrong."""
@@ -96,6 +96,11 @@ def invariant(
         return holds
 
     return add
+
+
+def no_call(row: Sample) -> NoCall:
+    """What a reply without a call is worth in the row."""
+    return taxonomy.get(row.type_code).no_call if taxonomy.known(row.type_code) else "wrong"
 
 
 def first_answer_names(sample: Sample) -> tuple[str, ...]:

@@ -14,16 +14,23 @@ from .base import (
     every,
     first_answer_names,
     invariant,
+    no_call,
     perturbed,
 )
 
 
 @invariant(every)
 def gold_is_there(row: Sample, clean: Sample) -> Verdict:
-    """A sample without a golden call cannot be scored."""
-    if not row.golden_answers or not all(row.golden_answers):
+    """A sample without a golden answer cannot be scored; one without calls is for types that say so."""
+    if not row.golden_answers:
+        return "there is no accepted answer"
+    worth, empty = no_call(row), [not golden for golden in row.golden_answers]
+    if worth == "right":
+        return HOLDS if row.golden_answers == ((),) else "an answer is accepted beside that without calls"
+    if any(empty) and worth == "wrong":
         return "an accepted answer holds no call"
-    return HOLDS
+    fits = sum(empty) == (worth == "accepted") and not all(empty)
+    return HOLDS if fits else "not one accepted answer is without calls, beside one with calls"
 
 
 @invariant(every)
@@ -38,6 +45,8 @@ def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
     """With equal names only `gold_tool_index` says which tool is meant."""
     names = first_answer_names(row)
     index = row.gold_tool_index
+    if no_call(row) == "right":
+        return HOLDS if index is None else "gold_tool_index points at a tool, and none is right"
     if index is None or not 0 <= index < len(row.tools) or not names:
         return "gold_tool_index points at no tool"
     return HOLDS if row.tools[index].name == names[0] else "gold_tool_index points at another name"
@@ -46,10 +55,15 @@ def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
 @invariant(perturbed)
 def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     """The gold tool stays the gold tool: the index never comes to mean a distractor."""
+    if no_call(row) == "right":
+        return HOLDS  # there is none: `gold_at_its_index`
     if row.gold_tool_index is None or clean.gold_tool_index is None:
         return "no gold_tool_index"
     if not (0 <= row.gold_tool_index < len(row.tools) and 0 <= clean.gold_tool_index < len(clean.tools)):
         return "gold_tool_index points at no tool"
+    kind = taxonomy.get(row.type_code)
+    if kind.channel == "registry" and kind.ground_truth_changes:
+        return None  # which tool is meant is the unit's own to check
     new, old = row.tools[row.gold_tool_index], clean.tools[clean.gold_tool_index]
     if row.component == "action":
         return HOLDS if new == old else "the indexed tool is not the clean gold tool"

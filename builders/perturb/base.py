@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from robustbench_tc.schema import Change, Component, Json, Sample, Tool
-from robustbench_tc.taxonomy import Channel, Level, Method, Pack, Part, Rows
+from robustbench_tc.taxonomy import Channel, Level, Method, NoCall, Pack, Part, Rows
 
 NOT_TOOLS: frozenset[Part] = frozenset({"messages", "the number or roles of messages", "golden answers"})
 """The parts of a row that are not tools."""
@@ -87,11 +87,14 @@ class Context:
         texts: Mapping[str, Text | str] | None = None,
         donors: Mapping[str, Sequence[Tool]] | None = None,
         silent: frozenset[str] = frozenset(),
+        loans: Mapping[str, tuple[Sample, ...]] | None = None,
     ) -> None:
-        """`silent`: the model-written types for which nobody writes anything."""
+        """`silent`: the model-written types for which nobody writes anything. `loans`: samples that types
+        borrow, by name (`Perturbation.borrows`)."""
         self._texts = texts or {}
         self._donors = donors or {}
         self._silent = silent
+        self._loans = loans or {}
 
     def text(self, request: TextRequest) -> Text:
         """The accepted answer. Raises NotApplicable with the reason when there is none."""
@@ -105,6 +108,10 @@ class Context:
     def donors(self, source: str) -> Sequence[Tool]:
         """Tools of the source's clean samples that may lend parameters, in a fixed order."""
         return self._donors.get(source, ())
+
+    def loan(self, name: str) -> tuple[Sample, ...]:
+        """The samples of a loan (`builders/loans.py`), always the same object; () where nobody lends them."""
+        return self._loans.get(name, ())
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +166,10 @@ class Perturbation:
     none."""
     may_decline: ClassVar[bool] = False
     """Whether its rows are asked in words that leave it open to call nothing."""
+    borrows: ClassVar[tuple[str, ...]] = ()
+    """Loans that it needs beside the clean rows of the build (`builders/loans.py`)."""
+    no_call: ClassVar[NoCall] = "wrong"
+    """What a reply without a call is worth in its rows."""
     otherwise_caught_by: ClassVar[str] = ""
     """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
 

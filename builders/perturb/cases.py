@@ -8,6 +8,8 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from robustbench_tc import seeding
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 
@@ -60,8 +62,73 @@ _DIALOGUE = Sample(
     gold_tool_index=0,
 )
 
-CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE}
-"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool."""
+_LOGIN = msgspec.structs.replace(
+    _DIALOGUE,
+    id="apibank__cases_login::clean",
+    clean_id="apibank__cases_login",
+    messages=(
+        Message(
+            "user",
+            "<user>Book me the berth at Brunt Ness. I am ada, my password is tide9.</user>\n"
+            '<tool_call>\n{"name": "GetUserToken", "parameters": {"username": "ada", "password": "tide9"}}\n'
+            "</tool_call>\n"
+            "<obs> {'token': 'q7w8e9'} </obs>\n"
+            "<response>I will book it.</response>\n"
+            "<user> With this in mind, answer with one tool call.</user>",
+        ),
+    ),
+    tools=(
+        _tool("BookBerth", "Books a berth.", token=("string", "Token."), harbour=("string", "The harbour.")),
+        _tool(
+            "GetUserToken", "Gets a token.", username=("string", "Name."), password=("string", "Password.")
+        ),
+    ),
+    golden_answers=((Call("BookBerth", {"token": ["q7w8e9"], "harbour": ["Brunt Ness"]}),),),
+)
+
+CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE, "login": _LOGIN}
+"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `login`: one
+whose history fetched a token that the golden call needs."""
+
+
+def _renamed(tool: Tool, name: str, **parameters: str) -> Tool:
+    """The tool under another name, its parameters under others (old name → new one)."""
+    properties = {parameters.get(key, key): inner for key, inner in tool.properties.items()}
+    schema = {**tool.parameters, "properties": properties, "required": list(properties)}
+    return Tool(name, tool.description, schema)
+
+
+def _noisy(menu: str, reserve: str, **parameters: str) -> Sample:
+    """The table's sample with noisy names."""
+    find_menu, table = _TABLE.tools
+    values = _TABLE.golden_answers[0][0].parameters
+    gold = Call(reserve, {parameters.get(key, key): found for key, found in values.items()})
+    tools = (_renamed(find_menu, menu), _renamed(table, reserve, **parameters))
+    return msgspec.structs.replace(_TABLE, tools=tools, golden_answers=((gold,),))
+
+
+LENT: dict[str, tuple[Sample, ...]] = {
+    "pool": (
+        msgspec.structs.replace(
+            _TABLE,
+            tools=tuple(
+                _tool(f"{verb}_{noun}", f"{verb.capitalize()}s a {noun}.", key=("string", "Which one"))
+                for verb in ("paint", "sell", "wash", "lift", "weigh")
+                for noun in ("boat", "crate", "piano", "fence", "kite", "lamp")
+            ),
+        ),
+    ),
+    "siblings": (
+        msgspec.structs.replace(
+            _TABLE, tools=(_tool("cancel_table", "Cancels a table.", place=("string", "Where")),)
+        ),
+    ),
+    "rotbench_slight": (_noisy("fnd_menu", "resqerve", seats="seWts"),),
+    "rotbench_medium": (_noisy("unem_dnif", "evreser"),),
+    "rotbench_heavy": (_noisy("reserve", "find_menu"),),
+    "rotbench_union": (_noisy("reserve", "fimd_menu", place="ecalp"),),
+}
+"""What the table's sample borrows, by loan (`builders/loans.py`)."""
 
 
 def context_of(unit: Perturbation, case: Case) -> Context:
@@ -72,7 +139,8 @@ def context_of(unit: Perturbation, case: Case) -> Context:
         for request in unit.requests(clean)
         if request.input in case.texts
     }
-    return Context(written, {clean.source: [tool for sample in CLEAN.values() for tool in sample.tools]})
+    donors = [tool for sample in CLEAN.values() for tool in sample.tools]
+    return Context(written, {clean.source: donors}, loans=LENT)
 
 
 def row_of(unit: Perturbation, case: Case) -> Sample:
@@ -105,7 +173,8 @@ def _lines(row: Sample) -> Iterator[str]:
         parameters = ", ".join(_parameter(name, inner) for name, inner in tool.properties.items())
         yield f"{mark}: {tool.name}({parameters}) {tool.description}".rstrip()
     for answer in row.golden_answers:
-        yield "gold: " + "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer)
+        calls = "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer)
+        yield f"gold: {calls or 'no call'}"
     if row.injected_error is not None:
         yield f"the first call is answered: {row.injected_error}"
     for flag in row.flags:
@@ -113,8 +182,10 @@ def _lines(row: Sample) -> Iterator[str]:
 
 
 def _parameter(name: str, inner: object) -> str:
-    text = inner.get("description") if isinstance(inner, dict) else None
-    return f"{name}: {text}" if text else name
+    if not isinstance(inner, dict):
+        return name
+    text = f"{name}: {inner['description']}" if inner.get("description") else name
+    return f"{text} {inner['pattern']}" if "pattern" in inner else text
 
 
 def spoiled(unit: Perturbation) -> tuple[Sample, Sample, dict[str, Sample]]:

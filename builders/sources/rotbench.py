@@ -1,4 +1,4 @@
-"""RoTBench (Ye et al., EMNLP 2024), slice clean of the first turn.
+"""RoTBench (Ye et al., EMNLP 2024), slice clean of the first turn, and the noisy slices for `rot_*`.
 
 The system text holds the output format and the tool list as a JSON array, closed by the two control tools;
 the user's turn is the query and a `Begin!` tail; the assistant's turn is a list of accepted ReAct texts. In
@@ -10,13 +10,22 @@ from pathlib import Path
 
 import msgspec
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_list
+from .pins import pins
 
 SOURCE = "rotbench"
 TAIL = "\nBegin!\n"
+
+LEVELS = ("slight", "medium", "heavy", "union")
+"""RoTBench's own levels of noise. Of every clean record the slices have two versions, the first with noisy
+names of tools, the second with noisy parameters; `union` has one with both."""
+
+NOISE = "rotbench_"
+"""What the name of a loan of noisy samples begins with; the level follows."""
 
 
 class Record(msgspec.Struct):
@@ -38,19 +47,42 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
         yield str(index), item(SOURCE, file, str(index), clean_id, make)
 
 
-def _sample(record: Record, clean_id: str) -> Sample:
+def noisy(root: Path, level: str, *, pinned: bool) -> tuple[Sample, ...]:
+    """The noisy versions of clean samples, each under its clean sample's id, in the file's order.
+
+    Golden values are as written: which tool steers the dialogue is known from the clean sample only. Raises
+    UserError for a missing or corrupt file, and (with `pinned`) for one that is not the pinned one.
+    """
+    file = f"rotbench/Data/First_Turn/{level}.json"
+    found: list[Sample] = []
+    for index, record in json_list(root, file, Record):
+        clean_id = f"{SOURCE}__{record.id}"
+
+        def make(record: Record = record, clean_id: str = clean_id) -> Sample:
+            return _sample(record, clean_id, noisy=True)
+
+        made = item(SOURCE, file, str(index), clean_id, make)
+        if isinstance(made, Sample):
+            found.append(made)
+    pin = next((pin for pin in pins().files if pin.path == file), None) if pinned else None
+    if pin is not None and (problem := pin.problem(root / file)):
+        raise UserError(f"{file}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file")
+    return tuple(found)
+
+
+def _sample(record: Record, clean_id: str, *, noisy: bool = False) -> Sample:
     turns = {turn.role: turn.value for turn in record.conversations}
     query, answers = turns.get("user"), turns.get("assistant")
     if not isinstance(query, str) or len(record.conversations) > 3:
         raise ValueError("the conversation is not a system, a user and an assistant turn")
-    golden = [(_call(text),) for text in ([answers] if isinstance(answers, str) else answers or [])]
+    golden = [(_call(text, noisy),) for text in ([answers] if isinstance(answers, str) else answers or [])]
     message = Message("user", query.removesuffix(TAIL))
     return clean_row(
         SOURCE, clean_id, record.scenario, [message], embedded_tools(turns.get("system")), golden
     )
 
 
-def _call(react: str) -> Call:
+def _call(react: str, noisy: bool = False) -> Call:
     """The call of a golden text `Thought: …, Action: name, Action Input: {…}`, each on a line of its own."""
     _, _, action = react.partition("\nAction: ")
     name, _, text = action.partition("\nAction Input: ")
@@ -58,7 +90,7 @@ def _call(react: str) -> Call:
         parameters = msgspec.json.decode(text, type=dict[str, Json])
     except ValueError:
         raise Unusable("gold_not_decodable", "A golden text has no readable Action Input.") from None
-    free = name.strip() in CONTROL_TOOLS
+    free = not noisy and name.strip() in CONTROL_TOOLS
     return Call(
         name.strip(),
         {key: [ANY if free or value == "None" else value] for key, value in parameters.items()},

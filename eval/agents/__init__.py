@@ -8,26 +8,31 @@ agrees with it on every single row. `agent_server.serving` puts one behind an Op
 from collections.abc import Mapping
 
 from robustbench_tc.errors import unknown
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Call, Sample
 
-from .base import Agent, AgentContext
+from .abstention import ABSTENTION
+from .base import DECLINED, Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
 from .null_models import NULL_MODELS
+from .registry import REGISTRY
 from .scripted import SCRIPTED
 
 __all__ = [
+    "ABSTENTION",
     "AGENTS",
     "BLIND",
     "NULL_MODELS",
     "POLICIES",
+    "REGISTRY",
     "Agent",
     "AgentContext",
     "agent",
     "is_right",
+    "reply",
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND}
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **REGISTRY}
 
 
 def agent(name: str) -> Agent:
@@ -37,8 +42,20 @@ def agent(name: str) -> Agent:
     return AGENTS[name]
 
 
+def reply(name: str, scene: AgentContext) -> tuple[Call, ...] | str:
+    """What the agent answers; an answer without calls is given in words."""
+    said = agent(name).reply(scene)
+    return DECLINED if said == () else said
+
+
 def is_right(name: str, row: Sample, clean: Sample) -> bool:
-    """Whether the agent's scored answer to the row is right, known before anything is scored."""
+    """Whether the agent's scored answer to the row is right, known before anything is scored.
+
+    Where calling nothing is accepted, whatever is said without a call is right; saying nothing is not.
+    """
     found = agent(name)
-    silent = isinstance(found.reply(AgentContext(row, clean, False)), str)
+    said = reply(name, AgentContext(row, clean, False))
+    silent = isinstance(said, str)
+    if silent and () in row.golden_answers:
+        return said != ""
     return found.right(AgentContext(row, clean, row.injected_error is not None and not silent))

@@ -9,6 +9,9 @@ from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 from ..render import concrete
 from ..score import scoring_tools
 
+DECLINED = "None of the listed tools fits this request, so I make no call."
+"""What an agent says whose answer has no calls."""
+
 
 class AgentContext(NamedTuple):
     """What an agent is asked about."""

@@ -1,7 +1,11 @@
 """Prompt mode: the tool list and the wanted output format as a system message, in our own words.
 
 One text per output format (`formats/*.txt`), one sentence per source on how many calls are wanted. A change
-of any of them changes `PROMPT_VERSION`, and with it the settings of a run.
+of any of them changes `prompt_version()`, and with it the settings of a run.
+
+Rows of types that leave it open to call nothing (`may_decline`) are asked without "exactly one call", and one
+sentence, `MAY_DECLINE`, says in both modes what else is open. That wording has a version of its own, which is
+part of the keys of their answers alone.
 """
 
 import hashlib
@@ -11,10 +15,11 @@ from string import Template
 
 import msgspec
 
-from robustbench_tc import sources
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import unknown
 from robustbench_tc.schema import Message, Sample, Tool, dumps
 from robustbench_tc.sources import Source
+from robustbench_tc.transcript import MAY_DECLINE
 
 ONE_CALL = "Make exactly one call."
 AS_MANY = "If the request needs several calls, write all of them, in order, in the same form."
@@ -37,29 +42,63 @@ def prompt_version() -> str:
     return "1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
 
 
-def system_text(output_format: str, source: str, tools: tuple[Tool, ...]) -> str:
+def wording(row: Sample) -> str | None:
+    """The version of the open words, for a row that is asked in them; None for the others."""
+    return open_version() if _is_open(row) else None
+
+
+@cache
+def open_version() -> str:
+    """`open-1-` and 8 hex digits over what is said in other words where calling nothing is open."""
+    texts = (MAY_DECLINE, {one.name: _how_many(one, is_open=True) for one in sources.sources()})
+    return "open-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
+
+
+def _is_open(row: Sample) -> bool:
+    return taxonomy.known(row.type_code) and taxonomy.get(row.type_code).may_decline
+
+
+def own_messages(row: Sample) -> tuple[Message, ...]:
+    """The row's messages; where calling nothing is open, one of them says so (rows may say it themselves)."""
+    if not _is_open(row) or any(m.role == "system" and MAY_DECLINE in m.content for m in row.messages):
+        return row.messages
+    first, *rest = row.messages
+    if first.role == "system":
+        return (Message("system", f"{first.content}\n\n{MAY_DECLINE}"), *rest)
+    return (Message("system", MAY_DECLINE), *row.messages)
+
+
+def system_text(output_format: str, source: str, tools: tuple[Tool, ...], *, is_open: bool = False) -> str:
     """The system message: how to write a call, how many, and the registry, one JSON object per line.
 
-    Names, order and duplicates of the registry are kept. Raises UserError for an unknown format or source.
+    Names, order and duplicates of the registry are kept. `is_open`: calling nothing is open. Raises UserError
+    for an unknown format or source.
     """
     formats = _formats()
     if output_format not in formats:
         raise unknown("output format", output_format, formats)
-    count = _how_many(sources.get(source))
+    count = _how_many(sources.get(source), is_open=is_open)
+    template = formats[output_format]
+    if not count:
+        template = template.replace(" $count", "").replace("$count\n\n", "")
     listed = "\n".join(dumps(tool) for tool in tools)
-    return Template(formats[output_format]).substitute(count=count, tools=listed).strip()
+    return Template(template).substitute(count=count, tools=listed).strip()
 
 
-def _how_many(source: Source) -> str:
-    """How many calls the source's prompts ask for (RoTBench and API-Bank accept one only)."""
-    return ONE_CALL if source.one_call else AS_MANY
+def _how_many(source: Source, *, is_open: bool = False) -> str:
+    """How many calls the source's prompts ask for (RoTBench and API-Bank accept one only); "" where none has
+    to be made and the source takes one."""
+    if source.one_call:
+        return "" if is_open else ONE_CALL
+    return AS_MANY
 
 
 def messages(row: Sample) -> list[dict[str, str]]:
     """What prompt mode sends: one system message (ours, then the sample's own), then the conversation."""
-    own = [m.content for m in row.messages if m.role == "system"]
-    system = "\n\n".join([system_text(row.output_format, row.source, row.tools), *own])
-    rest = [m for m in row.messages if m.role != "system"]
+    said = own_messages(row)
+    ours = system_text(row.output_format, row.source, row.tools, is_open=_is_open(row))
+    system = "\n\n".join([ours, *(m.content for m in said if m.role == "system")])
+    rest = [m for m in said if m.role != "system"]
     return [_plain(Message("system", system)), *map(_plain, rest)]
 
 

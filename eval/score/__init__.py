@@ -19,15 +19,17 @@ from robustbench_tc.schema import (
     Verdict,
 )
 
+from . import ghosts
 from .apibank import score_apibank
 from .bfcl import score_bfcl
+from .decision import decides, decision
 from .error_modes import error_mode
 from .generic import score_generic
 from .result import RIGHT, Score, Scorer, wrong
 from .rotbench import score_rotbench
 from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
-from .tools import scoring_tools
+from .tools import in_the_old_type, scoring_tools
 
 __all__ = [
     "SCORERS",
@@ -148,7 +150,7 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
             correct=False,
             reason=prediction.status,
             error_mode="other",
-            flags=_marks(row, None),
+            flags=(*_marks(row, None), *(("unparsable",) if decides(row) else ())),
         )
     parsed = read(prediction, row)
     found = score(
@@ -158,6 +160,11 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         golden_answers=row.golden_answers,
         tools=scoring_tools(row, clean),
     )
+    if found.correct and in_the_old_type(parsed.calls, row, clean):
+        found = wrong("wrong_type")
+    decided = (decision(prediction, parsed, row),) if decides(row) else ()
+    if found.correct and "unparsable" in decided:
+        found = wrong("unparsable")  # a broken reply declines nothing
     return Verdict(
         calls=parsed.calls,
         variant=parsed.variant,
@@ -165,7 +172,7 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
         correct=found.correct,
         reason=found.reason,
         error_mode=error_mode(parsed, found, row, clean),
-        flags=(*parsed.flags, *_marks(row, found)),
+        flags=(*parsed.flags, *_marks(row, found), *decided, *ghosts.marks(parsed.calls, row, clean)),
     )
 
 

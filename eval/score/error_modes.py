@@ -5,6 +5,7 @@ from collections import Counter
 from robustbench_tc.eval.parse import Parsed
 from robustbench_tc.schema import ErrorMode, Sample
 
+from .ghosts import unregistered
 from .result import Score
 
 
@@ -12,9 +13,14 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     """None when correct. `empty`: nothing was written. `omitted`: text without a call (also where one was
     thought of or quoted only). `name_bias`: in a reward type, a distractor that the perturbation added
     was called. `missing_call`: every name is right, but fewer calls than gold. `wrong_parameters`: the right
-    names, other arguments or too often. `wrong_name` otherwise."""
+    names, other arguments or too often. `ghost`: a tool was called that the registry has not. `other`: no
+    call is right, and a listed tool was called or the reply is broken. `wrong_name` otherwise."""
     if score.correct:
         return None
+    if score.reason in ("unexpected_call", "unparsable"):
+        if "empty_text" in parsed.flags:
+            return "empty"
+        return "ghost" if unregistered((call.name for call in parsed.calls), row) else "other"
     if not parsed.calls:
         return "empty" if "empty_text" in parsed.flags else "omitted"
     names = Counter(call.name for call in parsed.calls)
@@ -23,7 +29,9 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     wanted = [Counter(call.name for call in golden) for golden in row.golden_answers]
     if any(golden <= names and golden.keys() == names.keys() for golden in wanted):
         return "wrong_parameters"
-    return "missing_call" if any(names < golden for golden in wanted) else "wrong_name"
+    if any(names < golden for golden in wanted):
+        return "missing_call"
+    return "ghost" if unregistered(names, row) else "wrong_name"
 
 
 def distractors(row: Sample, clean: Sample) -> set[str]:

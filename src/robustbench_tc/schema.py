@@ -178,7 +178,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ErrorMode = Literal[
-    "empty", "omitted", "missing_call", "wrong_name", "wrong_parameters", "name_bias", "other"
+    "empty", "omitted", "missing_call", "wrong_name", "ghost", "wrong_parameters", "name_bias", "other"
 ]
 """Why a wrong prediction is wrong (`eval.score.error_modes`)."""
 

@@ -40,6 +40,11 @@ TRAITS: dict[Channel, tuple[str, ...]] = {
 }
 """What a type of the channel says beside the facts of every type: the audit's rules need it."""
 
+NoCall = Literal["wrong", "accepted", "right"]
+"""wrong: its rows want calls. accepted: their answers hold the empty one beside answers with calls. right:
+the empty answer is the only one, so that declining, asking and answering in words are right, any call is
+wrong."""
+
 Part = Literal[
     "messages",
     "the number or roles of messages",
@@ -116,6 +121,8 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     """Who has asked the same before, in a line; "" for the core, whose prior art is the paper's."""
     may_decline: bool = False
     """Whether its rows are asked in words that leave it open to call nothing."""
+    no_call: NoCall = "wrong"
+    """What a reply without a call is worth in its rows."""
 
     @property
     def status(self) -> Literal["core", "extension"]:

@@ -81,9 +81,9 @@ def bfcl(code: str) -> tuple[Sample, Sample]:
         ("", "empty"),
         (" \n<|im_end|>", "empty"),
         ("I cannot help with that.", "omitted"),
-        ("[other_tool(x=1)]", "wrong_name"),
+        ("[other_tool(x=1)]", "ghost"),
         ("[{name}(zz=1)]", "wrong_parameters"),
-        ("[{name}(zz=1), other(x=1)]", "wrong_name"),
+        ("[{name}(zz=1), other(x=1)]", "ghost"),
     ],
 )
 def test_error_modes(text: str, mode: str) -> None:
@@ -100,7 +100,7 @@ def test_too_few_of_the_right_calls_is_a_missing_call() -> None:
     two = msgspec.structs.replace(row, category="parallel", golden_answers=((first, other),))
     calls = concrete((first,), row.tools)
     assert answered(two, two, python_calls(calls)).error_mode == "missing_call"
-    assert answered(two, two, python_calls([*calls, Call("third", {})])).error_mode == "wrong_name"
+    assert answered(two, two, python_calls([*calls, Call("third", {})])).error_mode == "ghost"
 
 
 def test_golds_of_several_steps_and_one_surplus_call_are_flagged() -> None:
@@ -135,10 +135,22 @@ def test_calling_the_distractor_of_a_reward_type_is_name_bias(code: str) -> None
         assert (verdict.correct, verdict.error_mode) == (False, "name_bias")
 
 
-def test_another_wrong_tool_in_a_reward_type_is_a_wrong_name() -> None:
+def test_a_tool_that_the_registry_has_not_is_a_ghost_in_a_reward_type_too() -> None:
     for row, clean in rows_of("CD"):
         verdict = answered(row, clean, render_calls([Call("no_such_tool", {})], row.output_format))
-        assert verdict.error_mode == "wrong_name"
+        assert verdict.error_mode == "ghost"
+
+
+def test_another_tool_of_the_registry_is_a_wrong_name() -> None:
+    found = 0
+    for row, clean in rows_of("same_name_A"):
+        gold = {call.name for answer in row.golden_answers for call in answer}
+        for tool in row.tools:
+            if tool.name not in gold:
+                verdict = answered(row, clean, render_calls([Call(tool.name, {})], row.output_format))
+                assert (verdict.correct, verdict.error_mode) == (False, "wrong_name")
+                found += 1
+    assert found > 3
 
 
 def test_an_added_tool_outside_the_reward_types_is_a_wrong_name() -> None:
@@ -159,7 +171,7 @@ def test_an_added_tool_outside_the_reward_types_is_a_wrong_name() -> None:
 def test_native_calls_are_not_empty_whatever_the_text() -> None:
     row = small.clean_rows()[0]
     verdict = answered(row, row, "", tool_calls=[{"id": "1", "name": "x", "arguments": "{}"}])
-    assert (verdict.variant, verdict.error_mode) == ("fc", "wrong_name")
+    assert (verdict.variant, verdict.error_mode) == ("fc", "ghost")
 
 
 @pytest.mark.parametrize("status", ["rejected", "too_long"])

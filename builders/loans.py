@@ -1,0 +1,77 @@
+"""What types borrow beside the clean rows of a build: samples that only the sources have.
+
+A type names its loans (`borrows`); a build reads those of the types that it builds, and no others. What is
+lent is part of the plan: same plan, same bytes.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Sample, Tool
+
+from .generators.base import check
+from .generators.recorded import shipped
+from .perturb import REGISTRY, refuse_text
+from .sources import Accept, Pool, Profile, read, rotbench
+
+SIBLINGS = "siblings"
+"""The samples with, for tools, the recorded siblings of their gold tools (written for `redundant`)."""
+
+POOL = "pool"
+"""The sources' full pools: every usable record. A bundled build has no more than the starter samples."""
+
+
+def names(codes: Iterable[str]) -> tuple[str, ...]:
+    """The loans of the types, in order, each once."""
+    return tuple(dict.fromkeys(name for code in codes for name in REGISTRY[code].borrows))
+
+
+def borrowed(
+    codes: Iterable[str], root: Path | None, profile: Profile, pool: Pool, accept: Accept | None = None
+) -> dict[str, tuple[Sample, ...]]:
+    """The loans of the types `codes`, by name. `pool` holds the clean rows of the build.
+
+    Raises UserError where a loan lies in the sources and there is no `root`, or a file is not as pinned.
+    """
+    return {name: _loan(name, root, profile, pool, accept) for name in names(codes)}
+
+
+def _loan(
+    name: str, root: Path | None, profile: Profile, pool: Pool, accept: Accept | None
+) -> tuple[Sample, ...]:
+    if name == SIBLINGS:
+        return tuple(_siblings(pool.samples, bundled=profile == "bundled"))
+    if name == POOL and profile != "paper":
+        return pool.samples
+    if root is None:
+        codes = [unit.code for unit in REGISTRY.values() if name in unit.borrows]
+        raise UserError(
+            f"{', '.join(codes)}: made with records of the sources beyond the clean rows: "
+            "run `rbtc sources fetch`, or name a folder with --sources"
+        )
+    if name == POOL:
+        return read(root, "full", accept).samples
+    level = name.removeprefix(rotbench.NOISE)
+    if level == name or level not in rotbench.LEVELS:
+        raise ValueError(f"no loan {name!r}")
+    return rotbench.noisy(root, level, pinned=profile != "bundled")
+
+
+def _siblings(samples: Iterable[Sample], *, bundled: bool) -> Iterator[Sample]:
+    """The samples that have recorded siblings, none of which was judged to serve the request."""
+    books = shipped(bundled=bundled)
+    for sample in samples:
+        accepted = {call.name for answer in sample.golden_answers for call in answer}
+        tools: dict[str, Tool] = {}
+        for request in REGISTRY["redundant"].requests(sample):
+            if request.tool not in accepted:
+                continue
+            answers = (answer for book in books for answer in book.answers(request))
+            found = next((answer for answer in answers if check(request, answer, refuse_text) is None), ())
+            for tool in msgspec.convert(found, tuple[Tool, ...]):
+                tools.setdefault(tool.name, tool)
+        if tools:
+            yield msgspec.structs.replace(sample, tools=tuple(tools.values()))

@@ -1,0 +1,286 @@
+"""Abstention by words alone: a value that is missing, a question that needs no tool, and the counterparts."""
+
+import random
+import re
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import Call, Change, Message, Sample
+from robustbench_tc.taxonomy import Rows
+
+from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
+from .abstention_recorded import Missing, apply_edits, recorded, registry_hash, sample_hash
+from .base import Case, Context, NotApplicable, lost_values, register
+from .query import SAMPLES, gold_texts, kept_values, query_span, query_text
+
+
+@remembered(SAMPLES)
+def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
+    """The messages without one required value, in open words, and their diff.
+
+    Raises NotApplicable: `not_recorded`, or why what was recorded is no row (`refusal`).
+    """
+    accepted_names(sample)
+    before = query_text(sample)
+    for one in recorded().missing.get(sample_hash(sample.clean_id), ()):
+        if (after := apply_edits(before, one.edits)) is not None:
+            break
+    else:
+        raise NotApplicable("not_recorded")
+    if reason := refusal(sample, one, before, after):
+        raise NotApplicable(reason)
+    span = query_span(sample)
+    messages, asked = opened(sample)
+    place = span.message + len(messages) - len(sample.messages)
+    old = messages[place]
+    new = Message(old.role, old.content[: span.start] + after + old.content[span.end :])
+    edits = [
+        Change(f"/messages/{span.message}/content", was, became, span.start + at)
+        for at, was, became in one.edits
+    ]
+    return (*messages[:place], new, *messages[place + 1 :]), (*edits, *asked)
+
+
+def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
+    """Why a request with a value taken out is no row, in a word; "" for one that is."""
+    if not any(one.parameter in call.parameters for call in sample.golden_answers[0]):
+        return "not_in_the_first_answer"
+    if not is_required(sample, one.parameter):
+        return "not_required"
+    if not any(one.value in text for text in values_of(sample, one.parameter)):
+        return "not_a_golden_value"
+    value = re.compile(rf"(?<!\w){re.escape(one.value)}(?!\w)", re.IGNORECASE)
+    if len(value.findall(before)) != 1 or value.search(after):
+        return "value_not_taken_out"
+    span = query_span(sample)
+    others = [m.content for place, m in enumerate(sample.messages) if place != span.message]
+    content = sample.messages[span.message].content
+    if any(value.search(text) for text in (*others, content[: span.start], content[span.end :])):
+        return "value_stands_elsewhere"
+    kept = [text for text in kept_values(sample, before) if one.value not in text and text not in one.value]
+    return "another_value_lost" if lost_values(after, kept) else ""
+
+
+def is_required(sample: Sample, parameter: str) -> bool:
+    """Whether every golden call that takes the parameter is of a tool that requires it, and one does."""
+    calls = [c for answer in sample.golden_answers for c in answer if parameter in c.parameters]
+    return bool(calls) and all(_requires(sample, call, parameter) for call in calls)
+
+
+def _requires(sample: Sample, call: Call, parameter: str) -> bool:
+    return any(tool.name == call.name and parameter in tool.required for tool in sample.tools)
+
+
+def values_of(sample: Sample, parameter: str) -> tuple[str, ...]:
+    """The texts of the accepted values of one parameter."""
+    kept = {parameter}
+    calls = tuple(
+        tuple(Call(c.name, {k: v for k, v in c.parameters.items() if k in kept}) for c in answer)
+        for answer in sample.golden_answers
+    )
+    return gold_texts(msgspec.structs.replace(sample, golden_answers=calls))
+
+
+@register
+class MissingValue(NoCall):
+    """NoValue: a required value is not said."""
+
+    code = "missing_value"
+    order = 203
+    display_name = "NoValue"
+    component = "observation"
+    channel = "context"
+    what_is_modified = "One value that the gold tool requires is taken out of the request."
+    how_made = (
+        "The one place in the request where a required value of the golden call stands was written anew "
+        "without "
+        "it; nothing else in the row holds the value, and every other golden value stays. Whether a reply "
+        "asks "
+        "for the value is reported beside the accuracy."
+    )
+    applies_to = ("bfcl_v3", "rotbench", "toolalpaca")
+    may_change = ("messages", "the number or roles of messages", "golden answers")
+    rows = Rows(paper=45, bundled=15, full=45)
+    prior_art = "When2Call (request for information), BFCL live missing parameters, ToolSandbox"
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            + user: Book 2 seats at my favourite place tonight.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table.
+            + gold: no call
+            """,
+        ),
+    )
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        messages, changes = without_value(sample)
+        return self.row(
+            sample,
+            [*changes, no_answer(sample)],
+            messages=messages,
+            golden_answers=NOTHING,
+            gold_tool_index=None,
+        )
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        wrong = self.beyond(clean, row)
+        try:
+            right = row.messages == without_value(clean)[0]
+        except NotApplicable as skip:
+            return [*wrong, f"no row is due: {skip.reason}"]
+        return wrong + ([] if right else ["the messages are not the clean ones without the value"])
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The value is said after all."""
+        messages, asked = opened(clean)
+        return msgspec.structs.replace(row, messages=messages, changes=(*asked, no_answer(clean)))
+
+
+@remembered(SAMPLES)
+def asking(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
+    """The question of the sample in place of its conversation, and the diff. Raises NotApplicable."""
+    question = recorded().questions.get(registry_hash(sample.clean_id, (t.name for t in sample.tools)))
+    if question is None:
+        raise NotApplicable("no_question_for_it")
+    last = max((i for i, m in enumerate(sample.messages) if m.role == "user"), default=None)
+    if last is None:
+        raise NotApplicable("no_user_text")
+    kept: list[Message] = []
+    changes: list[Change] = []
+    for place, message in enumerate(sample.messages):
+        if place == last:
+            kept.append(Message("user", question))
+            changes.append(Change(f"/messages/{place}/content", message.content, question))
+        elif message.role == "system":
+            kept.append(message)
+        else:
+            changes.append(Change(f"/messages/{place}", msgspec.to_builtins(message), None))
+    return said(kept), (*changes, how_said(msgspec.structs.replace(sample, messages=tuple(kept))))
+
+
+@register
+class AnswerDirectly(NoCall):
+    """NoNeed: a question that no tool is needed for."""
+
+    code = "answer_directly"
+    order = 204
+    display_name = "NoNeed"
+    component = "observation"
+    channel = "context"
+    what_is_modified = "A question of general knowledge stands in place of the conversation."
+    how_made = (
+        "60 questions of general knowledge, written for this type. Each is put once to a registry of the "
+        "paper's "
+        "samples, and 30 of them to one of the starter samples, whose tools have nothing to do with it."
+    )
+    may_change = ("messages", "the number or roles of messages", "golden answers")
+    rows = Rows(paper=60, bundled=30, full=60)
+    prior_art = "When2Call (direct answer), MetaTool (tool usage awareness)"
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            + user: Why is the sky blue?
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table.
+            + gold: no call
+            """,
+        ),
+    )
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        messages, changes = asking(sample)
+        return self.row(
+            sample,
+            [*changes, no_answer(sample)],
+            messages=messages,
+            golden_answers=NOTHING,
+            gold_tool_index=None,
+        )
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        wrong = self.beyond(clean, row)
+        try:
+            right = row.messages == asking(clean)[0]
+        except NotApplicable as skip:
+            return [*wrong, f"no row is due: {skip.reason}"]
+        return wrong + ([] if right else ["the messages are not the sample's question alone"])
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The old request still stands in front of the question."""
+        messages, changes = asking(clean)
+        *before, question = messages
+        place = max(i for i, m in enumerate(clean.messages) if m.role == "user")
+        old = clean.messages[place].content
+        both = Message("user", f"{old}\n{question.content}")
+        edit = Change(f"/messages/{place}/content", old, both.content)
+        kept = tuple(edit if one.path == edit.path and one.before == old else one for one in changes)
+        return msgspec.structs.replace(row, messages=(*before, both), changes=(*kept, no_answer(clean)))
+
+
+@register
+class CallDue(Asked):
+    """CallDue: the clean row in open words, in which a call is still right."""
+
+    code = "call_due"
+    order = 205
+    display_name = "CallDue"
+    component = "observation"
+    channel = "context"
+    what_is_modified = (
+        "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
+    )
+    how_made = (
+        "The clean row, asked as the other types of the pack are: with the system message that leaves it "
+        "open to "
+        "decline or ask, and without an order to make one call. Its golden answer stays: whoever always "
+        "declines "
+        "is wrong here. Rows whose gold is a control tool (to ask, to finish) have none: there no call is "
+        "due."
+    )
+    may_change = ("messages", "the number or roles of messages")
+    ground_truth_changes = False
+    rows = Rows(paper=198, bundled=72)
+    prior_art = "BFCL live relevance; balanced accuracy of call decisions as in When2Call"
+    caught_by = "gold_is_the_clean_gold"
+    otherwise_caught_by = "static_row_differs_from_clean"
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            """,
+        ),
+        Case(  # the order to make one call is cut out of a transcript
+            clean="dialogue",
+            reads="""
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            -     <user> With this in mind, answer with one tool call.</user>
+            """,
+        ),
+    )
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        accepted_names(sample)
+        messages, changes = opened(sample)
+        return self.row(sample, changes, messages=messages)
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        return self.beyond(clean, row) + self._check_words(clean, row)
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """Calling nothing accepted."""
+        return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """Asked in the words of the clean row."""
+        return msgspec.structs.replace(row, messages=clean.messages, changes=())

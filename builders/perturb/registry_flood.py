@@ -1,0 +1,342 @@
+"""Floods: that many tools of other samples of the same source enter, and the gold stays.
+
+A donor has a name of its own that shares fewer than six in ten of its words with any accepted tool's, and no
+golden call fits it: nothing that enters is another way to answer.
+"""
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool, tool_text
+from robustbench_tc.taxonomy import Rows
+
+from .base import Case, Context, NotApplicable, Perturbation, register
+from .query import SAMPLES
+from .registry import added, index_of, insert, may_be_left_out, surplus
+
+OVERLAP = 0.6
+"""From this share of common words on (Jaccard), two names may mean the same purpose."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+
+
+class Lender(NamedTuple):
+    """A tool that may enter."""
+
+    tool: Tool
+    words: frozenset[str]
+    """Of its name."""
+    declared: frozenset[str]
+    required: frozenset[str]
+    """Names of its parameters."""
+
+
+class Gold(NamedTuple):
+    """What a donor must keep clear of."""
+
+    forms: tuple[tuple[frozenset[str], frozenset[str]], ...]
+    """The parameters of the shortest and the longest form of every call of every accepted answer."""
+    words: tuple[frozenset[str], ...]
+    """Of the accepted tools' names."""
+
+
+@lru_cache(20_000)
+def name_words(name: str) -> frozenset[str]:
+    """The words of a tool's name: `getCurrentWeather2` and `get_current_weather_2` have the same."""
+    return frozenset(word.lower() for word in _WORD.findall(name))
+
+
+def overlap(left: frozenset[str], right: frozenset[str]) -> float:
+    """The share of all words of two names that both have (Jaccard); 0 for two names without words."""
+    shared = len(left & right)
+    return shared / (len(left) + len(right) - shared) if shared else 0.0
+
+
+@remembered(8)
+def lenders(pool: tuple[Sample, ...]) -> Mapping[str, tuple[Lender, ...]]:
+    """The distinct tools of each source's samples but the control tools, in order of first appearance."""
+    found: dict[str, dict[str, Tool]] = {}
+    for sample in pool:
+        mine = found.setdefault(sample.source, {})
+        for tool in sample.tools:
+            if tool.name not in CONTROL_TOOLS:
+                mine.setdefault(tool_text(tool), tool)
+    return {source: _lending(mine.values()) for source, mine in found.items()}
+
+
+@remembered(8)
+def _lending_of(donors: Sequence[Tool]) -> tuple[Lender, ...]:
+    return _lending(tool for tool in donors if tool.name not in CONTROL_TOOLS)
+
+
+def _lending(tools: Iterable[Tool]) -> tuple[Lender, ...]:
+    return tuple(map(_lender, tools))
+
+
+def _lender(tool: Tool) -> Lender:
+    return Lender(tool, name_words(tool.name), frozenset(tool.properties), frozenset(tool.required))
+
+
+@remembered(SAMPLES)
+def gold_of(sample: Sample) -> Gold:
+    """The accepted calls of the sample, and the words of their names."""
+    calls = [call for answer in sample.golden_answers for call in answer]
+    forms = dict.fromkeys(
+        (
+            frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values)),
+            frozenset(call.parameters),
+        )
+        for call in calls
+    )
+    words = dict.fromkeys(name_words(call.name) for call in calls)
+    return Gold(tuple(forms), tuple(words))
+
+
+def is_clear(lender: Lender, gold: Gold) -> bool:
+    """Whether the tool is no other way to answer: not named alike, and no golden call fits it.
+
+    Whether one fits is what `registry.accepts` says, worked out once for all draws.
+    """
+    for shortest, longest in gold.forms:
+        if shortest <= lender.declared and lender.required <= longest:
+            return False
+    return _is_apart(lender, gold)
+
+
+def _is_apart(lender: Lender, gold: Gold) -> bool:
+    return all(overlap(lender.words, words) < OVERLAP for words in gold.words)
+
+
+def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> Iterator[Lender]:
+    """Single draws, then every tool: almost all of a large pool may enter, so few draws are enough."""
+    if pool:
+        for _ in range(tries):
+            yield pool[rng.randrange(len(pool))]
+        yield from (pool[place] for place in rng.sample(range(len(pool)), len(pool)))
+
+
+class Flood(Perturbation):
+    """`dose` tools of the source's full pool enter at seeded places."""
+
+    component = "action"
+    level = "interaction"
+    pack = "registry"
+    channel = "registry"
+    method = "rule"
+    may_change = ("the set of tools",)
+    ground_truth_changes = False
+    train_augmentable = True
+    applies_to = "every source"
+    borrows = ("pool",)
+    caught_by = "unit_finds_nothing"
+    otherwise_caught_by = "gold_index_means_the_clean_tool"
+    prior_art = "ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold"
+
+    series = "flood"
+    dose: ClassVar[int]
+    """How many tools enter."""
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Raises NotApplicable where the source has too few tools that may enter."""
+        lent = context.loan("pool")
+        pool = lenders(lent).get(sample.source, ()) if lent else _lending_of(context.donors(sample.source))
+        new = self._drawn(sample, pool, rng)
+        tools = insert(sample.tools, new, rng)
+        index = sample.gold_tool_index
+        return self.row(
+            sample,
+            added(tools, new),
+            tools=tools,
+            gold_tool_index=None if index is None else index_of(tools, sample.tools[index]),
+        )
+
+    def _drawn(self, sample: Sample, pool: Sequence[Lender], rng: random.Random) -> list[Tool]:
+        gold = gold_of(sample)
+        taken = {tool.name for tool in sample.tools}
+        new: list[Tool] = []
+        for lender in _in_random_order(pool, 4 * self.dose + 8, rng):
+            if lender.tool.name not in taken and is_clear(lender, gold):
+                taken.add(lender.tool.name)
+                new.append(lender.tool)
+                if len(new) == self.dose:
+                    return new
+        apart = {one.tool.name for one in pool if _is_apart(one, gold)} - {tool.name for tool in sample.tools}
+        raise NotApplicable("golden_call_fits_donors" if len(apart) >= self.dose else "too_few_donors")
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """`dose` new tools with names of their own, none of which could be meant; the gold tool indexed."""
+        wrong = self.beyond(clean, row)
+        extra = surplus(clean.tools, row.tools)
+        if extra is None or len(extra) != self.dose:
+            return [*wrong, f"the registry is not the clean one plus {self.dose} tools"]
+        names = [tool.name for tool in extra]
+        if len(set(names)) < len(names) or set(names) & {tool.name for tool in clean.tools}:
+            wrong.append("a new tool's name is taken")
+        gold = gold_of(clean)
+        if any(name in CONTROL_TOOLS for name in names):
+            wrong.append("a control tool entered")
+        if not all(is_clear(_lender(tool), gold) for tool in extra):
+            wrong.append("a new tool is named like an accepted one, or a golden call fits it")
+        index = clean.gold_tool_index
+        if index is not None and (
+            row.gold_tool_index is None or row.tools[row.gold_tool_index] != clean.tools[index]
+        ):
+            wrong.append("gold_tool_index does not point at the gold tool")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """A new tool that does what the gold tool does, under another name."""
+        gold = clean.tools[clean.gold_tool_index or 0]
+        new = next(tool for tool in row.tools if tool not in clean.tools)
+        other = msgspec.structs.replace(gold, name=new.name)
+        return msgspec.structs.replace(row, tools=tuple(other if t is new else t for t in row.tools))
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The index is on the tool after the gold tool."""
+        index = (row.gold_tool_index or 0) + 1
+        return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))
+
+
+_HOW_MADE = (
+    "{} of other samples of the source's full pool enter{} at seeded places. A new tool has a name that no "
+    "tool of the registry has and that shares fewer than six in ten words with any accepted tool's "
+    "(Jaccard), and no golden call fits its parameters. No row where the pool has too few such tools."
+)
+
+
+@register
+class Flood1(Flood):
+    """Flood1: one tool of the source's pool."""
+
+    code = "flood_1"
+    order = 406
+    display_name = "Flood-1"
+    what_is_modified = (
+        "One tool of other samples of the source enters; names and parameters differ from the gold's."
+    )
+    how_made = _HOW_MADE.format("One tool", "s")
+    dose = 1
+    rows = Rows(paper=197, bundled=72, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: wash_fence(key: Which one) Washs a fence.
+            """,
+        ),
+    )
+
+
+@register
+class Flood3(Flood):
+    """Flood3: three tools of the source's pool."""
+
+    code = "flood_3"
+    order = 407
+    display_name = "Flood-3"
+    what_is_modified = (
+        "Three tools of other samples of the source enter; names and parameters differ from the gold's."
+    )
+    how_made = _HOW_MADE.format("Three tools", "")
+    dose = 3
+    rows = Rows(paper=197, bundled=72, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: lift_piano(key: Which one) Lifts a piano.
+            + tool: weigh_boat(key: Which one) Weighs a boat.
+            + tool: weigh_crate(key: Which one) Weighs a crate.
+            """,
+        ),
+    )
+
+
+@register
+class Flood10(Flood):
+    """Flood10: ten tools of the source's pool."""
+
+    code = "flood_10"
+    order = 408
+    display_name = "Flood-10"
+    what_is_modified = (
+        "Ten tools of other samples of the source enter; names and parameters differ from the gold's."
+    )
+    how_made = _HOW_MADE.format("Ten tools", "")
+    dose = 10
+    rows = Rows(paper=197, bundled=72, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: paint_fence(key: Which one) Paints a fence.
+            + tool: weigh_boat(key: Which one) Weighs a boat.
+            + tool: lift_fence(key: Which one) Lifts a fence.
+            + tool: sell_kite(key: Which one) Sells a kite.
+            + tool: sell_lamp(key: Which one) Sells a lamp.
+            + tool: wash_crate(key: Which one) Washs a crate.
+            + tool: sell_fence(key: Which one) Sells a fence.
+            + tool: paint_kite(key: Which one) Paints a kite.
+            + tool: lift_crate(key: Which one) Lifts a crate.
+            + tool: lift_piano(key: Which one) Lifts a piano.
+            """,
+        ),
+    )
+
+
+@register
+class Flood30(Flood):
+    """Flood30: thirty tools of the source's pool."""
+
+    code = "flood_30"
+    order = 409
+    display_name = "Flood-30"
+    what_is_modified = (
+        "Thirty tools of other samples of the source enter; names and parameters differ from the gold's."
+    )
+    how_made = _HOW_MADE.format("Thirty tools", "")
+    dose = 30
+    rows = Rows(paper=197, bundled=14, full=3091)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: sell_boat(key: Which one) Sells a boat.
+            + tool: weigh_piano(key: Which one) Weighs a piano.
+            + tool: sell_crate(key: Which one) Sells a crate.
+            + tool: weigh_boat(key: Which one) Weighs a boat.
+            + tool: lift_fence(key: Which one) Lifts a fence.
+            + tool: lift_lamp(key: Which one) Lifts a lamp.
+            + tool: lift_piano(key: Which one) Lifts a piano.
+            + tool: paint_boat(key: Which one) Paints a boat.
+            + tool: lift_crate(key: Which one) Lifts a crate.
+            + tool: paint_fence(key: Which one) Paints a fence.
+            + tool: weigh_fence(key: Which one) Weighs a fence.
+            + tool: weigh_crate(key: Which one) Weighs a crate.
+            + tool: sell_kite(key: Which one) Sells a kite.
+            + tool: wash_lamp(key: Which one) Washs a lamp.
+            + tool: wash_piano(key: Which one) Washs a piano.
+            + tool: sell_fence(key: Which one) Sells a fence.
+            + tool: paint_crate(key: Which one) Paints a crate.
+            + tool: paint_kite(key: Which one) Paints a kite.
+            + tool: weigh_lamp(key: Which one) Weighs a lamp.
+            + tool: lift_boat(key: Which one) Lifts a boat.
+            + tool: wash_kite(key: Which one) Washs a kite.
+            + tool: lift_kite(key: Which one) Lifts a kite.
+            + tool: wash_fence(key: Which one) Washs a fence.
+            + tool: sell_piano(key: Which one) Sells a piano.
+            + tool: sell_lamp(key: Which one) Sells a lamp.
+            + tool: wash_crate(key: Which one) Washs a crate.
+            + tool: wash_boat(key: Which one) Washs a boat.
+            + tool: weigh_kite(key: Which one) Weighs a kite.
+            + tool: paint_lamp(key: Which one) Paints a lamp.
+            + tool: paint_piano(key: Which one) Paints a piano.
+            """,
+        ),
+    )

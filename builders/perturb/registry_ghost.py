@@ -1,0 +1,355 @@
+"""Ghosts: a tool that is not registered is named, in passing, or as the one to use.
+
+The ghost is a recorded sibling of the gold tool (a related tool of another purpose, written for `redundant`),
+so its name looks as if it belonged to the registry.
+"""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.taxonomy import Rows
+
+from .abstention import NOTHING, judged, left, no_answer, opened, removed
+from .base import Case, Context, NotApplicable, Perturbation, register
+from .query import replace_span, wish_span
+from .style import near_duplicates
+
+EXCHANGES = (
+    (
+        "Hello, is anybody there?",
+        "Yes, I am here. I have just worked with {ghost} for somebody else. What can I do for you?",
+    ),
+    (
+        "Hi! Are you ready for another request?",
+        "Yes. A moment ago I was busy with {ghost}, and that is done now. Go ahead.",
+    ),
+    ("Good morning.", "Good morning. I was using {ghost} until now. Tell me what you need."),
+)
+"""The user's greeting and the assistant's answer that names the ghost in passing."""
+
+WISHES = (
+    "Please use {ghost} for this.",
+    "Do this with the tool {ghost}, please.",
+    "I would like you to call {ghost} for it.",
+    "The right tool for this is {ghost}, so use that one.",
+)
+"""Sentences that ask for the ghost, for the request's own purpose."""
+
+
+@remembered(8)
+def siblings(lent: tuple[Sample, ...]) -> Mapping[str, tuple[Tool, ...]]:
+    """The recorded siblings of each sample's gold tool, by clean id."""
+    return {sample.clean_id: sample.tools for sample in lent}
+
+
+def ghosts(sample: Sample, context: Context) -> list[str]:
+    """Names of recorded siblings of the gold tool that neither the registry nor the messages have."""
+    said = "\n".join(message.content for message in sample.messages)
+    return [
+        tool.name
+        for tool in siblings(context.loan("siblings")).get(sample.clean_id, ())
+        if tool.name not in said and not any(near_duplicates(tool, one) for one in sample.tools)
+    ]
+
+
+def greeted(sample: Sample, exchange: tuple[str, str]) -> tuple[tuple[Message, ...], list[Change]]:
+    """The messages after a greeting and its answer, and the diff entries of these two."""
+    place = sum(message.role == "system" for message in sample.messages)
+    new = (Message("user", exchange[0]), Message("assistant", exchange[1]))
+    messages = (*sample.messages[:place], *new, *sample.messages[place:])
+    changes = [Change(f"/messages/{place + n}", None, msgspec.to_builtins(one)) for n, one in enumerate(new)]
+    return messages, changes
+
+
+def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
+    """The messages with the sentence at the end of the user's wish, and the diff entry of it.
+
+    Raises NotApplicable where a call was executed after the user's last words.
+    """
+    span = wish_span(sample)
+    text = sample.messages[span.message].content[span.start : span.end]
+    joint = " " if text[-1] in ".!?" else ". "
+    return replace_span(sample, span, text + joint + sentence)
+
+
+def named(templates: Sequence[str], text: str) -> str | None:
+    """The name in a text that one of the templates makes; None where none does."""
+    for template in templates:
+        before, after = template.split("{ghost}")
+        if found := re.fullmatch(f"{re.escape(before)}([\\w.-]+){re.escape(after)}", text):
+            return found.group(1)
+    return None
+
+
+class Ghost(Perturbation):
+    """A sibling of the gold tool that is not registered is named."""
+
+    component = "action"
+    pack = "registry"
+    channel = "registry"
+    method = "rule"
+    ground_truth_changes = True
+    train_augmentable = False
+    applies_to = "every source"
+    borrows = ("siblings",)
+    prior_art = (
+        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
+        "missing"
+    )
+
+    def ghost(self, clean: Sample, row: Sample) -> str | None:
+        """The name that the row's messages add to the clean ones in the type's words; None for others."""
+        raise NotImplementedError
+
+    def drawn(self, sample: Sample, rng: random.Random, context: Context) -> str:
+        """The ghost's name. Raises NotApplicable where no sibling of the gold tool is recorded."""
+        if not sample.golden_answers or not all(sample.golden_answers):
+            raise NotApplicable("no_gold_call")
+        names = ghosts(sample, context)
+        if not names:
+            raise NotApplicable("no_recorded_sibling")
+        return rng.choice(names)
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """A tool is named that is not registered and was not named before."""
+        wrong = self.beyond(clean, row)
+        ghost = self.ghost(clean, row)
+        if ghost is None:
+            return [*wrong, "the messages are not the clean ones and words that name a tool"]
+        if any(ghost in message.content for message in clean.messages):
+            wrong.append("the clean row names the ghost too")
+        if any(ghost == tool.name for tool in (*clean.tools, *row.tools)):
+            wrong.append("the ghost is registered")
+        return wrong
+
+
+class Open(Ghost):
+    """The gold tool is there: calling it, asking and declining are right."""
+
+    level = "reasoning"
+    no_call = "accepted"
+    caught_by = "changes_only_what_its_type_may"
+    otherwise_caught_by = "gold_is_there"
+
+    def opened_gold(self, sample: Sample) -> tuple[tuple[GoldenAnswer, ...], Change]:
+        """The accepted answers with the empty one, and their diff entry."""
+        golden: tuple[GoldenAnswer, ...] = (*sample.golden_answers, ())
+        return golden, Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """As `Ghost`; the registry stands, and the empty answer is accepted beside the clean gold."""
+        wrong = super().check(clean, row)
+        if row.tools != clean.tools or row.gold_tool_index != clean.gold_tool_index:
+            wrong.append("the registry or the place of the gold tool changed")
+        if row.golden_answers != (*clean.golden_answers, ()):
+            wrong.append("the accepted answers are not the clean ones and the empty one")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The ghost is registered."""
+        gold = clean.tools[clean.gold_tool_index or 0]
+        ghost = msgspec.structs.replace(gold, name=self.ghost(clean, row) or "")
+        return msgspec.structs.replace(row, tools=(*row.tools, ghost))
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """Whoever asks or declines is wrong."""
+        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+
+
+_SIBLING = (
+    "The tool is a recorded sibling of the gold tool, written for `redundant`: related, of another purpose, "
+    "named by the registry's convention, and judged not to serve the request. It is not registered. "
+)
+_OPEN = (
+    "The gold tool is there. Right is the clean gold, and also asking or declining, which is counted apart; "
+    "calling the tool that is not there is wrong."
+)
+
+
+@register
+class GhostInPassing(Open):
+    """Ghost1: the assistant has named the tool in passing."""
+
+    code = "ghost_tool_1"
+    order = 401
+    display_name = "Ghost-Passing"
+    what_is_modified = "An earlier assistant turn names, in passing, a tool that is not registered."
+    how_made = (
+        "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
+        f"names, in passing, a tool. {_SIBLING}{_OPEN}"
+    )
+    may_change = ("the number or roles of messages", "golden answers")
+    rows = Rows(paper=198, bundled=72, full=190)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + user: Good morning.
+            + assistant: Good morning. I was using cancel_table until now. Tell me what you need.
+            + gold: no call
+            """,
+        ),
+    )
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        ghost = self.drawn(sample, rng, context)
+        hello, answer = rng.choice(EXCHANGES)
+        messages, came = greeted(sample, (hello, answer.format(ghost=ghost)))
+        golden, change = self.opened_gold(sample)
+        return self.row(sample, [*came, change], messages=messages, golden_answers=golden)
+
+    def ghost(self, clean: Sample, row: Sample) -> str | None:
+        """As `Ghost.ghost`."""
+        place = sum(message.role == "system" for message in clean.messages)
+        if len(row.messages) != len(clean.messages) + 2:
+            return None
+        hello, answer = (message.content for message in row.messages[place : place + 2])
+        name = named([text for greeting, text in EXCHANGES if greeting == hello], answer)
+        return name if row.messages == greeted(clean, (hello, answer))[0] else None
+
+
+class Asked(Ghost):
+    """The user asks for the tool by name."""
+
+    def ghost(self, clean: Sample, row: Sample) -> str | None:
+        """As `Ghost.ghost`."""
+        base = self.base(clean)
+        try:
+            span = wish_span(base)
+        except NotApplicable:
+            return None
+        if span.message >= len(row.messages):
+            return None
+        said = row.messages[span.message].content[span.start :]
+        for name in {name for line in WISHES if (name := _wished_name(line, said))}:
+            for line in WISHES:
+                if row.messages == wished(base, line.format(ghost=name))[0]:
+                    return name
+        return None
+
+    def base(self, clean: Sample) -> Sample:
+        """The clean sample in the words in which the type asks."""
+        return clean
+
+
+def _wished_name(template: str, text: str) -> str | None:
+    before, after = template.split("{ghost}")
+    found = re.search(f"{re.escape(before)}([\\w.-]+){re.escape(after)}", text)
+    return found.group(1) if found else None
+
+
+@register
+class GhostAsked(Asked, Open):
+    """Ghost2: the user asks for the tool by name."""
+
+    code = "ghost_tool_2"
+    order = 402
+    display_name = "Ghost-Asked"
+    what_is_modified = "The user asks, by name, for a tool that is not registered."
+    how_made = f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}{_OPEN}"
+    may_change = ("messages", "golden answers")
+    rows = Rows(paper=198, bundled=72, full=190)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Please use cancel_table for this.
+            + gold: no call
+            """,
+        ),
+    )
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        ghost = self.drawn(sample, rng, context)
+        messages, came = wished(sample, rng.choice(WISHES).format(ghost=ghost))
+        golden, change = self.opened_gold(sample)
+        return self.row(sample, [came, change], messages=messages, golden_answers=golden)
+
+
+@register
+class GhostAlone(Asked):
+    """Ghost3: as ghost_tool_2, and the gold tool is gone too."""
+
+    code = "ghost_tool_3"
+    order = 403
+    display_name = "Ghost-Alone"
+    level = "internalization"
+    what_is_modified = (
+        "As ghost_tool_2, and every accepted tool leaves the registry: no call is right, of any tool."
+    )
+    how_made = (
+        "As ghost_tool_2 on the registry of `gold_removed`, where a judge found that no tool that is left "
+        f"could serve, in its open words. {_SIBLING}Right is to call nothing."
+    )
+    may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
+    no_call = "right"
+    may_decline = True
+    rows = Rows(paper=72, bundled=34, full=68)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            + user: Book 2 seats at Luna tonight. I would like you to call cancel_table for it.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold: no call
+            """,
+        ),
+    )
+    caught_by = "unit_finds_nothing"
+    otherwise_caught_by = "gold_is_there"
+
+    def base(self, clean: Sample) -> Sample:
+        """As `Asked.base`: without API-Bank's closing order, with the sentence that leaves it open."""
+        return msgspec.structs.replace(clean, messages=opened(clean)[0])
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        judged(sample)
+        ghost = self.drawn(sample, rng, context)
+        base = self.base(sample)
+        messages, came = wished(base, rng.choice(WISHES).format(ghost=ghost))
+        return self.row(
+            sample,
+            [*opened(sample)[1], _in_clean(came, sample, base), *removed(sample), no_answer(sample)],
+            messages=messages,
+            tools=left(sample),
+            golden_answers=NOTHING,
+            gold_tool_index=None,
+        )
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
+        wrong = super().check(clean, row)
+        try:
+            judged(clean)
+        except NotApplicable as skip:
+            wrong.append(f"no row is due: {skip.reason}")
+            return wrong
+        if row.tools != left(clean):
+            wrong.append("the registry is not the clean one without the accepted tools")
+        if row.golden_answers != NOTHING or row.gold_tool_index is not None:
+            wrong.append("an answer is accepted that calls something")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The gold tool stays."""
+        kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
+        return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The clean gold still accepted."""
+        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+
+
+def _in_clean(change: Change, clean: Sample, base: Sample) -> Change:
+    """The change of a message of `base` as one of the clean row: a message may stand before them there."""
+    place = int(change.path.split("/")[2]) - (len(base.messages) - len(clean.messages))
+    return msgspec.structs.replace(change, path=f"/messages/{place}/content")

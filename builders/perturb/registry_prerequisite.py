@@ -1,0 +1,184 @@
+"""Prerequisite: the call that fetched a token has not been made yet, so it is the call that is due."""
+
+import random
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import Call, Change, Json, Message, Sample
+from robustbench_tc.taxonomy import Rows
+
+from .base import Case, Context, NotApplicable, Perturbation, register
+from .query import SAMPLES
+
+_EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)
+_USER = re.compile(r"<user>(.*?)</user>", re.DOTALL)
+_TOKEN = "token"
+
+
+class Executed(NamedTuple):
+    """A call of a transcript and its result."""
+
+    message: int
+    start: int
+    end: int
+    """Where both stand in the message's content."""
+    name: str
+    parameters: dict[str, Json]
+    result: str
+
+
+@remembered(SAMPLES)
+def executed(sample: Sample) -> tuple[Executed, ...]:
+    """The single calls that a transcript shows together with their results, in order."""
+    found = []
+    for place, message in enumerate(sample.messages):
+        for block in _EXECUTED.finditer(message.content):
+            try:
+                call = msgspec.json.decode(block.group(1), type=Call)
+            except ValueError:  # several calls in one block, or none
+                continue
+            found.append(
+                Executed(place, block.start(), block.end(), call.name, call.parameters, block.group(2))
+            )
+    return tuple(found)
+
+
+def due(sample: Sample) -> Executed:
+    """The call of the sample's transcript whose result the golden call cannot do without.
+
+    Raises NotApplicable where there is none, or where something else in the transcript shows its result.
+    """
+    calls = [one for one in executed(sample) if _TOKEN in one.name.lower()]
+    if not calls:
+        raise NotApplicable("no_token_call")
+    wanted = {
+        value
+        for answer in sample.golden_answers
+        for call in answer
+        for name, accepted in call.parameters.items()
+        if name.lower() == _TOKEN
+        for value in accepted
+        if isinstance(value, str) and value
+    }
+    fetched = [(one, value) for one in calls for value in sorted(wanted) if value in one.result]
+    if not fetched:
+        raise NotApplicable("gold_needs_no_token")
+    found, token = fetched[0]
+    if found.name not in {tool.name for tool in sample.tools}:
+        raise NotApplicable("token_tool_not_listed")
+    rest = _without(sample, found)
+    if any(token in message.content for message in rest):
+        raise NotApplicable("token_still_shown")
+    said = " ".join(turn for message in rest for turn in _USER.findall(message.content))
+    if not all(str(value) in said for value in found.parameters.values()):
+        raise NotApplicable("credentials_not_stated")
+    return found
+
+
+def _without(sample: Sample, gone: Executed) -> tuple[Message, ...]:
+    """The messages without the call and its result."""
+    old = sample.messages[gone.message]
+    new = Message(old.role, old.content[: gone.start] + old.content[gone.end :])
+    return (*sample.messages[: gone.message], new, *sample.messages[gone.message + 1 :])
+
+
+def _golden(gone: Executed) -> tuple[tuple[Call, ...], ...]:
+    return ((Call(gone.name, {name: [value] for name, value in gone.parameters.items()}),),)
+
+
+@register
+class Prerequisite(Perturbation):
+    """Prereq: the earlier token call and its result leave the transcript; that call is the right answer."""
+
+    code = "prerequisite"
+    order = 405
+    display_name = "Prereq"
+    component = "action"
+    level = "reasoning"
+    pack = "registry"
+    channel = "registry"
+    what_is_modified = (
+        "A transcript's earlier token call and its result are taken out; the right answer is that call."
+    )
+    how_made = (
+        "The call that fetched the user's token, and its result, leave the transcript. The golden call needs "
+        "that token, so the right answer is the token call with the user name and the password that the user "
+        "has said. What the assistant said around it stays. No row where another executed call still shows "
+        "the token."
+    )
+    method = "rule"
+    may_change = ("messages", "golden answers")
+    ground_truth_changes = True
+    train_augmentable = False
+    applies_to = ("apibank",)
+    rows = Rows(paper=9, bundled=0, full=67)
+    golden = (
+        Case(
+            clean="login",
+            reads="""
+            -     <tool_call>
+            -     {"name": "GetUserToken", "parameters": {"username": "ada", "password": "tide9"}}
+            -     </tool_call>
+            -     <obs> {'token': 'q7w8e9'} </obs>
+            - gold tool: BookBerth(token: Token., harbour: The harbour.) Books a berth.
+            - tool: GetUserToken(username: Name., password: Password.) Gets a token.
+            - gold: BookBerth {"token":["q7w8e9"],"harbour":["Brunt Ness"]}
+            + tool: BookBerth(token: Token., harbour: The harbour.) Books a berth.
+            + gold tool: GetUserToken(username: Name., password: Password.) Gets a token.
+            + gold: GetUserToken {"username":["ada"],"password":["tide9"]}
+            """,
+        ),
+    )
+    caught_by = "unit_finds_nothing"
+    otherwise_caught_by = "diff_explains_the_row"
+    prior_art = "API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies"
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Raises NotApplicable where no token call can be taken out, see `due`."""
+        gone = due(sample)
+        golden = _golden(gone)
+        before = sample.messages[gone.message].content[gone.start : gone.end]
+        return self.row(
+            sample,
+            [
+                Change(f"/messages/{gone.message}/content", before, "", gone.start),
+                Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden))),
+            ],
+            messages=_without(sample, gone),
+            golden_answers=golden,
+            gold_tool_index=[tool.name for tool in sample.tools].index(gone.name),
+        )
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """The transcript without the token call and its result, that call the gold, its token nowhere."""
+        wrong = self.beyond(clean, row)
+        try:
+            gone = due(clean)
+        except NotApplicable as skip:
+            return [*wrong, f"there is no token call to take out: {skip.reason}"]
+        if row.messages != _without(clean, gone):
+            wrong.append("the transcript is not the clean one without the token call and its result")
+        if row.golden_answers != _golden(gone):
+            wrong.append("the gold is not the token call that was taken out")
+        index = row.gold_tool_index
+        if index is None or not 0 <= index < len(row.tools) or row.tools[index].name != gone.name:
+            wrong.append("gold_tool_index does not point at the tool of the token call")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The gold left as it was: a token is wanted that nobody can know."""
+        return msgspec.structs.replace(
+            row, golden_answers=clean.golden_answers, gold_tool_index=clean.gold_tool_index
+        )
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The result stayed, and with it the token."""
+        gone = due(clean)
+        old = clean.messages[gone.message].content
+        kept = old[: gone.start] + f"<obs>{gone.result}</obs>\n" + old[gone.end :]
+        messages = [*row.messages]
+        messages[gone.message] = Message(messages[gone.message].role, kept)
+        return msgspec.structs.replace(row, messages=tuple(messages))

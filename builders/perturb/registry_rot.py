@@ -1,0 +1,283 @@
+"""RoTBench's own noise: its four levels of noisy tool lists against its clean records.
+
+Upstream has, for each clean record, one version with noisy names of tools and one with noisy parameters
+at the levels slight (letters come, go and change), medium (names reversed or replaced by letters without
+meaning) and heavy (names exchanged between tools, parameters added that have to be given), and one of
+everything at the level union. Queries and golden values stay; names in the golden answers follow.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
+from robustbench_tc.taxonomy import Rows
+
+from .base import Case, Context, NotApplicable, Perturbation, register
+
+_SAID = re.compile(r'set it as "([^"]*)"')
+"""How upstream's descriptions say the value of a parameter that was added."""
+
+
+@remembered(16)
+def versions(lent: tuple[Sample, ...]) -> Mapping[str, tuple[Sample, ...]]:
+    """The noisy versions by clean id, in the file's order."""
+    found: dict[str, tuple[Sample, ...]] = {}
+    for sample in lent:
+        found[sample.clean_id] = (*found.get(sample.clean_id, ()), sample)
+    return found
+
+
+class Noisy(Perturbation):
+    """A noisy version takes the place of the clean registry, tool by tool."""
+
+    component = "action"
+    level = "interaction"
+    pack = "registry"
+    channel = "registry"
+    method = "rule"
+    may_change = ("tool names", "parameter schemas", "golden answers")
+    ground_truth_changes = True
+    train_augmentable = False
+    applies_to = ("rotbench",)
+    caught_by = "unit_finds_nothing"
+    otherwise_caught_by = "gold_at_its_index"
+    prior_art = "RoTBench (Ye et al., EMNLP 2024), whose records these are"
+
+    noise: ClassVar[str]
+    """RoTBench's word for the level."""
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """One of the sample's noisy versions that differ from it, drawn with the seed."""
+        known = versions(context.loan(self.borrows[0])).get(sample.clean_id, ())
+        if not known:
+            raise NotApplicable("no_noisy_record" if sample.source == "rotbench" else "not_of_rotbench")
+        fitting = [noisy for noisy in known if noisy.tools != sample.tools]
+        if not fitting:
+            raise NotApplicable("noisy_record_equals_clean")
+        noisy = rng.choice(fitting)
+        golden = tuple(
+            tuple(_freed(call, sample, noisy) for call in answer) for answer in noisy.golden_answers
+        )
+        made = self.row(
+            sample,
+            _changes(sample, noisy.tools, golden),
+            tools=noisy.tools,
+            golden_answers=golden,
+            gold_tool_index=sample.gold_tool_index,
+        )
+        if self.check(sample, made):
+            names = [tool.name for tool in sample.tools]
+            twice = any(names.count(call.name) > 1 for answer in sample.golden_answers for call in answer)
+            # Else a golden answer is not upstream's: an erratum corrected it.
+            raise NotApplicable("gold_tool_listed_twice" if twice else "gold_is_another_one")
+        return made
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """Tool by tool the clean registry under noise; the golden calls follow, with the clean values."""
+        wrong = self.beyond(clean, row)
+        if len(row.tools) != len(clean.tools):
+            return [*wrong, "there are more or fewer tools than in the clean registry"]
+        if [tool.description for tool in row.tools] != [tool.description for tool in clean.tools]:
+            wrong.append("a tool's description changed")
+        if [len(answer) for answer in row.golden_answers] != [len(a) for a in clean.golden_answers]:
+            return [*wrong, "there are other golden answers than in the clean row"]
+        pairs = zip(clean.golden_answers, row.golden_answers, strict=True)
+        calls = [pair for before, after in pairs for pair in zip(before, after, strict=True)]
+        wrong += [problem for before, after in calls if (problem := _mismatch(before, after, clean, row))]
+        index = row.gold_tool_index
+        if index != clean.gold_tool_index or index is None or not row.golden_answers[0]:
+            wrong.append("gold_tool_index is not the clean one")
+        elif row.tools[index].name != row.golden_answers[0][0].name:
+            wrong.append("gold_tool_index does not point at the gold tool")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The golden answers left as they were."""
+        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The index is on the tool after the gold tool."""
+        index = (row.gold_tool_index or 0) + 1
+        return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))
+
+
+def _freed(call: Call, clean: Sample, noisy: Sample) -> Call:
+    """The golden call; what is said through a control tool is free, under whatever name that tool goes."""
+    places = [place for place, tool in enumerate(noisy.tools) if tool.name == call.name]
+    steers = all(place < len(clean.tools) and clean.tools[place].name in CONTROL_TOOLS for place in places)
+    return Call(call.name, {name: [ANY] for name in call.parameters}) if places and steers else call
+
+
+def _mismatch(before: Call, after: Call, clean: Sample, row: Sample) -> str:
+    """What is wrong with a golden call of the row, whose clean call is `before`; "" for nothing."""
+    places = [place for place, tool in enumerate(clean.tools) if tool.name == before.name]
+    place = next((place for place in places if row.tools[place].name == after.name), None)
+    if place is None:
+        return "a golden call is of another tool than the clean one"
+    kept = list(after.parameters.values())[: len(before.parameters)]
+    free = clean.tools[place].name in CONTROL_TOOLS
+    if len(kept) != len(before.parameters) or (not free and kept != list(before.parameters.values())):
+        return "a golden value is not the clean one"
+    names = list(clean.tools[place].properties)
+    for (old, _), new in zip(before.parameters.items(), after.parameters, strict=False):
+        here = list(row.tools[place].properties)
+        if old in names and (names.index(old) >= len(here) or here[names.index(old)] != new):
+            return "a golden parameter is another one than in the clean call"
+    added = list(after.parameters.items())[len(before.parameters) :]
+    if any(values != [_stated(row.tools[place], name)] for name, values in added):
+        return "an added golden parameter has not the value that its description says"
+    return ""
+
+
+def _stated(tool: Tool, name: str) -> Json:
+    """The value that the description of an added parameter asks for; None where there is none."""
+    inner = tool.properties.get(name)
+    found = _SAID.search(str(inner.get("description"))) if isinstance(inner, dict) else None
+    return found.group(1) if found else None
+
+
+def _changes(clean: Sample, tools: tuple[Tool, ...], golden: tuple[GoldenAnswer, ...]) -> list[Change]:
+    out: list[Change] = []
+    for place, (old, new) in enumerate(zip(clean.tools, tools, strict=False)):
+        for field in ("name", "description", "parameters"):
+            before, after = getattr(old, field), getattr(new, field)
+            if before != after:
+                out.append(Change(f"/tools/{place}/{field}", before, after))
+    if golden != clean.golden_answers:
+        out.append(Change("/golden_answers", *map(msgspec.to_builtins, (clean.golden_answers, golden))))
+    return out
+
+
+_HOW_MADE = (
+    "The record's tool list at RoTBench's own level {}, from upstream's file{}. {} Queries, descriptions of "
+    "tools and golden values stay, names in the golden answers follow."
+)
+_DRAWN = (
+    ": of the two versions there, one with noisy names of tools and one with noisy parameters, the seed "
+    "chooses one that differs from the clean record"
+)
+
+
+@register
+class RotSlight(Noisy):
+    """Rot-Slight: RoTBench's level slight."""
+
+    code = "rot_slight"
+    order = 410
+    display_name = "Rot-Slight"
+    what_is_modified = "RoTBench's own noise of level slight: some letters of names changed."
+    how_made = _HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change.")
+    noise = "slight"
+    borrows = ("rotbench_slight",)
+    rows = Rows(paper=21, bundled=14, full=101)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: fnd_menu(dish: What to look for) Shows a menu.
+            + gold tool: resqerve(place: Where, seWts: How many) Books a table.
+            + gold: resqerve {"place":["Luna"],"seWts":[2]}
+            """,
+        ),
+    )
+
+
+@register
+class RotMedium(Noisy):
+    """Rot-Medium: RoTBench's level medium."""
+
+    code = "rot_medium"
+    order = 411
+    display_name = "Rot-Medium"
+    what_is_modified = (
+        "RoTBench's own noise of level medium: names reversed or replaced by letters without meaning."
+    )
+    how_made = _HOW_MADE.format(
+        "medium", _DRAWN, "Names are reversed, or replaced by letters without meaning."
+    )
+    noise = "medium"
+    borrows = ("rotbench_medium",)
+    rows = Rows(paper=21, bundled=14, full=101)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: unem_dnif(dish: What to look for) Shows a menu.
+            + gold tool: evreser(place: Where, seats: How many) Books a table.
+            + gold: evreser {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
+
+
+@register
+class RotHeavy(Noisy):
+    """Rot-Heavy: RoTBench's level heavy."""
+
+    code = "rot_heavy"
+    order = 412
+    display_name = "Rot-Heavy"
+    what_is_modified = (
+        "RoTBench's own noise of level heavy: names exchanged between tools, or parameters added that have "
+        "to be given."
+    )
+    how_made = _HOW_MADE.format(
+        "heavy",
+        _DRAWN,
+        "Names are exchanged between tools, or parameters are added that have to be given, with the value "
+        "that their description says.",
+    )
+    noise = "heavy"
+    borrows = ("rotbench_heavy",)
+    rows = Rows(paper=21, bundled=14, full=100)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(dish: What to look for) Shows a menu.
+            + gold tool: find_menu(place: Where, seats: How many) Books a table.
+            + gold: find_menu {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
+
+
+@register
+class RotUnion(Noisy):
+    """Rot-Union: RoTBench's level union."""
+
+    code = "rot_union"
+    order = 413
+    display_name = "Rot-Union"
+    what_is_modified = "RoTBench's own noise of level union: noise of all levels together."
+    how_made = _HOW_MADE.format("union", "", "Noise of all levels on names of tools and parameters together.")
+    noise = "union"
+    borrows = ("rotbench_union",)
+    rows = Rows(paper=21, bundled=14, full=100)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(dish: What to look for) Shows a menu.
+            + gold tool: fimd_menu(ecalp: Where, seats: How many) Books a table.
+            + gold: fimd_menu {"ecalp":["Luna"],"seats":[2]}
+            """,
+        ),
+    )

@@ -1,0 +1,35 @@
+"""Calls of tools that are not registered."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Call, Sample
+
+CALLED_GHOST = "called_ghost"
+"""Flag of a verdict: the tool was called that the perturbation names and nobody registered."""
+
+
+def unregistered(names: Iterable[str], row: Sample) -> list[str]:
+    """The names that no tool of the registry has."""
+    listed = {tool.name for tool in row.tools}
+    return [name for name in names if name not in listed]
+
+
+@cache
+def names_a_ghost(code: str) -> bool:
+    """Whether rows of the type name a tool that is not registered: calling nothing is right there too."""
+    if not taxonomy.known(code):
+        return False
+    kind = taxonomy.get(code)
+    return kind.pack == "registry" and kind.no_call != "wrong"
+
+
+def marks(calls: Sequence[Call], row: Sample, clean: Sample) -> tuple[str, ...]:
+    """CALLED_GHOST for a call of the tool that the row's messages name and the clean ones do not."""
+    if not names_a_ghost(row.type_code):
+        return ()
+    before = "\n".join(message.content for message in clean.messages)
+    now = "\n".join(message.content for message in row.messages)
+    missing = unregistered((call.name for call in calls), row)
+    return (CALLED_GHOST,) if any(name and name in now and name not in before for name in missing) else ()

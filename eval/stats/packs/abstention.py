@@ -1,0 +1,140 @@
+"""What the pack abstention measures: whether a model calls where a call is due, and only there.
+
+The headline is balanced decision accuracy: the mean of the share right where a call is due and where none is,
+types weighing the same within each. Which call it is does not count here. A reply that nobody can read is
+wrong on both sides.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from robustbench_tc import taxonomy
+
+from ..confidence import Estimate, combined, shares
+from ..intervals import Interval, of_estimate
+from ..lattice import Ints
+from . import Cell, Given, Table
+
+PACKS = ("abstention",)
+
+DECISIONS = ("called", "asked", "refused", "answered", "unparsable")
+"""Flags of the verdicts (`eval.score.decision`)."""
+
+DECLINES = frozenset({"asked", "refused", "answered"})
+
+
+class Decided(NamedTuple):
+    """The replies to the rows of one type."""
+
+    rows: Ints
+    """[clean_ids]"""
+    right: Ints
+    """[clean_ids]: those that decide rightly, whether to call."""
+    outcomes: dict[str, int]
+    """Decision → replies."""
+
+    @property
+    def n(self) -> int:
+        return int(self.rows.sum())
+
+    @property
+    def share(self) -> Fraction:
+        return Fraction(int(self.right.sum()), self.n)
+
+
+def tables(given: Given) -> Iterable[Table]:
+    """Balanced decision accuracy with the types behind it, and what the replies decided."""
+    found = {code: one for code in given.codes("abstention") if (one := decided(given, code)).n}
+    if not found:
+        return []
+    return [_decisions(found), _outcomes(found)]
+
+
+def decided(given: Given, code: str) -> Decided:
+    """What was decided in the type's rows, over the rows of the subset that have a verdict."""
+    run, outcomes = given.run.rows, given.outcomes
+    due = taxonomy.get(code).no_call == "wrong"
+    column = outcomes.types.index(code)
+    places = {
+        clean_id: place for place, clean_id in enumerate(outcomes.clean_ids) if outcomes.n[place, column] > 0
+    }
+    rows, right = np.zeros((2, len(outcomes.clean_ids)), np.int64)
+    counts = dict.fromkeys(DECISIONS, 0)
+    for index in np.flatnonzero((run["type_code"] == code) & (run["correct"] >= 0)).tolist():
+        place = places.get(run["clean_id"][index])
+        decision = next((flag for flag in run["flags"][index].split(",") if flag in counts), None)
+        if place is None or decision is None:
+            continue
+        counts[decision] += 1
+        rows[place] += 1
+        right[place] += decision == "called" if due else decision in DECLINES
+    return Decided(rows, right, counts)
+
+
+def balanced(found: dict[str, Decided]) -> tuple[Interval | None, Interval | None, Interval | None]:
+    """Balanced decision accuracy, the share right where a call is due, and where none is."""
+    due = [one for code, one in found.items() if taxonomy.get(code).no_call == "wrong"]
+    none = [one for code, one in found.items() if taxonomy.get(code).no_call == "right"]
+    sides = [_mean(side) for side in (due, none) if side]
+    both = None
+    if len(sides) == 2:
+        value = (_share(due) + _share(none)) / 2
+        estimate = combined([one for one, _ in sides], (0.5, 0.5))
+        both = of_estimate(estimate._replace(value=np.array(float(value))), sum(n for _, n in sides), "mover")
+    shown = [_interval(side) if side else None for side in (due, none)]
+    return both, shown[0], shown[1]
+
+
+def _share(side: Sequence[Decided]) -> Fraction:
+    return sum((one.share for one in side), Fraction(0)) / len(side)
+
+
+def _mean(side: Sequence[Decided]) -> tuple[Estimate, int]:
+    """The mean share right over types, clean ids as clusters, and the rows behind it."""
+    parts = [shares(one.right, one.rows) for one in side]
+    found = combined(parts, [1 / len(parts)] * len(parts)) if len(parts) > 1 else parts[0]
+    low, high = np.maximum(found.low, 0.0), np.minimum(found.high, 1.0)
+    return found._replace(value=np.array(float(_share(side))), low=low, high=high), sum(o.n for o in side)
+
+
+def _interval(side: Sequence[Decided]) -> Interval:
+    estimate, n = _mean(side)
+    return of_estimate(estimate, n, "hull" if len(side) == 1 else "mover")
+
+
+def _decisions(found: dict[str, Decided]) -> Table:
+    both, due, none = balanced(found)
+    rows: list[tuple[Cell, ...]] = [
+        ("balanced decision accuracy", None, both.n if both else None, both),
+        ("where a call is due", None, due.n if due else None, due),
+        ("where none is", None, none.n if none else None, none),
+    ]
+    for code, one in found.items():
+        side = "a call" if taxonomy.get(code).no_call == "wrong" else "no call"
+        rows.append((code, side, one.n, of_estimate(shares(one.right, one.rows), one.n, "hull")))
+    return Table(
+        name="abstention_decisions",
+        title="Whether it calls where a call is due, and only there",
+        columns=("measure", "due", "n", "right decisions"),
+        rows=tuple(rows),
+        note="Balanced decision accuracy is the mean of the two sides, and a side that of its types, each "
+        "weighing the same; who always calls has 0.500, and so has who never does. Which call it is does not "
+        "count. A reply that cannot be read (cut off, empty, a call that broke) is wrong on both sides.",
+    )
+
+
+def _outcomes(found: dict[str, Decided]) -> Table:
+    return Table(
+        name="abstention_outcomes",
+        title="What the replies decided",
+        columns=("type", "n", *DECISIONS),
+        rows=tuple(
+            (code, one.n, *(one.outcomes[name] / one.n for name in DECISIONS)) for code, one in found.items()
+        ),
+        note="Shares of the replies. Called: a tool that is no control tool. Asked: ask_to_user, or words "
+        "whose last sentence is a question. Refused: words that decline or say what is missing. Answered: "
+        "other words. Unparsable: nothing that can be read.",
+    )

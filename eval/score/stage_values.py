@@ -8,6 +8,8 @@ from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample
 from . import apibank, bfcl, rotbench, toolalpaca
 from .values import folded, is_number, json_equal
 
+_WORD = re.compile(r"\w+")
+
 LEAVES = 1_000
 """Values inside one argument that are looked for in what was shown: a model's may hold any number."""
 
@@ -35,7 +37,7 @@ def fill_detail(value: Json, accepted: list[Json], row: Sample, clean: Sample, m
     """How a wrong value is wrong.
 
     `wrong_language`: by the error mode of that name. `wrong_type`: no accepted value is of its JSON type.
-    `typo_copied`: a type that makes typos wrote it into the request. `invented`: a text or number of it
+    `typo_copied`: it has a word that a type of typos wrote into the messages. `invented`: a text or number of it
     stands nowhere in the messages or the tools. `wrong_value` otherwise.
     """
     if mode == "wrong_language":
@@ -74,9 +76,9 @@ def _leaves(value: Json) -> Iterator[Json]:
 
 
 def _copied(leaves: list[Json], row: Sample, clean: Sample) -> bool:
-    here, there = _said(row), _said(clean)
-    texts = [folded(leaf) for leaf in leaves if isinstance(leaf, str)]
-    return any(text and text in here and text not in there for text in texts)
+    """Whether a text has a word that the perturbed messages have and the clean ones have not."""
+    new = set(_WORD.findall(_said(row))) - set(_WORD.findall(_said(clean)))
+    return any(isinstance(leaf, str) and not new.isdisjoint(_WORD.findall(folded(leaf))) for leaf in leaves)
 
 
 def _said(row: Sample) -> str:

@@ -119,13 +119,15 @@ def _of_calls(
     mode: ErrorMode | None,
 ) -> Failed:
     wanted = [golden for golden in row.golden_answers if golden]
-    acts = any(call.name not in CONTROL_TOOLS for call in parsed.calls)
-    due = [any(call.name not in CONTROL_TOOLS for call in golden) for golden in wanted]
-    if acts and not any(due):
-        return "decide", "called"
-    if not acts and all(due):
-        return "decide", "control_only"
     comparison = _Comparison(row, clean, tools, mode)
+    acting = [call.name for call in parsed.calls if call.name not in CONTROL_TOOLS]
+    due = [any(call.name not in CONTROL_TOOLS for call in golden) for golden in wanted]
+    # The distractor of a control tool was called in its place: the decision was right, the tool is not.
+    instead = bool(wanted) and all(comparison.is_added(name) for name in acting)
+    if acting and not any(due) and not instead:
+        return "decide", "called"
+    if not acting and all(due):
+        return "decide", "control_only"
     if "bad_arguments" in parsed.flags and comparison.scorer != "tooleyes":
         return "format", "arguments"
     reached = [comparison.answer(parsed.calls, golden) for golden in wanted]
@@ -187,18 +189,20 @@ class _Comparison:
 
     def _stranger(self, name: str) -> str:
         """What kind of tool was called in place of gold's."""
-        names = {tool.name for tool in self.row.tools}
-        if name not in names:
+        if not any(tool.name == name for tool in self.row.tools):
             return "ghost"
+        if not self.is_added(name):
+            return "other"
+        kind = taxonomy.get(self.row.type_code) if taxonomy.known(self.row.type_code) else None
+        return "sibling" if kind is not None and kind.channel == "siblings" else "distractor"
+
+    def is_added(self, name: str) -> bool:
+        """Whether the perturbation added a tool of that name."""
+        names = {tool.name for tool in self.row.tools}
         added = distractors(self.row, self.clean) if self.row.component == "reward" else set[str]()
         if len(self.row.tools) > len(self.clean.tools):
             added |= names - {tool.name for tool in self.clean.tools}
-        if name not in added:
-            return "other"
-        siblings = taxonomy.known(self.row.type_code) and (
-            taxonomy.get(self.row.type_code).channel == "siblings"
-        )
-        return "sibling" if siblings else "distractor"
+        return name in added
 
     def _call(self, call: Call, golden: Call) -> tuple[int, str]:
         """The same of one call of the right name."""

@@ -37,8 +37,8 @@ def fill_detail(value: Json, accepted: list[Json], row: Sample, clean: Sample, m
     """How a wrong value is wrong.
 
     `wrong_language`: by the error mode of that name. `wrong_type`: no accepted value is of its JSON type.
-    `typo_copied`: it has a word that a type of typos wrote into the messages. `invented`: a text or number of it
-    stands nowhere in the messages or the tools. `wrong_value` otherwise.
+    `typo_copied`: it has a word that a type of typos wrote into the messages. `invented`: a text or number of
+    it stands nowhere in the messages or the tools. `wrong_value` otherwise.
     """
     if mode == "wrong_language":
         return "wrong_language"

@@ -48,7 +48,6 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
         for key, codes in _lines(tuple(code for code, found in counts.items() if found.n)).items()
         if codes
     }
-    around = Clustered(outcomes, lines.values())
     clean = counts.get(taxonomy.CLEAN, Counts())
     made = []
     for (level, pack), codes in lines.items():
@@ -56,6 +55,8 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
         wanted = set(codes)
         if pack == "core" or (pack == EVERY and (level, "core") in lines):
             wanted |= _core(level)
+        # Each by itself: not even the last digit of a core line depends on the packs beside it.
+        around = Clustered(outcomes, [codes])
         accuracy = delta = matched = None
         if allow_missing or wanted <= set(usable):
             accuracy = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)

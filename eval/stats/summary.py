@@ -56,7 +56,7 @@ class Flips(msgspec.Struct, frozen=True):
     p: float
     """Exact paired test of "as many lost as gained" (McNemar's, with one row per clean_id)."""
     p_holm: float
-    """The same, corrected for looking at every type of the model."""
+    """The same, corrected for looking at every type of the core, or at every type beyond it."""
 
 
 class TypeRow(msgspec.Struct, frozen=True):
@@ -117,7 +117,8 @@ def summarise(
     losses: dict[str, Interval | None] = {
         name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS
     }
-    of_types = {code: row.delta_matched for code, row in made.types.items()}
+    of_core = {code: row for code, row in made.types.items() if code in taxonomy.codes()}
+    of_types = {code: row.delta_matched for code, row in (of_core or made.types).items()}
     return replace(made, types=types, power=power(losses, of_types, outcomes))
 
 
@@ -182,11 +183,19 @@ class Clustered:
         self, columns: Callable[[Sequence[str]], tuple[Ints, Ints]]
     ) -> dict[tuple[str, ...], Estimate]:
         found = {codes: columns(codes) for codes in self._kept}
-        there = [codes for codes, (_, rows) in found.items() if rows.any()]
-        if not there:
-            return {}
-        made = shares(*(np.stack([found[codes][side] for codes in there]) for side in (0, 1)))
-        return {codes: made.at(i) for i, codes in enumerate(there)}
+        core = {taxonomy.CLEAN, *taxonomy.codes()}
+        worked_out: dict[tuple[str, ...], Estimate] = {}
+        # The core apart: not even the last digit of its intervals depends on the types beside it.
+        for of_core in (True, False):
+            there = [
+                codes
+                for codes, (_, rows) in found.items()
+                if rows.any() and core.issuperset(codes) == of_core
+            ]
+            if there:
+                made = shares(*(np.stack([found[codes][side] for codes in there]) for side in (0, 1)))
+                worked_out |= {codes: made.at(i) for i, codes in enumerate(there)}
+        return worked_out
 
     def accuracy(self, codes: Sequence[str]) -> Interval:
         return of_estimate(self._lines[tuple(codes)], self._rows(codes), "hull")
@@ -258,7 +267,9 @@ class Independent:
 def _flips(outcomes: Outcomes, found: Values, codes: Iterable[str]) -> dict[str, Flips]:
     there = {code: found.lines[code] for code in codes if found.lines[code].pairs}
     p_values = {code: paired_p(outcomes.matched([code])[0]) for code in there}
-    corrected = holm(p_values)
+    # The core's types by themselves: what else was asked moves none of their values.
+    core = {code: p for code, p in p_values.items() if code in taxonomy.codes()}
+    corrected = holm(core) | holm({code: p for code, p in p_values.items() if code not in core})
     return {
         code: Flips(line.pairs, line.lost, line.gained, p_values[code], corrected[code])
         for code, line in there.items()

@@ -7,7 +7,7 @@ matched.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 
 import msgspec
@@ -22,7 +22,7 @@ from .packs import Table
 from .runs import Outcomes, Run, unstated
 from .significance import paired_p
 from .subsets import Subset, kept
-from .values import HEADS, codes_of
+from .values import HEADS, codes_of, pack_of
 
 NAMES: tuple[Stage, ...] = tuple(STAGES)
 
@@ -44,7 +44,7 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
     """Component → stage → the pairs that fail there only when perturbed (lost) or only when clean (gained).
     A component of which rows are missing is left out. The p-values are corrected over the whole table."""
     type_shifts: dict[str, dict[str, Loss]]
-    """The same by type code."""
+    """The same by type code, corrected within its pack."""
 
     def wrong(self, line: str) -> int:
         """The line's wrong answers."""
@@ -92,7 +92,7 @@ def stages(
         n={line: n[line] for line in order},
         failures={line: _ordered(counted[line]) for line in order},
         shifts=shifts.table(components),
-        type_shifts=shifts.table({code: [code] for code in outcomes.types if code in usable}),
+        type_shifts=shifts.table({code: [code] for code in outcomes.types if code in usable}, pack_of),
     )
 
 
@@ -145,8 +145,11 @@ class _Shifts:
                 if before >= 0:
                     self._gained[code][before, places[clean_id]] += 1
 
-    def table(self, lines: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Loss]]:
-        """Line → stage → its shift, the p-values corrected together; lines without a pair are left out."""
+    def table(
+        self, lines: Mapping[str, Sequence[str]], family: Callable[[str], str] = lambda line: ""
+    ) -> dict[str, dict[str, Loss]]:
+        """Line → stage → its shift, the p-values of a family of lines corrected together; lines without a
+        pair are left out."""
         found: dict[str, tuple[int, int, int, float]] = {}
         for line, codes in lines.items():
             pairs = sum(self._pairs[code] for code in codes)
@@ -159,7 +162,7 @@ class _Shifts:
             for index, stage in enumerate(NAMES):
                 counts = int(lost[index].sum()), int(gained[index].sum())
                 found[f"{line}\n{stage}"] = (pairs, *counts, paired_p(lost[index] - gained[index]))
-        flat = corrected(found)
+        flat = corrected(found, lambda cell: family(cell.partition("\n")[0]))
         return {
             line: {stage: flat[f"{line}\n{stage}"] for stage in NAMES}
             for line in lines

@@ -7,7 +7,6 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.cli.runs import _print_tables
-from robustbench_tc.eval.report.finding import finding
 from robustbench_tc.eval.stats import levels, runs, stages
 from robustbench_tc.eval.stats.levels import LEVELS, LevelLine
 from robustbench_tc.eval.stats.overview import overview
@@ -132,15 +131,3 @@ def test_the_summary_counts_the_stages_of_wrong_answers(tmp_path: Path, printed:
     scores = folder / "scores.parquet"
     pq.write_table(pq.read_table(scores).drop_columns(["stage", "stage_detail"]), scores)
     assert "stages of the wrong answers: not known, score again" in printed(folder)
-
-
-def test_types_beyond_the_core_move_no_digit_of_the_cores_summary(tmp_path: Path) -> None:
-    made = [
-        summarise(runs.align([runs.read(write_run(tmp_path / name, verdict, rows))])[0])
-        for name, verdict, rows in (("core", CORE, pairs(IDS)), ("both", both, pairs(IDS) + PREFERRED))
-    ]
-    core, beside = made
-    assert (core.values, core.power) == (beside.values, beside.power)
-    assert core.types == {code: beside.types[code] for code in core.types}
-    assert finding(core) == finding(beside)
-    assert set(beside.types) - set(core.types) == {"CD_AB_pref", "TD_AB_pref"}

@@ -37,5 +37,7 @@ select
     cast(null as boolean) as correct,
     cast(null as varchar) as reason,
     cast(null as varchar) as error_mode,
-    cast(null as varchar[]) as flags
+    cast(null as varchar[]) as flags,
+    cast(null as varchar) as stage,
+    cast(null as varchar) as stage_detail
 where false;

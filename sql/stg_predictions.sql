@@ -8,9 +8,13 @@ with scored as (
         filename = true,
         union_by_name = true
     )
-    -- Files of before verdicts had flags: then nothing is known to be unanswerable.
+    -- Files of before verdicts had flags: then nothing is known to be unanswerable. Of before they had stages:
+    -- then those are null.
     union all by name
-    select cast(null as varchar[]) as flags
+    select
+        cast(null as varchar[]) as flags,
+        cast(null as varchar) as stage,
+        cast(null as varchar) as stage_detail
     where false
 ),
 
@@ -48,7 +52,9 @@ final as (
         case when status <> 'request_error' then correct end as correct,
         reason,
         error_mode,
-        flags
+        flags,
+        stage,
+        stage_detail
     from scored
     where in_subset(type_code, source, clean_id)
         and (

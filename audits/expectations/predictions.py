@@ -9,7 +9,16 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Prediction, Sample, content_hash, dumps, loads, prediction_features, record
+from robustbench_tc.schema import (
+    STAGES,
+    Prediction,
+    Sample,
+    content_hash,
+    dumps,
+    loads,
+    prediction_features,
+    record,
+)
 
 from ..folder import Folder, type_name
 from ..report import Check
@@ -91,7 +100,14 @@ def _columns(path: Path) -> dict[str, list[Any]]:
 
     found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
     scored = any(name.startswith("score ") for name in found)
-    wanted = [f"{f.name} {type_name(f.type)}" for f in prediction_features(scored).arrow_schema]
+    # Verdicts of earlier versions say no stage.
+    staged = any(name.startswith("stage ") for name in found)
+    later = () if staged else ("stage", "stage_detail")
+    wanted = [
+        f"{f.name} {type_name(f.type)}"
+        for f in prediction_features(scored).arrow_schema
+        if f.name not in later
+    ]
     size = max(len(found), len(wanted))
     pad = ["(none)"] * size
     return {
@@ -155,4 +171,10 @@ def _scored(raw: dict[str, Any]) -> str:
         return "" if raw["status"] == "request_error" and correct is None else "an answer without a score"
     if not 0 <= score <= 1 or bool(correct) != (score == 1):
         return "correct is not a score of 1"
-    return "" if (raw["error_mode"] is None) == bool(correct) else "error_mode does not fit the verdict"
+    if (raw["error_mode"] is None) != bool(correct):
+        return "error_mode does not fit the verdict"
+    if "stage" not in raw:
+        return ""
+    stage, detail = raw["stage"], raw["stage_detail"]
+    fits = stage is None if correct else detail in STAGES.get(stage, ())
+    return "" if fits else "stage does not fit the verdict"

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot
+from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
@@ -247,7 +248,14 @@ def model_page(
         label=label,
         not_behind=not_behind,
         sure_gains=sure_gains,
+        spelled=_spelled,
     )
+
+
+def _spelled(cell: packs.Cell) -> tuple[str, str]:
+    """A cell of a table and its interval, with a real minus sign."""
+    text, span = packs.spelled(cell)
+    return (text if isinstance(cell, str) else numbers.typeset(text)), numbers.typeset(span)
 
 
 def sure_gains(entry: Entry) -> list[Gain]:

@@ -3,6 +3,7 @@
 import msgspec
 
 from robustbench_tc.eval.stats.blind import TypeFigures
+from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.verified import Beside
 
 
@@ -106,6 +107,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     needs_no_reading: tuple[TypeFigures, ...] = ()
     """How far one gets in the dataset without the request: the board's reference lines."""
+    packs: dict[str, int] = {}
+    """Pack beyond the core → its rows with a verdict. They move no place on the board."""
+    tables: tuple[Table, ...] = ()
+    """The levels, the stages of wrong answers, and what the packs measure; () for entries of before."""
     verdicts: dict[str, str] | None = None
     """Per type one character for each clean_id in sorted order: right answers as a digit, `-` without a row.
     Two entries of one dataset can be paired from this alone. None: only counts are known."""

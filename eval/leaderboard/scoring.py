@@ -1,15 +1,18 @@
 """Accepted answers into verdicts and an entry of the board: the scorers of `rbtc score`, the values of
 `eval.stats`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
 from robustbench_tc.eval.record import RunFolder
-from robustbench_tc.eval.stats import blind
+from robustbench_tc.eval.stats import blind, levels, stages
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.packs import Given
+from robustbench_tc.eval.stats.packs import tables as pack_tables
 from robustbench_tc.eval.stats.runs import Outcomes, align, read, unstated
 from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import HEADS
@@ -37,6 +40,11 @@ def entry_of_run(folder: Path) -> Entry:
     run = read(folder)
     [outcomes] = align([run])
     summary, rest = summarise(outcomes), breakdown(run)
+    of_stages = stages.stages(run, outcomes)
+    packs: Counter[str] = Counter()
+    for code, line in summary.lines.items():
+        if code not in HEADS and line.n:
+            packs[taxonomy.get(code).pack] += line.n
     return _entry(
         summary,
         verified=beside(outcomes, unstated(run), summary.lines),
@@ -49,6 +57,12 @@ def entry_of_run(folder: Path) -> Entry:
             Gain(one.type_code, one.lost, one.gained, one.gain, one.error) for one in gains(summary, rest)
         ),
         repeats=outcomes.repeats,
+        packs={name: n for name, n in packs.items() if name != "core"},
+        tables=(
+            levels.table(levels.levels(outcomes)),
+            *([] if of_stages is None else [stages.table(of_stages)]),
+            *pack_tables(Given(run, outcomes, summary)),
+        ),
         needs_no_reading=blind.read(run.record.get("needs_no_reading", ())),
         verdicts=_digits(outcomes),
     )

@@ -13,12 +13,14 @@ from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.levels import LevelLine, levels
 from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.packs import Given, Table
 from robustbench_tc.eval.stats.packs import tables as pack_tables
 from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
 from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars
+from robustbench_tc.eval.stats.stages import Stages, stages
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.eval.stats.verified import Beside, beside
@@ -95,6 +97,10 @@ class Model(msgspec.Struct, frozen=True):
     """With repeats: pass@k, pass^k, and the variance within rows."""
     packs: tuple[Table, ...] = ()
     """What the packs beyond the core measure."""
+    levels: tuple[LevelLine, ...] = ()
+    """Every level's rows: of the core, of each pack, and of all."""
+    stages: Stages | None = None
+    """Where wrong answers fail; None for verdicts of before there were stages."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -181,6 +187,8 @@ def build(
                 card=_card(run),
                 repeated=repeated(aligned[at]),
                 packs=pack_tables(Given(run, aligned[at], summaries[at], partial)),
+                levels=levels(aligned[at], allow_missing=partial),
+                stages=stages(run, aligned[at], options.subset, allow_missing=partial),
             )
         )
     models.sort(key=_rank)

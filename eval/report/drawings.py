@@ -14,6 +14,7 @@ from robustbench_tc.eval.stats.significance import Trend, log_linear
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
+from robustbench_tc.schema import STAGES
 
 from .content import Model
 
@@ -155,6 +156,29 @@ def losses(models: Sequence[Model]) -> Markup:
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
     return figures.shifts(rows, groups | columns(models), label, reach(models))
+
+
+def stage_shifts(model: Model) -> Markup:
+    """The shift of every stage under each component: which stage a perturbation breaks."""
+    found = model.stages.shifts if model.stages else {}
+    rows = [
+        (component, {stage: _stage_shift(one) for stage, one in found[component].items()})
+        for component in taxonomy.COMPONENTS
+        if component in found
+    ]
+    every = [abs(one.delta_matched) for of in found.values() for one in of.values()]
+    label = f"stages of {model.label}: share of samples that fail there when perturbed, less the share when "
+    label += "clean, in points"
+    groups: dict[str, dict[str, str]] = {"stage": {stage: stage for stage in STAGES}}
+    return figures.shifts(rows, groups, label, max([LEAST_REACH, *every]))
+
+
+def _stage_shift(found: Loss) -> Shift:
+    tip = (
+        f"{numbers.signed(found.delta_matched)}, {found.lost} fail there only when perturbed and "
+        f"{found.gained} only when clean, of {found.pairs}"
+    )
+    return Shift(found.delta_matched, found.significant, tip)
 
 
 def source_losses(model: Model) -> Markup:

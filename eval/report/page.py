@@ -15,14 +15,14 @@ from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.stats import blind, packs
+from robustbench_tc.eval.stats import blind, levels, packs, stages
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import marker, numbers, templates
 from robustbench_tc.io.files import atomic_dir, claim
-from robustbench_tc.schema import ERROR_MODES, SOURCES
+from robustbench_tc.schema import ERROR_MODES, SOURCES, STAGES
 
 from . import drawings, latex
 from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
@@ -39,10 +39,12 @@ SECTIONS = {
     "components": "Components",
     "size": "Size",
     "types": "Type by type",
+    "levels": "Levels",
     "packs": "Beyond the core",
     "gain": "What would I gain",
     "flips": "Flips",
     "errors": "Errors",
+    "stages": "Stages",
     "replies": "Replies",
     "recovery": "Recovery",
     "sources": "Sources",
@@ -126,6 +128,9 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
             breakable=breakable,
             spelled=_spelled,
+            levels_table=levels.table,
+            stages_table=stages.table,
+            stages=STAGES,
             share=lambda part, whole: figures.shares({"bar": part, "rest": whole - part}, 80, 10),
             of_run=lambda mart, model: [
                 row for row in report.marts.get(mart, []) if row["run"] == model.run.rstrip("/")
@@ -182,6 +187,8 @@ def _there(report: Report, anchor: str) -> bool:
         "gain": (model.gains for model in report.models),
         "blind": (report.needs_no_reading,),
         "packs": (model.packs for model in report.models),
+        "levels": (model.levels for model in report.models),
+        "stages": (model.stages for model in report.models),
         "flips": (drawings.flips(model) for model in report.models),
         "errors": (model.error_modes for model in report.models),
         "replies": (model.flags for model in report.models),
@@ -229,6 +236,9 @@ def markdown(report: Report) -> str:
             scattered=SCATTERED,
             readable=readable,
             spelled=_spelled,
+            levels_table=levels.table,
+            stages_table=stages.table,
+            stages=STAGES,
             codes=[code for code in codes if any(code in model.summary.types for model in report.models)],
         )
     )

@@ -27,6 +27,7 @@ from .error_modes import error_mode
 from .generic import score_generic
 from .result import RIGHT, Score, Scorer, wrong
 from .rotbench import score_rotbench
+from .stages import stage_of
 from .toolalpaca import score_toolalpaca
 from .tooleyes import score_tooleyes
 from .tools import in_the_old_type, scoring_tools
@@ -151,29 +152,55 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
             reason=prediction.status,
             error_mode="other",
             flags=(*_marks(row, None), *(("unparsable",) if decides(row) else ())),
+            stage="format",
+            stage_detail="refused",
         )
     parsed = read(prediction, row)
-    found = score(
-        parsed.calls,
-        source=row.source,
-        category=row.category,
-        golden_answers=row.golden_answers,
-        tools=scoring_tools(row, clean),
-    )
-    if found.correct and in_the_old_type(parsed.calls, row, clean):
-        found = wrong("wrong_type")
+    tools = scoring_tools(row, clean)
+    found = _scored(parsed, row, clean, tools)
     decided = (decision(prediction, parsed, row),) if decides(row) else ()
     if found.correct and "unparsable" in decided:
         found = wrong("unparsable")  # a broken reply declines nothing
+    mode = error_mode(parsed, found, row, clean)
+    first = None
+    if not found.correct and prediction.injected:
+        first = _first(prediction, row, clean, tools)
+    failed = stage_of(prediction, row, clean, tools, (parsed, found, mode), first)
     return Verdict(
         calls=parsed.calls,
         variant=parsed.variant,
         score=found.score,
         correct=found.correct,
         reason=found.reason,
-        error_mode=error_mode(parsed, found, row, clean),
+        error_mode=mode,
         flags=(*parsed.flags, *_marks(row, found), *decided, *ghosts.marks(parsed.calls, row, clean)),
+        stage=failed[0] if failed else None,
+        stage_detail=failed[1] if failed else None,
     )
+
+
+def _scored(parsed: Parsed, row: Sample, clean: Sample, tools: Sequence[Tool]) -> Score:
+    found = score(
+        parsed.calls,
+        source=row.source,
+        category=row.category,
+        golden_answers=row.golden_answers,
+        tools=tools,
+    )
+    if found.correct and in_the_old_type(parsed.calls, row, clean):
+        return wrong("wrong_type")
+    return found
+
+
+def _first(
+    prediction: Prediction, row: Sample, clean: Sample, tools: Sequence[Tool]
+) -> tuple[Parsed, Score] | None:
+    """The first reply of a row whose first call met an error, judged alone; None where it was not kept."""
+    text, calls = prediction.first_output, prediction.first_tool_calls
+    if text is None and calls is None:
+        return None
+    parsed = read_reply(row, text, calls, model=prediction.model, mode=prediction.mode)
+    return parsed, _scored(parsed, row, clean, tools)
 
 
 STEPS = frozenset({"toolalpaca", "tooleyes"})

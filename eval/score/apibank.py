@@ -39,12 +39,12 @@ def _mismatch(call: Call, golden: Call, tools: Sequence[Tool]) -> str | None:
     for key, value in call.parameters.items():
         schema = properties.get(key)
         declared = schema if isinstance(schema, dict) else {}
-        if not any(answer == ANY or _equal(value, answer, declared) for answer in golden.parameters[key]):
+        if not any(answer == ANY or equal(value, answer, declared) for answer in golden.parameters[key]):
             return "wrong_value"
     return None
 
 
-def _equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
+def equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
     """Equality under the declared type; without one, under the type of the golden value."""
     match declared.get("type") or _kind(golden):
         case "integer":
@@ -129,10 +129,10 @@ def _lists_equal(value: Json, golden: Json, items: Json) -> bool:
 
 
 def _element_equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
-    """As `_equal`, but a text inside a list is not decoded again."""
+    """As `equal`, but a text inside a list is not decoded again."""
     if not declared.get("type") and isinstance(golden, str):
         return _texts_equal(value, golden)
-    return _equal(value, golden, declared)
+    return equal(value, golden, declared)
 
 
 def _objects_equal(value: Json, golden: Json) -> bool:

@@ -83,7 +83,7 @@ def _mismatch(call: Call, golden: dict[str, list[Json]], tool: Tool) -> str | No
         accepted = golden.get(key)
         if accepted is None or key not in properties:
             return "unexpected_parameter"
-        reason = _wrong(value, accepted, properties[key])
+        reason = value_reason(value, accepted, properties[key])
         if reason is not None:
             return reason
     if len(parameters) < len(golden):
@@ -101,7 +101,7 @@ def _declared(schema: Json) -> type:
     return _TYPES.get(word, str) if type(word) is str else str
 
 
-def _wrong(value: Json, accepted: list[Json], declared: Json) -> str | None:
+def value_reason(value: Json, accepted: list[Json], declared: Json) -> str | None:
     """`wrong_type`, `wrong_value` or None for one parameter."""
     expected = _declared(declared)
     kind = type(value)

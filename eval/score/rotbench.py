@@ -39,22 +39,22 @@ def _stages(call: Call, golden: Call) -> tuple[int, str]:
         return 1, "missing_parameter"
     if not call.parameters.keys() <= golden.parameters.keys():
         return 1, "unexpected_parameter"
-    if _is_control(golden):
+    if is_control(golden):
         return 3, ""
     filled = all(
-        any(_equal(value, answer) for answer in golden.parameters[key])
+        any(equal(value, answer) for answer in golden.parameters[key])
         for key, value in call.parameters.items()
     )
     return (3, "") if filled else (2, "wrong_value")
 
 
-def _is_control(golden: Call) -> bool:
+def is_control(golden: Call) -> bool:
     """Whether a golden call steers the dialogue: its wording is free. (Under the same name a noisy tool list
     may have another tool, which its parameters tell.)"""
     return golden.name in CONTROL_TOOLS and golden.parameters.keys() <= {"question", "answer"}
 
 
-def _equal(value: Json, golden: Json) -> bool:
+def equal(value: Json, golden: Json) -> bool:
     """Equal as JSON, or a number and its decimal text."""
     if golden == ANY or json_equal(value, golden):
         return True

@@ -44,7 +44,7 @@ def by_component(outcomes: Outcomes, *, allow_missing: bool = False) -> dict[str
         there = [code for code in codes_of(name) if code in usable]
         if there and (allow_missing or len(there) == len(codes_of(name))):
             found |= _tested(outcomes, name, there)
-    return _corrected(found)
+    return corrected(found)
 
 
 def by_source(
@@ -62,7 +62,7 @@ def by_source(
         for code in usable:
             if code != taxonomy.CLEAN:
                 tables.setdefault(source, {}).update(_tested(part, code, [code]))
-    flat = _corrected(
+    flat = corrected(
         {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()},
         lambda cell: pack_of(cell.partition("\n")[2]),
     )
@@ -78,11 +78,12 @@ def _tested(outcomes: Outcomes, name: str, codes: list[str]) -> dict[str, tuple[
     return {name: (pairs, lost, gained, paired_p(outcomes.matched(codes)[0]))} if pairs else {}
 
 
-def _corrected(
+def corrected(
     found: Mapping[str, tuple[int, int, int, float]], family: Callable[[str], str] = lambda name: ""
 ) -> dict[str, Loss]:
-    corrected = holm_by(family, {name: p for name, (*_, p) in found.items()})
+    """Cells of a table, (pairs, lost, gained, p) by name, with p corrected by Holm within each family."""
+    p_holm = holm_by(family, {name: p for name, (*_, p) in found.items()})
     return {
-        name: Loss(pairs, lost, gained, (lost - gained) / pairs, p, corrected[name])
+        name: Loss(pairs, lost, gained, (lost - gained) / pairs, p, p_holm[name])
         for name, (pairs, lost, gained, p) in found.items()
     }

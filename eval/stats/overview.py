@@ -10,11 +10,13 @@ from . import blind, values
 from .blind import BlindLine
 from .breakdown import Flagged, breakdown
 from .intervals import Interval
+from .levels import LevelLine, levels
 from .packs import Given, Table
 from .packs import tables as pack_tables
 from .power import Power
 from .repeats import Repeated, repeated
 from .runs import Run, Subset, align, unstated
+from .stages import Stages, stages
 from .summary import TypeRow, gaps, summarise
 from .values import Line
 from .verified import Beside, beside
@@ -83,6 +85,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Reference lines: how often the gold tool is found in the dataset without the request."""
     packs: tuple[Table, ...] = ()
     """What the packs beyond the core measure."""
+    levels: tuple[LevelLine, ...] = ()
+    """Every level's rows: of the core, of each pack, and of all."""
+    stages: Stages | None = None
+    """Where wrong answers fail; None for verdicts of before there were stages."""
 
 
 def overview(
@@ -120,6 +126,8 @@ def overview(
         intervals={metric: one for metric, one in made.values.items() if one is not None},
         type_intervals=made.types,
         packs=pack_tables(Given(run, outcomes, made, True)),
+        levels=levels(outcomes, allow_missing=True),
+        stages=stages(run, outcomes, subset, allow_missing=True),
         power=made.power,
         repeated=repeated(outcomes),
         types=[

@@ -43,8 +43,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     """How often the run was to ask every row."""
     rows: dict[str, np.ndarray[Any, Any]]
-    """The columns of COLUMNS, and `flags`: the verdict's, in one text with commas between them. `correct` is
-    1, 0 or -1 (no verdict: no answer was had)."""
+    """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them; `stage` and
+    `stage_detail`, None where a file has no such column. `correct` is 1, 0 or -1 (no verdict: no answer was
+    had)."""
 
 
 def read(folder: str | Path) -> Run:
@@ -78,6 +79,7 @@ def read(folder: str | Path) -> Run:
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
     rows["flags"] = _flags(scores, table.num_rows)
+    rows |= {name: _later(scores, name, table.num_rows) for name in ("stage", "stage_detail")}
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -104,6 +106,15 @@ def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
         return np.array([""] * n, dtype=object)
     found = pq.read_table(scores, columns=["flags"])["flags"].to_pylist()
     return np.array([",".join(flags or ()) for flags in found], dtype=object)
+
+
+def _later(scores: Path, name: str, n: int) -> np.ndarray[Any, Any]:
+    """A text column that verdicts of earlier versions do not have."""
+    import pyarrow.parquet as pq
+
+    if name not in pq.read_schema(scores).names:
+        return np.array([None] * n, dtype=object)
+    return np.array(pq.read_table(scores, columns=[name])[name].to_pylist(), dtype=object)
 
 
 def _record(path: Path) -> dict[str, Any]:

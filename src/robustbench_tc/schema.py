@@ -184,6 +184,19 @@ ErrorMode = Literal[
 
 ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
 
+Stage = Literal["decide", "format", "select", "identify", "fill", "recover"]
+
+STAGES: dict[Stage, tuple[str, ...]] = {
+    "decide": ("no_call", "control_only", "quoted", "only_thought", "called"),
+    "format": ("empty", "cut", "unread", "arguments", "refused"),
+    "select": ("distractor", "sibling", "ghost", "other", "too_few", "too_many"),
+    "identify": ("missing", "unexpected"),
+    "fill": ("wrong_value", "wrong_language", "wrong_type", "typo_copied", "invented"),
+    "recover": ("gave_up", "wrong_retry"),
+}
+"""The first stage at which a wrong answer fails, in order, each with what can be wrong there
+(`eval.score.stages`)."""
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What parsing and scoring make of one prediction; one row per prediction, same order."""
@@ -196,6 +209,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     error_mode: ErrorMode | None
     flags: tuple[str, ...] = ()
+    stage: Stage | None = None
+    """The first stage at which a wrong answer fails; null where it is right."""
+    stage_detail: str | None = None
+    """What is wrong there: one of the stage's words in STAGES."""
 
 
 TRAINING_SOURCE = "rlla"

@@ -108,6 +108,8 @@ def test_scores_are_held_against_their_verdicts(
         "correct": True,
         "reason": None,
         "error_mode": None,
+        "stage": None,
+        "stage_detail": None,
     }
     good = {**wrong, "score": 1.0}
     for name in wrong:
@@ -116,6 +118,41 @@ def test_scores_are_held_against_their_verdicts(
     pq.write_table(parquet.table(columns, schema.prediction_features(scored=True)), path)
     check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
     assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
+
+
+@pytest.mark.parametrize(
+    ("correct", "stage", "detail", "failed"),
+    [
+        (False, None, None, 1),
+        (False, "fill", "too_few", 1),
+        (True, "fill", "invented", 1),
+        (False, "fill", "invented", 0),
+        (True, None, None, 0),
+    ],
+)
+def test_a_wrong_answer_has_one_stage(
+    answers: list[Prediction],
+    bundled: Path,
+    tmp_path: Path,
+    correct: bool,
+    stage: str | None,
+    detail: str | None,
+    failed: int,
+) -> None:
+    path, columns = tmp_path / "scores.parquet", schema.columns(answers[:1], Prediction)
+    mode = None if correct else "wrong_parameters"
+    columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
+    columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
+    columns |= {"stage": [stage], "stage_detail": [detail]}
+    table = parquet.table(columns, schema.prediction_features(scored=True))
+    pq.write_table(table, path)
+    report = gate.audit_predictions(path, bundled)
+    assert (builds.find(report, "rows.score_and_verdict_agree").failed or 0) == failed
+    assert builds.find(report, "columns.are_the_contracts").status == "passed"
+    pq.write_table(table.drop_columns(["stage", "stage_detail"]), path)
+    report = gate.audit_predictions(path, bundled)
+    assert builds.find(report, "columns.are_the_contracts").status == "passed", "verdicts of before"
+    assert not builds.find(report, "rows.score_and_verdict_agree").failed
 
 
 def test_a_missing_file_is_said_in_one_line(bundled: Path, tmp_path: Path) -> None:

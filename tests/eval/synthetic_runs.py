@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from robustbench_tc import schema, taxonomy
 
 SIZES = {"bfcl_v3": 32, "apibank": 74, "rotbench": 21, "toolalpaca": 21, "tooleyes": 51}
 """Clean rows per source of the paper profile."""
+
+FAILURES = [(stage, detail) for stage, details in schema.STAGES.items() for detail in details]
 
 Verdict = Callable[[str, str], bool | None]
 """(clean_id, type code) → right, wrong, or no verdict."""
@@ -45,6 +48,11 @@ def coin(seed: int, right: float = 0.7, kept: float = 0.8) -> Verdict:
             chance = ability if code == taxonomy.CLEAN else ability * kept
             verdicts[clean_id, code] = bool(generator.random() < chance)
     return lambda clean_id, code: verdicts[clean_id, code]
+
+
+def failure(clean_id: str, code: str) -> tuple[str, str]:
+    """The stage at which a wrong answer of a row fails, and what is wrong there."""
+    return FAILURES[zlib.crc32(f"{clean_id} {code}".encode()) % len(FAILURES)]
 
 
 def write_run(
@@ -94,6 +102,8 @@ def write_run(
             "reason": "value" if right is False else None,
             "flags": [],
         }
+        if right is False:
+            row["stage"], row["stage_detail"] = failure(clean_id, code)
         row |= {name: give(clean_id, code) for name, give in fields.items()}
         for name, column in out.items():
             column.append(row.get(name))

@@ -1,6 +1,6 @@
 """The reference agents: every verdict is known beforehand, so a benchmark that mixes them up is broken."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -98,6 +98,38 @@ def by_type(rows: Sequence[Sample], found: Sequence[Verdict]) -> dict[str, float
     return {code: sum(group) / len(group) for code, group in groups.items()}
 
 
+FAILS_AT: Mapping[str, set[str]] = {
+    "oracle": set(),
+    "gives-up-on-error": {"recover gave_up"},
+    "retries-with-a-changed-argument": {"recover wrong_retry"},
+    "name-biased": {"select distractor"},
+    "first-of-duplicates": {"select distractor"},
+    "typo-copier": {"fill typo_copied"},
+    "silent": {"format empty"},
+    "rambler": {"decide no_call"},
+    "apology": {"decide no_call"},
+    "quotes-the-gold": {"decide quoted"},
+    "thinks-the-gold": {"decide only_thought"},
+}
+"""Agent → every stage at which it fails, of those that fail in one way."""
+
+
+def the_stages_add_up(name: str, rows: Sequence[Sample], found: Sequence[Verdict]) -> None:
+    """Per type and in all, the stages' counts are the number of wrong answers, and the known ones."""
+    wrong: Counter[str] = Counter()
+    staged: Counter[tuple[str, str, str]] = Counter()
+    for row, verdict in zip(rows, found, strict=True):
+        wrong[row.type_code] += not verdict.correct
+        if verdict.stage is not None:
+            assert verdict.stage_detail in schema.STAGES[verdict.stage]
+            staged[row.type_code, verdict.stage, verdict.stage_detail or ""] += 1
+    for code, number in wrong.items():
+        assert sum(n for (of, _, _), n in staged.items() if of == code) == number
+    assert staged.total() == wrong.total()
+    if name in FAILS_AT:
+        assert {f"{stage} {detail}" for _, stage, detail in staged} == FAILS_AT[name]
+
+
 SMALL = small.rows()
 
 
@@ -121,12 +153,14 @@ def test_every_verdict_on_the_bundled_release_is_the_known_one(
     bundled: tuple[Sample, ...], name: str, mode: Mode
 ) -> None:
     anchors = anchors_of(bundled)
+    found = verdicts(name, bundled, mode)
     wrong = [
         row.id
-        for row, verdict in zip(bundled, verdicts(name, bundled, mode), strict=True)
+        for row, verdict in zip(bundled, found, strict=True)
         if verdict.correct != is_right(name, row, anchors[row.id])
     ]
     assert wrong == []
+    the_stages_add_up(name, bundled, found)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -135,12 +169,14 @@ def test_every_verdict_on_the_real_build_is_the_known_one(
     paper: tuple[Sample, ...], name: str, mode: Mode
 ) -> None:
     anchors = anchors_of(paper)
+    found = verdicts(name, paper, mode)
     wrong = [
         row.id
-        for row, verdict in zip(paper, verdicts(name, paper, mode), strict=True)
+        for row, verdict in zip(paper, found, strict=True)
         if verdict.correct != is_right(name, row, anchors[row.id])
     ]
     assert wrong == []
+    the_stages_add_up(name, paper, found)
 
 
 def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:

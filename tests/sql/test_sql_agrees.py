@@ -10,7 +10,7 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import runs, values
+from robustbench_tc.eval.stats import levels, runs, stages, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import summarise
@@ -157,6 +157,29 @@ def every_value_agrees(found: Values, made: Mapping[str, list[dict[str, Any]]]) 
         assert heat[code] == (found.lines[code].accuracy if code in found.lines else None)
 
 
+def every_stage_agrees(found: stages.Stages | None, made: list[dict[str, Any]]) -> None:
+    assert found is not None
+    listed: stages.Failures = {}
+    for row in made:
+        of_type = listed.setdefault(row["type_code"], {})
+        of_type.setdefault(row["stage"], {})[row["detail"]] = row["n"]
+        assert row["share_of_wrong"] == row["n"] / found.wrong(row["type_code"])
+        assert row["share_of_rows"] == row["n"] / found.n[row["type_code"]]
+    own = {line: of for line, of in found.failures.items() if line not in HEADS[1:] and of}
+    assert listed == own
+    assert [list(of) for of in listed.values()] == [list(of) for of in own.values()], "the stages' order"
+
+
+def every_level_agrees(found: tuple[levels.LevelLine, ...], made: list[dict[str, Any]]) -> None:
+    assert [(row["level"], row["pack"]) for row in made] == [(one.level, one.pack) for one in found]
+    for row, one in zip(made, found, strict=True):
+        assert (row["types"], row["n"], row["correct"]) == (len(one.types), one.n, one.correct)
+        assert (row["missing"], row["pairs"] or 0) == (one.missing, one.pairs)
+        assert row["accuracy"] == (one.accuracy and one.accuracy.value)
+        assert row["delta"] == one.delta
+        assert row["delta_matched"] == (one.delta_matched and one.delta_matched.value)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_value_of_every_run_agrees(
     shape: str, folders: dict[str, Path], asked: tuple[Asked, Marts]
@@ -216,6 +239,8 @@ def test_every_value_of_every_run_agrees(
         modes.setdefault(row["type_code"], {})[row["error_mode"]] = row["n"]
     assert modes == {code: rest.error_modes[code] for code in modes}
     assert modes.keys() == rest.error_modes.keys() - set(HEADS[1:])
+    every_stage_agrees(stages.stages(read, outcomes, subset, allow_missing=allow_missing), made["stages"])
+    every_level_agrees(levels.levels(outcomes, allow_missing=allow_missing), made["by_level"])
     cells = {(row["source"], row["component"]): row for row in made["by_source"]}
     ours = {(source, name): cell for source, of in rest.sources.items() for name, cell in of.items()}
     assert cells.keys() == ours.keys()

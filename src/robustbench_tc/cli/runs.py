@@ -1,6 +1,6 @@
 """`rbtc score`, `summary`, `export`, `import`, `serve-command`: everything about a run but the asking."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..eval.record import RunFolder
+    from ..eval.stats import packs
     from ..eval.stats.intervals import Interval
     from ..eval.stats.overview import Overview
 
@@ -110,14 +111,19 @@ def summary(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     subset: Subset = "all",
     allow_missing: AllowMissing = False,
+    by: Annotated[
+        Literal["component", "level"],
+        one_of("grouping", "component", "level", help="The lines of the first table: component or level."),
+    ] = "component",
 ) -> None:
     """Print clean and perturbed accuracy, the four gaps, retention and error modes of a scored run.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
+    Example: rbtc summary runs/qwen3-8b-fc --by level
     """
     from ..eval import record
 
-    print_summary(record.open_run(run), subset, allow_missing, as_json)
+    print_summary(record.open_run(run), subset, allow_missing, as_json, by_level=by == "level")
 
 
 def serve_command(
@@ -237,8 +243,11 @@ def note(line: str) -> None:
     _console.err.print(line, markup=False)
 
 
-def print_summary(folder: "RunFolder", subset: Subset, allow_missing: bool, as_json: bool) -> None:
-    """Prints a scored run: tables, or with `as_json` the same as `overview` gives it."""
+def print_summary(
+    folder: "RunFolder", subset: Subset, allow_missing: bool, as_json: bool, *, by_level: bool = False
+) -> None:
+    """Prints a scored run: tables, or with `as_json` the same as `overview` gives it. `by_level`: the first
+    table has the levels in place of the components."""
     from ..eval.stats.overview import overview
     from ..eval.stats.runs import read
 
@@ -259,21 +268,25 @@ def print_summary(folder: "RunFolder", subset: Subset, allow_missing: bool, as_j
     _console.out.print(
         f"{settings.model} · {settings.mode} · {record.dataset}{version} · {folder.path}", markup=False
     )
-    _print_tables(made)
+    _print_tables(made, by_level)
 
 
-def _print_tables(made: "Overview") -> None:
+def _print_tables(made: "Overview", by_level: bool = False) -> None:
+    from ..eval.stats import levels, stages
+
     title = f"rows: {made.subset}; below each value its 95 % interval"
     table = _table(title, "", "right / n", "accuracy", "Δ (paper's)", "Δ matched")
     for name, line in (("clean", made.clean), ("perturbed", made.perturbed)):
         table.add_row(name, f"{line.correct} / {line.n}", number(line.accuracy))
         table.add_row("", "", _span(made.intervals.get(name)))
-    for name, line in made.components.items():
+    for name, line in ({} if by_level else made.components).items():
         values = (line.accuracy, line.delta, line.delta_matched)
         table.add_row(f" {name}", f"{line.correct} / {line.n}", *map(number, values))
         kinds = ("accuracy", "delta", "delta_matched")
         table.add_row("", "", *(_span(made.intervals.get(f"{kind}_{name}")) for kind in kinds))
     _console.out.print(table)
+    if by_level:
+        _print_made([levels.table(made.levels)])
     _print_verified(made)
     table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
     table.add_column("wrong answers", overflow="fold")
@@ -298,6 +311,8 @@ def _print_tables(made: "Overview") -> None:
     if made.power is not None:
         tell(made.power.line)
     _print_repeated(made)
+    if made.stages is not None:
+        _print_made([stages.table(made.stages)])
     cut = {"cut at the token limit": made.length, "content filter": made.content_filter}
     cut |= {"too long": made.too_long, "rejected": made.rejected}
     tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
@@ -313,7 +328,9 @@ def _print_tables(made: "Overview") -> None:
         tell(f"right among rows flagged {flag}: {shown}")
     for gap in made.gaps:
         tell(f"gap: {gap}")
-    _print_packs(made)
+    if made.stages is None:
+        tell("stages of the wrong answers: not known, score again (rbtc score RUN; docs/stages.md)")
+    _print_made(made.packs)
     _print_blind(made)
 
 
@@ -340,13 +357,14 @@ def _print_repeated(made: "Overview") -> None:
     _console.out.print(table)
 
 
-def _print_packs(made: "Overview") -> None:
-    """The tables of the packs beyond the core; below each value its interval."""
+def _print_made(made: Iterable["packs.Table"]) -> None:
+    """Tables that `eval.stats` made: of the packs beyond the core, the stages, the levels; below each value
+    its interval."""
     from rich.text import Text
 
     from ..eval.stats.packs import spelled
 
-    for one in made.packs:
+    for one in made:
         table = _table(None, *one.columns)
         table.title = Text(one.title)
         for row in one.rows:

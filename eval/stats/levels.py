@@ -1,0 +1,122 @@
+"""What an agent is asked for, level by level: perception, interaction, reasoning, internalization
+(docs/levels.md).
+
+A level's line over the core types stands beside one line for each pack that a run holds, and one over all of
+them. Only the core's lines could be compared across runs that were asked for other packs; no headline number
+is made of any.
+"""
+
+from typing import get_args
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from .intervals import Interval
+from .packs import Table
+from .runs import Outcomes
+from .summary import Clustered
+from .values import Counts
+
+LEVELS: tuple[taxonomy.Level, ...] = get_args(taxonomy.Level)
+
+EVERY = "all"
+"""Stands for the core and the packs of a level together."""
+
+
+class LevelLine(Counts, frozen=True, kw_only=True):
+    """The rows of one level in the core, in one pack, or in all."""
+
+    level: taxonomy.Level
+    pack: str
+    """`core`, the name of a pack, or `all` where there are several."""
+    types: tuple[str, ...]
+    """The types whose rows these are."""
+    accuracy: Interval | None = None
+    """None where a row, or of the core a type, is missing."""
+    delta: float | None = None
+    """Accuracy over all clean rows − this accuracy."""
+    delta_matched: Interval | None = None
+    """Mean over anchored pairs of (clean correct − perturbed correct); None without any."""
+
+
+def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLine, ...]:
+    """The lines of every level that the run has a verdict in, in order."""
+    counts, usable = outcomes.counts(), outcomes.usable(allow_missing)
+    lines = {
+        key: codes
+        for key, codes in _lines(tuple(code for code, found in counts.items() if found.n)).items()
+        if codes
+    }
+    clean = counts.get(taxonomy.CLEAN, Counts())
+    made = []
+    for (level, pack), codes in lines.items():
+        found = sum((counts[code] for code in codes), Counts())
+        wanted = set(codes)
+        if pack == "core" or (pack == EVERY and (level, "core") in lines):
+            wanted |= _core(level)
+        # Each by itself: not even the last digit of a core line depends on the packs beside it.
+        around = Clustered(outcomes, [codes])
+        accuracy = delta = matched = None
+        if allow_missing or wanted <= set(usable):
+            accuracy = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)
+            if taxonomy.CLEAN in usable:
+                delta = clean.correct / clean.n - found.correct / found.n
+            if found.pairs and delta is not None:
+                value = (found.lost - found.gained) / found.pairs
+                matched = msgspec.structs.replace(around.delta_matched(codes), value=value)
+        made.append(
+            LevelLine(
+                **msgspec.structs.asdict(found),
+                level=level,
+                pack=pack,
+                types=codes,
+                accuracy=accuracy,
+                delta=delta,
+                delta_matched=matched,
+            )
+        )
+    return tuple(made)
+
+
+def _core(level: str) -> set[str]:
+    return {kind.code for kind in taxonomy.types() if kind.level == level}
+
+
+def _lines(codes: tuple[str, ...]) -> dict[tuple[taxonomy.Level, str], tuple[str, ...]]:
+    """(level, pack) → the types among `codes`; with several packs also their sum."""
+    found: dict[tuple[taxonomy.Level, str], tuple[str, ...]] = {}
+    kinds = [kind for kind in taxonomy.types("all") if kind.code in codes]
+    for level in LEVELS:
+        packs: dict[str, tuple[str, ...]] = {}
+        for kind in kinds:
+            if kind.level == level:
+                packs[kind.pack] = (*packs.get(kind.pack, ()), kind.code)
+        found |= {(level, pack): packs[pack] for pack in get_args(taxonomy.Pack) if pack in packs}
+        if len(packs) > 1:
+            found[level, EVERY] = tuple(code for of_pack in packs.values() for code in of_pack)
+    return found
+
+
+def table(lines: tuple[LevelLine, ...]) -> Table:
+    """The lines as a table of the terminal and the report."""
+    return Table(
+        name="levels",
+        title="by level: what an agent is asked for",
+        columns=("level", "pack", "types", "right", "n", "accuracy", "Δ", "Δ matched"),
+        rows=tuple(
+            (
+                one.level,
+                one.pack,
+                len(one.types),
+                one.correct,
+                one.n,
+                one.accuracy,
+                one.delta,
+                one.delta_matched,
+            )
+            for one in lines
+        ),
+        note="The core's lines are made of the 22 types alone; no headline number holds a pack "
+        "(docs/levels.md).",
+    )

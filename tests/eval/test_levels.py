@@ -1,0 +1,133 @@
+"""What an agent is asked for, by level: the core's lines, those of the packs beside them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc import taxonomy
+from robustbench_tc.cli.runs import _print_tables
+from robustbench_tc.eval.stats import levels, runs, stages
+from robustbench_tc.eval.stats.levels import LEVELS, LevelLine
+from robustbench_tc.eval.stats.overview import overview
+from robustbench_tc.eval.stats.summary import summarise
+
+from ..conftest import Done
+from .synthetic_runs import clean_ids, coin, pairs, write_run
+
+IDS = clean_ids({"bfcl_v3": 6, "apibank": 20, "rotbench": 4, "toolalpaca": 4, "tooleyes": 6})
+PREFERRED = [(one, code) for one in IDS[:9] for code in ("CD_AB_pref", "TD_AB_pref")]
+
+
+CORE = coin(1)
+
+
+def both(clean_id: str, code: str) -> bool | None:
+    """Right on one type of the pack and wrong on the other."""
+    return code == "CD_AB_pref" if code.endswith("_pref") else CORE(clean_id, code)
+
+
+def lines(folder: Path, **how: bool) -> dict[tuple[str, str], LevelLine]:
+    [outcomes] = runs.align([runs.read(folder)])
+    return {(one.level, one.pack): one for one in levels.levels(outcomes, **how)}
+
+
+def test_the_cores_lines_add_up_to_the_perturbed_rows(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", coin(1), pairs(IDS))
+    found = lines(folder)
+    assert list(found) == [(level, "core") for level in LEVELS[:3]]
+    [outcomes] = runs.align([runs.read(folder)])
+    whole = summarise(outcomes).lines
+    assert sum(one.n for one in found.values()) == whole["perturbed"].n
+    assert sum(one.correct for one in found.values()) == whole["perturbed"].correct
+    for level, component in (("perception", "observation"), ("reasoning", "reward")):
+        one, same = found[level, "core"], whole[component]
+        assert one.accuracy is not None and one.delta_matched is not None
+        assert (one.accuracy.value, one.delta) == (same.accuracy, same.delta)
+        assert one.delta_matched.value == same.delta_matched
+        assert one.accuracy.low < one.accuracy.value < one.accuracy.high
+
+
+def test_a_pack_stands_beside_the_core_and_moves_none_of_its_lines(tmp_path: Path) -> None:
+    without = lines(write_run(tmp_path / "core", coin(1), pairs(IDS)))
+    folder = write_run(tmp_path / "both", both, pairs(IDS) + PREFERRED)
+    found = lines(folder)
+    assert {key: one for key, one in found.items() if key[1] == "core"} == without
+    pack, every = found["reasoning", "offers"], found["reasoning", "all"]
+    assert (pack.types, pack.n, pack.correct) == (("CD_AB_pref", "TD_AB_pref"), 18, 9)
+    core = found["reasoning", "core"]
+    assert (every.n, every.correct) == (core.n + 18, core.correct + 9)
+    assert every.types == core.types + pack.types
+
+
+def test_a_line_with_a_row_or_a_type_missing_has_no_value_unless_that_is_allowed(tmp_path: Path) -> None:
+    rows = [pair for pair in pairs(IDS) if pair[1] != "CD"]
+    folder = write_run(
+        tmp_path / "run", lambda c, t: None if (c, t) == (IDS[0], "realistic_typos") else True, rows
+    )
+    found = lines(folder)
+    assert (found["perception", "core"].accuracy, found["perception", "core"].missing) == (None, 1)
+    assert found["reasoning", "core"].accuracy is None, "CD was not asked"
+    assert found["interaction", "core"].accuracy is not None
+    allowed = lines(folder, allow_missing=True)
+    assert all(one.accuracy is not None and one.accuracy.value == 1.0 for one in allowed.values())
+
+
+def test_a_pack_alone_has_its_line(tmp_path: Path) -> None:
+    rows = [(one, "clean") for one in IDS] + PREFERRED
+    found = lines(write_run(tmp_path / "run", lambda c, t: True, rows))
+    assert list(found) == [("reasoning", "offers")]
+    assert (found["reasoning", "offers"].delta, found["reasoning", "offers"].pairs) == (0.0, 18)
+
+
+def test_every_type_has_a_level_of_the_four() -> None:
+    assert {kind.level for kind in taxonomy.types("all")} <= set(LEVELS)
+    of_core = {level: [k.code for k in taxonomy.types() if k.level == level] for level in LEVELS}
+    assert [len(codes) for codes in of_core.values()] == [4, 12, 6, 0]
+
+
+Printed = Callable[..., str]
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What the terminal shows of a run folder."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def show(folder: Path, by_level: bool = False) -> str:
+        _print_tables(overview(runs.read(folder), 0, {}, allow_missing=True), by_level)
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_the_summary_by_level_has_levels_in_place_of_components(tmp_path: Path, printed: Printed) -> None:
+    folder = write_run(tmp_path / "run", both, pairs(IDS) + PREFERRED)
+    by_level = printed(folder, by_level=True).partition("verified")[0]
+    for (level, pack), one in lines(folder, allow_missing=True).items():
+        [line] = [words for words in map(str.split, by_level.splitlines()) if words[:2] == [level, pack]]
+        assert line[2:5] == [str(len(one.types)), str(one.correct), str(one.n)]
+    assert not any(f" {name} " in by_level for name in taxonomy.COMPONENTS)
+    plain = printed(folder).partition("verified")[0]
+    assert "perception" not in plain and " observation " in plain
+
+
+def test_another_grouping_is_refused_with_its_nearest_name(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    refused = rbtc("summary", tmp_path, "--by", "levels")
+    assert refused.code == 1 and refused.err == "rbtc: unknown grouping 'levels': did you mean level?\n"
+
+
+def test_the_summary_counts_the_stages_of_wrong_answers(tmp_path: Path, printed: Printed) -> None:
+    import pyarrow.parquet as pq
+
+    folder = write_run(tmp_path / "run", coin(1), pairs(IDS))
+    run = runs.read(folder)
+    found = stages.stages(run, runs.align([run])[0])
+    assert found is not None
+    said = [line.split() for line in printed(folder).splitlines()]
+    for name in ("clean", "perturbed", *taxonomy.COMPONENTS):
+        counted = [found.n[name], found.wrong(name), *found.of(name).values()]
+        assert [name, *map(str, counted)] in said
+    scores = folder / "scores.parquet"
+    pq.write_table(pq.read_table(scores).drop_columns(["stage", "stage_detail"]), scores)
+    assert "stages of the wrong answers: not known, score again" in printed(folder)

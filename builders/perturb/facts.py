@@ -108,6 +108,8 @@ def problems(
         wrong.append("injected_error belongs to the channel tool_result, and to no other")
     if found.channel in ("query", "descriptions") and not found.judged_as:
         wrong.append("judged_as is not stated: what a judge of rewritten texts takes them for")
+    if bool(found.series) != (found.dose is not None):
+        wrong.append("a type of a series states its dose, and no other type does")
     if (found.pack == "core") != (found.paper_rows is not None):
         wrong.append("paper_rows is stated for the types of the core, and for no other")
     if found.method == "llm" and not (PROMPTS / f"{found.code}.v1.txt").is_file():

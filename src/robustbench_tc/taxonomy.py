@@ -110,6 +110,11 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     """What tells the types of one channel apart, by name."""
     solved_without_reading: str = ""
     """Why the type stays although its gold tool is found without the request; "" for one where it is not."""
+    series: str = ""
+    """Types that are one perturbation in several doses: the series' name; its types' order is that of the
+    doses, from the mildest to the strongest. "" for a type that is of none."""
+    dose: float | None = None
+    """How much of it, in the series' own unit."""
 
     @property
     def status(self) -> Literal["core", "extension"]:

@@ -157,6 +157,8 @@ def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object)
         ({"golden": ()}, "golden holds no Case"),
         ({"method": "llm"}, "builders/prompts/my_type.v1.txt"),
         ({"caught_by": "no_such_check"}, "caught_by names 'no_such_check', and the gate has no such check"),
+        ({"series": "typos"}, "a type of a series states its dose"),
+        ({"dose": 3}, "a type of a series states its dose"),
         ({"__doc__": None}, "no docstring"),
     ],
 )

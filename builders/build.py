@@ -12,7 +12,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 import pyarrow as pa
@@ -67,18 +67,20 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select_types(names: Sequence[str]) -> tuple[str, ...]:
-    """Type codes from a list of codes and components, in the taxonomy's order; all 22 for an empty list."""
+    """Type codes from a list of codes, components (of the core), packs and levels, in the taxonomy's order;
+    all 22 for an empty list."""
     if not names:
         return taxonomy.codes()
     wanted: set[str] = set()
     for name in names:
-        if name in taxonomy.COMPONENTS:
-            wanted |= {t.code for t in taxonomy.types() if t.component == name}
-        elif name != taxonomy.CLEAN:
-            if not taxonomy.known(name):
-                known = (*taxonomy.COMPONENTS, *(t.code for t in taxonomy.types("all")))
-                raise unknown("perturbation type or component", name, known)
-            wanted.add(name)
+        if name == taxonomy.CLEAN:
+            continue
+        meant = taxonomy.named(name)
+        if meant is None:
+            words = (*taxonomy.COMPONENTS, *get_args(taxonomy.Pack), *get_args(taxonomy.Level))
+            codes = (t.code for t in taxonomy.types("all"))
+            raise unknown("perturbation type, component, pack or level", name, (*words, *codes))
+        wanted.update(meant)
     return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
 
 

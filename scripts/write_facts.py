@@ -155,7 +155,11 @@ def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
         rows = f"Rows: {kind.rows.paper} in profile paper, {kind.rows.bundled} in bundled"
         paper = "" if kind.paper_rows is None else f"; the paper's own release has {kind.paper_rows}"
         yield f"{rows}{paper}. Sources: {', '.join(kind.sources)}."
-        yield f"A planted defect is caught by the check `rows.{REGISTRY[kind.code].caught_by}`."
+        checks = [f"`rows.{check}`" for check, _ in cases.defects(REGISTRY[kind.code])]
+        one = len(checks) == 1
+        yield f"{'A planted defect is' if one else 'Planted defects are'} caught by {' and '.join(checks)}."
+        if kind.prior_art:
+            yield f"Prior art: {kind.prior_art}."
         if kind.solved_without_reading:
             yield f"Solved without reading the request (docs/statistics.md). {kind.solved_without_reading}"
         for case in REGISTRY[kind.code].golden:

@@ -157,6 +157,13 @@ class Perturbation:
     series: ClassVar[str] = ""
     """The series of doses that the type is one of, and its dose, in the series' own unit."""
     dose: ClassVar[float | None] = None
+    prior_art: ClassVar[str] = ""
+    """Beyond the core: the paper or benchmark that asks the same, in a line; "none known" where there is
+    none."""
+    may_decline: ClassVar[bool] = False
+    """Whether its rows are asked in words that leave it open to call nothing."""
+    otherwise_caught_by: ClassVar[str] = ""
+    """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
 
     def requests(self, sample: Sample) -> Sequence[TextRequest]:
         """The texts this type needs for the sample; none for rule and runtime types."""
@@ -185,6 +192,11 @@ class Perturbation:
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """`row` with a defect that this type could plausibly have: the check `caught_by` has to see it."""
+        raise NotImplementedError
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """`row` with another such defect, which `otherwise_caught_by` has to see; every type beyond the core
+        has one."""
         raise NotImplementedError
 
     def row(

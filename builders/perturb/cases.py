@@ -6,7 +6,7 @@ A type states its cases beside its code (`Case`). `make facts` and a test make e
 
 import difflib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from robustbench_tc import seeding
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
@@ -117,8 +117,18 @@ def _parameter(name: str, inner: object) -> str:
     return f"{name}: {text}" if text else name
 
 
-def spoiled(unit: Perturbation) -> tuple[Sample, Sample, Sample]:
-    """The first case's clean sample, its row, and that row with the unit's planted defect."""
+def spoiled(unit: Perturbation) -> tuple[Sample, Sample, dict[str, Sample]]:
+    """The first case's clean sample, its row, and by the check that has to see it that row with each of the
+    unit's planted defects."""
     case = unit.golden[0]
     clean, row = CLEAN[case.clean], row_of(unit, case)
-    return clean, row, unit.spoiled(clean, row)
+    return clean, row, {check: plant(clean, row) for check, plant in defects(unit)}
+
+
+def defects(unit: Perturbation) -> list[tuple[str, Callable[[Sample, Sample], Sample]]]:
+    """The unit's planted defects: the check of the gate that has to see it, and (clean, row) → the spoiled
+    row."""
+    found: list[tuple[str, Callable[[Sample, Sample], Sample]]] = [(unit.caught_by, unit.spoiled)]
+    if unit.otherwise_caught_by:
+        found.append((unit.otherwise_caught_by, unit.spoiled_otherwise))
+    return found

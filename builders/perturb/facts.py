@@ -26,6 +26,9 @@ STATED = (
 DOING = ("perturb", "check", "spoiled")
 """What every type does in its own way."""
 
+BEYOND_CORE = ("prior_art", "otherwise_caught_by", "spoiled_otherwise")
+"""What a type outside the core states and does beside that."""
+
 PROMPTS = Path(__file__).parents[1] / "prompts"
 
 RESERVED = {
@@ -44,6 +47,8 @@ def missing(unit: Perturbation) -> list[str]:
         if stated_by is None or (stated_by is not kind and (name in OWN or "code" in vars(stated_by))):
             found.append(name)
     found += [name for name in kind.traits if not hasattr(kind, name)]
+    if getattr(kind, "pack", "core") != "core":
+        found += [name for name in BEYOND_CORE if getattr(kind, name) == getattr(Perturbation, name)]
     return found + [name for name in DOING if getattr(kind, name) is getattr(Perturbation, name)]
 
 
@@ -116,6 +121,9 @@ def problems(
         wrong.append(f"a model-written type has its prompt in builders/prompts/{found.code}.v1.txt")
     if checks is not None and unit.caught_by not in checks:
         wrong.append(f"caught_by names {unit.caught_by!r}, and the gate has no such check of rows")
+    other = unit.otherwise_caught_by
+    if checks is not None and other and other not in checks:
+        wrong.append(f"otherwise_caught_by names {other!r}, and the gate has no such check of rows")
     if not vars(type(unit)).get("__doc__"):
         wrong.append("the class has no docstring")
     return [f"{where(unit)}: {one}" for one in wrong] + _problems_of_cases(unit)

@@ -9,6 +9,9 @@ CD_AB_pref, …   as AB                         stated                    rename
 
 from types import MappingProxyType
 
+import msgspec
+
+from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, register
@@ -266,10 +269,17 @@ class Stated(Abbreviated):
     """The same with the preference stated: built only when named."""
 
     pack = "offers"
+    prior_art = "none known: the paper's AB types with the preference of its other reward types"
     may_change = ("messages", "the set of tools", "golden answers")
     train_augmentable = False
     stated = True
     solved_without_reading = _ALWAYS_BETTER
+    otherwise_caught_by = "preference_as_its_type_says"
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The wish for the better offer left out."""
+        kept = tuple(one for one in row.changes if not one.path.startswith("/messages"))
+        return msgspec.structs.replace(row, messages=clean.messages, changes=kept)
 
 
 @register

@@ -9,7 +9,7 @@ after it.
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
@@ -65,6 +65,8 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 
     paper: int
     bundled: int
+    full: int | None = None
+    """Where a rule suffices."""
 
     def of(self, profile: str) -> int | None:
         """Rows of that profile; None for one whose rows are not known beforehand."""
@@ -115,6 +117,10 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     doses, from the mildest to the strongest. "" for a type that is of none."""
     dose: float | None = None
     """How much of it, in the series' own unit."""
+    prior_art: str = ""
+    """Who has asked the same before, in a line; "" for the core, whose prior art is the paper's."""
+    may_decline: bool = False
+    """Whether its rows are asked in words that leave it open to call nothing."""
 
     @property
     def status(self) -> Literal["core", "extension"]:
@@ -148,6 +154,16 @@ def _all() -> tuple[PerturbationType, ...]:
 def types(status: Literal["core", "extension", "all"] = "core") -> tuple[PerturbationType, ...]:
     """The types in order: the 22 of the benchmark, or with the extensions that this package can build."""
     return tuple(kind for kind in _all() if status in ("all", kind.status))
+
+
+def named(name: str) -> tuple[str, ...] | None:
+    """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or a
+    code; None for a word that means none of them."""
+    if name in COMPONENTS:
+        return tuple(kind.code for kind in types() if kind.component == name)
+    if name in get_args(Pack) or name in get_args(Level):
+        return tuple(kind.code for kind in types("all") if name in (kind.pack, kind.level))
+    return (name,) if known(name) else None
 
 
 @cache

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample
 
 from . import builds
@@ -660,14 +660,13 @@ def _(pick: Picker) -> str:
 # --- what each type says that it could get wrong -------------------------------------------------------
 
 
-def _own(code: str) -> Callable[[Picker], str]:
-    """Plants the type's own defect in the first row that it changes."""
-    unit = REGISTRY[code]
+def _own(spoil: Callable[[Sample, Sample], Sample]) -> Callable[[Picker], str]:
+    """Plants a type's own defect in the first row that it changes."""
 
     def plant(pick: Picker) -> str:
         def spoiled(row: Row) -> Sample | None:
             sample = msgspec.convert(row, Sample)
-            made = unit.spoiled(CLEAN[sample.clean_id], sample)
+            made = spoil(CLEAN[sample.clean_id], sample)
             return None if made == sample else made
 
         row = pick(spoiled)
@@ -681,7 +680,8 @@ CLEAN: dict[str, Sample] = {}
 """The clean rows of the build that defects are planted in, by clean id."""
 
 for _code in taxonomy.codes():
-    of_row(f"the planted defect of {_code}", _code, f"rows.{REGISTRY[_code].caught_by}")(_own(_code))
+    for _check, _spoil in cases.defects(REGISTRY[_code]):
+        of_row(f"the planted defect of {_code}", _code, f"rows.{_check}")(_own(_spoil))
 
 
 # --- the folder ----------------------------------------------------------------------------------------

@@ -1,15 +1,20 @@
 """Types beyond the core: audited like any other, and a type that the audit does not know fails by name."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
+from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.validate import self_check
+from robustbench_tc.schema import Sample
 
 from . import builds
 from .builds import Row
@@ -52,16 +57,56 @@ def failing(report: AuditReport) -> Callable[[str, str], bool]:
     return lambda check, row: row in found.get(check, [])
 
 
+GENERAL = 3
+"""Rows of a type, at its beginning, that `planted` spoils."""
+
+
+class Damaged(NamedTuple):
+    caught: Callable[[str, str], bool]
+    planted: dict[str, dict[str, str]]
+    """Type → what → the row's id."""
+    own: dict[str, dict[str, str]]
+    """Type → check that has to see the type's own defect → the row's id."""
+
+
+@pytest.fixture(scope="module")
+def damaged(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Damaged:
+    """Defects in rows of every extension at once: one audit for all of them."""
+    folder = builds.copy(extended, tmp_path_factory.mktemp("damaged") / "robustbench-tc")
+    clean = {row["clean_id"]: msgspec.convert(row, Sample) for row in builds.rows(folder, taxonomy.CLEAN)}
+    general: dict[str, dict[str, str]] = {}
+    own: dict[str, dict[str, str]] = {}
+    for code in filter(lambda code: (folder / code).is_dir(), EXTENSIONS):
+        general[code] = builds.edit(folder, code, planted)
+        own[code] = builds.edit(folder, code, partial(_own, code, clean))
+    return Damaged(failing(builds.audit(folder)), general, own)
+
+
+def _own(code: str, clean: dict[str, Sample], rows: list[Row]) -> dict[str, str]:
+    """Plants each defect of the type in a row of its own, the first that it changes."""
+    found: dict[str, str] = {}
+    for check, spoil in cases.defects(REGISTRY[code]):
+        for row in (row for row in rows[GENERAL:] if row["id"] not in found.values()):
+            sample = msgspec.convert(row, Sample)
+            made = spoil(clean[sample.clean_id], sample)
+            if made != sample:
+                row.update(msgspec.to_builtins(made))
+                found[check] = row["id"]
+                break
+    return found
+
+
 @pytest.mark.parametrize("code", EXTENSIONS)
-def test_defects_in_rows_of_an_extension_are_caught(extended: Path, tmp_path: Path, code: str) -> None:
-    folder = builds.copy(extended, tmp_path / "robustbench-tc")
-    rows = builds.edit(folder, code, planted)
-    caught = failing(builds.audit(folder))
+def test_defects_in_rows_of_an_extension_are_caught(damaged: Damaged, code: str) -> None:
+    caught, rows = damaged.caught, damaged.planted[code]
     assert caught("rows.gold_is_the_clean_gold", rows["wrong"])
     assert caught("rows.gold_passes_its_scorer", rows["wrong"])
     assert caught("rows.unit_finds_nothing", rows["wrong"])
     assert caught("rows.gold_is_there", rows["empty"])
     assert caught("rows.no_new_credential", rows["leaking"])
+    assert len(damaged.own[code]) == len(cases.defects(REGISTRY[code]))
+    for check, row in damaged.own[code].items():
+        assert caught(f"rows.{check}", row)
 
 
 def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(

@@ -380,10 +380,18 @@ def test_types_are_chosen_by_code_and_component() -> None:
     )  # fmt: skip
     assert select_types([]) == taxonomy.codes()
     assert select_types(["CD_AB_pref"]) == ("CD_AB_pref",)
-    with pytest.raises(UserError, match="type or component 'transitions': did you mean transition"):
+    with pytest.raises(UserError, match="pack or level 'transitions': did you mean transition"):
         select_types(["transitions"])
-    with pytest.raises(UserError, match=r"'core': known: .* action, observation, .* reward, .* transition$"):
-        select_types(["core"])
+
+
+def test_types_are_chosen_by_pack_and_level() -> None:
+    kinds = taxonomy.types("all")
+    assert select_types(["core"]) == select_types(["observation", "action", "reward", "transition"])
+    assert select_types(["offers"]) == tuple(kind.code for kind in kinds if kind.pack == "offers")
+    assert select_types(["reasoning"]) == tuple(kind.code for kind in kinds if kind.level == "reasoning")
+    assert {"CD_AB", "CD_AB_pref"} <= set(select_types(["reasoning"]))
+    assert set(select_types(["reward"])) <= set(taxonomy.codes()), "a component is that of the core"
+    assert select_types(["core", "offers"]) == tuple(k.code for k in kinds if k.pack in ("core", "offers"))
 
 
 # --- list and show ------------------------------------------------------------------------------------

@@ -28,7 +28,9 @@ Sources = Annotated[
 ]
 Types = Annotated[
     list[str] | None,
-    typer.Option(help="Codes or components, also comma-separated; default all 22. Repeatable."),
+    typer.Option(
+        help="Codes, components, packs, levels, also comma-separated; default: the core's 22. Repeatable."
+    ),
 ]
 Generator = Annotated[
     list[str] | None,

@@ -88,8 +88,10 @@ def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(code: 
     sound = _held(clean, row)
     assert {name: said for name, said in sound.items() if said} == {}
     assert sound["unit_finds_nothing"] == sound["type_is_audited"] == sound["no_new_credential"] == ""
-    assert dumps(spoiled) != dumps(row), "the planted defect changes nothing"
-    assert _held(clean, spoiled)[unit.caught_by], f"{unit.caught_by} does not catch the planted defect"
+    assert len(spoiled) == 1 + (unit.pack != "core"), "two checks have to catch the two defects"
+    for check, defect in spoiled.items():
+        assert dumps(defect) != dumps(row), f"the planted defect for {check} changes nothing"
+        assert _held(clean, defect)[check], f"{check} does not catch the planted defect"
 
 
 def test_make_facts_names_a_check_and_a_scorer_that_do_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,13 +114,15 @@ def without(name: str) -> Perturbation:
     stated = {fact: getattr(model, fact) for fact in (*facts.STATED, *model.traits, "paper_rows")}
     doing = {fact: getattr(type(model), fact) for fact in (*facts.DOING, "_distractor", "_check_distractor")}
     body = {**stated, **doing, "code": "my_type", "order": 99, "pack": "registry", "paper_rows": None}
+    body |= {"prior_art": "none known", "otherwise_caught_by": "gold_is_there"}
+    body |= {"spoiled_otherwise": lambda self, clean, row: row}
     body |= {"traits": model.traits, "__doc__": "A type of the test.", "__module__": "perturb.my_type"}
     body.pop(name, None)
     unit: Perturbation = type("MyType", (Perturbation,), body)()
     return unit
 
 
-@pytest.mark.parametrize("name", [*facts.STATED, *facts.DOING, "description"])
+@pytest.mark.parametrize("name", [*facts.STATED, *facts.DOING, *facts.BEYOND_CORE, "description"])
 def test_a_fact_that_is_left_out_is_named(name: str) -> None:
     unit = without(name)
     if name == "code":  # the registry itself asks for it
@@ -159,6 +163,7 @@ def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object)
         ({"caught_by": "no_such_check"}, "caught_by names 'no_such_check', and the gate has no such check"),
         ({"series": "typos"}, "a type of a series states its dose"),
         ({"dose": 3}, "a type of a series states its dose"),
+        ({"otherwise_caught_by": "no_check"}, "otherwise_caught_by names 'no_check', and the gate has no"),
         ({"__doc__": None}, "no docstring"),
     ],
 )

@@ -256,7 +256,10 @@ class RowChecks:
 
 def _collect(row: Sample, found: Found) -> None:
     """The row's rewritten texts and new tools, for the audits that look at those."""
+    judged = taxonomy.known(row.type_code) and taxonomy.get(row.type_code).judged_as is not None
     for path, tool, parameter, before, after in rewritten_texts(row):
+        if not judged:  # written by rule
+            break
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None
         described = tool is not None and parameter is None

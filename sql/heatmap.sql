@@ -28,7 +28,16 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
         max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
         max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
-        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref",
+        max(accuracy) filter (where type_code = 'typos_1') as typos_1,
+        max(accuracy) filter (where type_code = 'typos_2') as typos_2,
+        max(accuracy) filter (where type_code = 'typos_3') as typos_3,
+        max(accuracy) filter (where type_code = 'factor_1_5') as factor_1_5,
+        max(accuracy) filter (where type_code = 'factor_5') as factor_5,
+        max(accuracy) filter (where type_code = 'factor_100') as factor_100,
+        max(accuracy) filter (where type_code = 'abbreviated_5') as abbreviated_5,
+        max(accuracy) filter (where type_code = 'abbreviated_3') as abbreviated_3,
+        max(accuracy) filter (where type_code = 'abbreviated_1') as abbreviated_1
     from int_cells
     group by dataset_version, run, model
 )

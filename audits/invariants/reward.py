@@ -22,6 +22,12 @@ def quality(type_code: str) -> str:
     return str(taxonomy.get(type_code).traits["quality"])
 
 
+def least_factor(type_code: str) -> float:
+    """How many times worse a distractor of the type is at least: of the series `factor` its dose."""
+    kind = taxonomy.get(type_code)
+    return kind.dose if kind.series == "factor" and kind.dose is not None else FACTOR
+
+
 def value(tool: Tool, kind: str) -> float | None:
     """The price in dollars or time in milliseconds that the description ends with."""
     found = _ANNOTATIONS[kind].search(tool.description)
@@ -77,14 +83,15 @@ def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
 
 @invariant(OFFERS)
 def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
-    """The annotations decide, so their order must be right: the gold tool is better by a factor of 4."""
-    kind = quality(row.type_code)
+    """The annotations decide, so their order must be right: the gold tool is better by a factor of 4, or by
+    that of its type."""
+    kind, factor = quality(row.type_code), least_factor(row.type_code)
     for _, gold, counterparts in offers(row, clean):
         better = None if gold is None else value(gold, kind)
         if better is None or better <= 0:
             return "the gold tool is not annotated"
-        if any((value(counterpart, kind) or 0) < FACTOR * better for counterpart in counterparts):
-            return f"the gold tool is not better by a factor of {FACTOR}"
+        if any((value(counterpart, kind) or 0) < factor * better - 1e-9 for counterpart in counterparts):
+            return f"the gold tool is not better by a factor of {factor:g}"
     return HOLDS
 
 

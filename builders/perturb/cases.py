@@ -8,6 +8,8 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from robustbench_tc import seeding
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 
@@ -60,8 +62,22 @@ _DIALOGUE = Sample(
     gold_tool_index=0,
 )
 
-CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE}
-"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool."""
+_LETTER = msgspec.structs.replace(
+    _TABLE,
+    id="bfcl_v3__cases__letter::clean",
+    clean_id="bfcl_v3__cases__letter",
+    messages=(
+        Message(
+            "user",
+            "Hello there! We are coming over with the whole family tonight, so please book a quiet table "
+            "at Luna for us; it has to have 2 comfortable seats near the window.",
+        ),
+    ),
+)
+
+CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE, "letter": _LETTER}
+"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `letter`: as
+`table`, in many words."""
 
 
 def context_of(unit: Perturbation, case: Case) -> Context:

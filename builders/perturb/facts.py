@@ -111,7 +111,7 @@ def problems(
         wrong.append("may_change is empty: a row in which nothing changes is not a perturbed row")
     if (found.injected_error is None) == (found.channel == "tool_result"):
         wrong.append("injected_error belongs to the channel tool_result, and to no other")
-    if found.channel in ("query", "descriptions") and not found.judged_as:
+    if found.channel in ("query", "descriptions") and found.method == "llm" and not found.judged_as:
         wrong.append("judged_as is not stated: what a judge of rewritten texts takes them for")
     if bool(found.series) != (found.dose is not None):
         wrong.append("a type of a series states its dose, and no other type does")

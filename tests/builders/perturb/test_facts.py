@@ -151,7 +151,7 @@ def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object)
         ({"may_change": ()}, "may_change is empty"),
         ({"pack": "core"}, "paper_rows is stated for the types of the core"),
         ({"ground_truth_changes": True}, "may_change does not hold the golden answers"),
-        ({"channel": "query"}, "judged_as is not stated"),
+        ({"channel": "query", "method": "llm"}, "judged_as is not stated"),
         ({"channel": "tool_result"}, "injected_error belongs to the channel tool_result"),
         ({"injected_error": "Out of order."}, "injected_error belongs to the channel tool_result"),
         ({"applies_to": ("nowhere",)}, "applies_to names no source"),

@@ -14,6 +14,8 @@ from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import Loss
+from robustbench_tc.eval.stats.packs import Given, Table
+from robustbench_tc.eval.stats.packs import tables as pack_tables
 from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
 from robustbench_tc.eval.stats.significance import Trend, holm, log_linear, stars
@@ -91,6 +93,8 @@ class Model(msgspec.Struct, frozen=True):
     """How the run was made, for people."""
     repeated: Repeated | None = None
     """With repeats: pass@k, pass^k, and the variance within rows."""
+    packs: tuple[Table, ...] = ()
+    """What the packs beyond the core measure."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -176,6 +180,7 @@ def build(
                 type_marks=type_marks,
                 card=_card(run),
                 repeated=repeated(aligned[at]),
+                packs=pack_tables(Given(run, aligned[at], summaries[at], partial)),
             )
         )
     models.sort(key=_rank)

@@ -15,12 +15,12 @@ from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.stats import blind
+from robustbench_tc.eval.stats import blind, packs
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
-from robustbench_tc.io import marker, templates
+from robustbench_tc.io import marker, numbers, templates
 from robustbench_tc.io.files import atomic_dir, claim
 from robustbench_tc.schema import ERROR_MODES, SOURCES
 
@@ -39,6 +39,7 @@ SECTIONS = {
     "components": "Components",
     "size": "Size",
     "types": "Type by type",
+    "packs": "Beyond the core",
     "gain": "What would I gain",
     "flips": "Flips",
     "errors": "Errors",
@@ -124,12 +125,19 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             scattered=SCATTERED,
             matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
             breakable=breakable,
+            spelled=_spelled,
             share=lambda part, whole: figures.shares({"bar": part, "rest": whole - part}, 80, 10),
             of_run=lambda mart, model: [
                 row for row in report.marts.get(mart, []) if row["run"] == model.run.rstrip("/")
             ],
         )
     )
+
+
+def _spelled(cell: packs.Cell) -> tuple[str, str]:
+    """A cell of a pack's table and its interval; numbers with a real minus sign."""
+    text, span = packs.spelled(cell)
+    return (text if isinstance(cell, str) else numbers.typeset(text)), numbers.typeset(span)
 
 
 def breakable(name: str) -> Markup:
@@ -173,6 +181,7 @@ def _there(report: Report, anchor: str) -> bool:
         "losses": (_losing(model) for model in report.models),
         "gain": (model.gains for model in report.models),
         "blind": (report.needs_no_reading,),
+        "packs": (model.packs for model in report.models),
         "flips": (drawings.flips(model) for model in report.models),
         "errors": (model.error_modes for model in report.models),
         "replies": (model.flags for model in report.models),
@@ -219,6 +228,7 @@ def markdown(report: Report) -> str:
             matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
             scattered=SCATTERED,
             readable=readable,
+            spelled=_spelled,
             codes=[code for code in codes if any(code in model.summary.types for model in report.models)],
         )
     )

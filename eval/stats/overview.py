@@ -10,6 +10,8 @@ from . import blind, values
 from .blind import BlindLine
 from .breakdown import Flagged, breakdown
 from .intervals import Interval
+from .packs import Given, Table
+from .packs import tables as pack_tables
 from .power import Power
 from .repeats import Repeated, repeated
 from .runs import Run, Subset, align, unstated
@@ -79,6 +81,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What the values do not rest on, one line each."""
     needs_no_reading: tuple[BlindLine, ...] = ()
     """Reference lines: how often the gold tool is found in the dataset without the request."""
+    packs: tuple[Table, ...] = ()
+    """What the packs beyond the core measure."""
 
 
 def overview(
@@ -115,6 +119,7 @@ def overview(
         retention_with_transition=found.retention_with_transition,
         intervals={metric: one for metric, one in made.values.items() if one is not None},
         type_intervals=made.types,
+        packs=pack_tables(Given(run, outcomes, made, True)),
         power=made.power,
         repeated=repeated(outcomes),
         types=[

@@ -313,6 +313,7 @@ def _print_tables(made: "Overview") -> None:
         tell(f"right among rows flagged {flag}: {shown}")
     for gap in made.gaps:
         tell(f"gap: {gap}")
+    _print_packs(made)
     _print_blind(made)
 
 
@@ -337,6 +338,25 @@ def _print_repeated(made: "Overview") -> None:
         table.add_row(name, str(line.rows), *map(number, values))
         table.add_row("", "", _span(some), _span(every))
     _console.out.print(table)
+
+
+def _print_packs(made: "Overview") -> None:
+    """The tables of the packs beyond the core; below each value its interval."""
+    from rich.text import Text
+
+    from ..eval.stats.packs import spelled
+
+    for one in made.packs:
+        table = _table(None, *one.columns)
+        table.title = Text(one.title)
+        for row in one.rows:
+            values, spans = zip(*map(spelled, row), strict=True)
+            table.add_row(*map(Text, values))
+            if any(spans):
+                table.add_row(*map(Text, spans))
+        _console.out.print(table)
+        if one.note:
+            _console.out.print(one.note, markup=False, highlight=False)
 
 
 def _print_blind(made: "Overview") -> None:

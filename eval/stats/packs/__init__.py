@@ -1,0 +1,87 @@
+"""What the packs beyond the core measure, as tables: one module of this folder for each.
+
+Every module is imported. It names its pack or packs (`PACKS`) and makes their tables (`tables`); it is asked
+only where a run holds rows of one of them. The report, `rbtc summary` and their JSON show what it gives, so a
+new number is written here and nowhere else.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TypeAlias, get_args
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.io import numbers
+
+from ..intervals import Interval
+from ..runs import Outcomes, Run
+from ..summary import Summary
+
+Cell: TypeAlias = str | int | float | Interval | None
+"""A text, a count, a share or difference, one with its 95 % interval; None: it cannot be said."""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of one run."""
+
+    name: str
+    """For programs: `language_deltas`."""
+    title: str
+    """For people, without a full stop."""
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    """As many cells in each as there are columns, the first of them a text."""
+    note: str = ""
+    """What the values are and what they leave out, in whole sentences."""
+
+
+def spelled(cell: Cell) -> tuple[str, str]:
+    """A cell as people read it, and its interval or ""."""
+    if isinstance(cell, Interval):
+        return numbers.number(cell.value), numbers.interval(cell)
+    if isinstance(cell, float):
+        return numbers.number(cell), ""
+    return numbers.NONE if cell is None else str(cell), ""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What the tables of a run are made from."""
+
+    run: Run
+    """Every verdict."""
+    outcomes: Outcomes
+    """The same as counts per clean id and type, over the rows of the subset."""
+    summary: Summary
+    allow_missing: bool = False
+    """Whether values may stand over the rows that are there, where others are missing."""
+
+    def codes(self, pack: str) -> tuple[str, ...]:
+        """The pack's types that the run holds rows of, in order; those with missing rows only if allowed."""
+        usable = self.outcomes.usable(self.allow_missing)
+        return tuple(code for code in usable if code != taxonomy.CLEAN and taxonomy.get(code).pack == pack)
+
+
+Tables: TypeAlias = Callable[[Given], Iterable[Table]]
+
+
+@cache
+def makers() -> dict[str, Tables]:
+    """Pack → what makes its tables. Raises ValueError where two modules speak for a pack, and for a name that
+    means no pack."""
+    found: dict[str, Tables] = {}
+    for module in iter_modules(__path__):
+        made = import_module(f"{__name__}.{module.name}")
+        for pack in made.PACKS:
+            if pack not in get_args(taxonomy.Pack) or pack in found:
+                raise ValueError(f"{made.__name__}: {pack!r} means no pack, or has its tables elsewhere")
+            found[pack] = made.tables
+    return {pack: found[pack] for pack in get_args(taxonomy.Pack) if pack in found}
+
+
+def tables(given: Given) -> tuple[Table, ...]:
+    """The tables of every pack that the run holds, packs in order."""
+    asked = dict.fromkeys(make for pack, make in makers().items() if given.codes(pack))
+    return tuple(table for make in asked for table in make(given))

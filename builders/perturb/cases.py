@@ -69,8 +69,8 @@ _LETTER = msgspec.structs.replace(
     messages=(
         Message(
             "user",
-            "Hello there! We are coming over with the whole family tonight, so please book a quiet table "
-            "at Luna for us; it has to have 2 comfortable seats near the window.",
+            "Hello there! Our whole family is coming over tonight.\n"
+            "Please book a quiet table at Luna for us.\nIt should have 2 comfortable seats near the window.",
         ),
     ),
 )

@@ -13,19 +13,23 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, register
-from .offers import abbreviate, annotation
+from .offers import Preference, abbreviate, annotation
 from .registry import gold_tools
-from .reward import Suffixed, Unstated
+from .reward import Abbreviated
 
 _BEST_OFFER = (
     "Of two equal tools the better offer is always the gold, as in the core type that this one is a dose of."
 )
 
 
-class Factor(Suffixed):
+class Factor(Preference):
     """CD with one factor."""
 
     pack = "severity"
+    may_change = ("messages", "the set of tools", "golden answers")
+    ground_truth_changes = False
+    train_augmentable = True
+    stated = True
     quality = "cost"
     suffix = "_Budget"
     series = "factor"
@@ -140,10 +144,13 @@ class Factor100(Factor):
     )
 
 
-class Shortened(Unstated):
+class Shortened(Abbreviated):
     """CD_AB with so many letters kept of each part of the gold tool's name."""
 
     pack = "severity"
+    may_change = ("the set of tools", "golden answers")
+    train_augmentable = True
+    stated = False
     quality = "cost"
     series = "abbreviated"
     solved_without_reading = _BEST_OFFER + " Its name is always the shorter one, too."

@@ -7,6 +7,7 @@ in it. No dictionary is asked: a slip can give another English word (`from`, `fo
 
 import random
 import re
+from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -47,7 +48,7 @@ class _Word(NamedTuple):
     start: int
     end: int
     slips: int
-    """How many it takes at most: one, and one for every four letters beyond the first seven."""
+    """How many it takes at most: one, and of eight letters or more one for every four."""
 
 
 @remembered(SAMPLES)
@@ -177,7 +178,7 @@ def _mistyped(word: str, slips: int, rng: random.Random) -> str:
     """The word with so many slips, which together are no fewer."""
     for _ in range(100):
         places = sorted(rng.sample(range(1, len(word)), slips))
-        if any(b - a < 2 for a, b in zip(places, places[1:], strict=False)):
+        if any(b - a < 2 for a, b in pairwise(places)):
             continue
         typed = word
         for place in reversed(places):
@@ -221,9 +222,9 @@ def _slips(word: str, typed: str) -> int:
 
 _HOW_MADE = (
     "{slips} by rule in the user's query (API-Bank: the last substantive user turn): a letter becomes its "
-    "neighbour on the keyboard, two are swapped, one is dropped or doubled. The first letter of a word, names, "
-    "quoted text, digits and every word that a golden argument copies stay. A word takes one slip, longer "
-    "ones one for every four letters."
+    "neighbour on the keyboard, two are swapped, one is dropped or doubled. The first letter of a word, "
+    "names, quoted text, digits and every word that a golden argument copies stay. A word takes one slip; "
+    "one of eight letters or more takes one for every four."
 )
 
 
@@ -264,10 +265,12 @@ class Typos2(Typos):
     rows = Rows(paper=193, bundled=72, full=2804)
     golden = (
         Case(
-            clean="table",
+            clean="letter",
             reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Bookk 2 seast at Luna tnight.
+            - user: Hello there! Our whole family is coming over tonight.
+            + user: Hello there! Oue wbole family is coming over tonight.
+            -     It should have 2 comfortable seats near the window.
+            +     It should have 2 comfotrable seats near the window.
             """,
         ),
     )
@@ -289,8 +292,12 @@ class Typos3(Typos):
         Case(
             clean="letter",
             reads="""
-            - user: Hello there! We are coming over with the whole family tonight, so please book a quiet table at Luna for us; it has to have 2 comfortable seats near the window.
-            + user: Hwllo there! We are coming ocer wiith thw whoe family tonight, so please bok a quiet table at Luna for us; it has to hqve 2 comfortable seat near the window.
+            - user: Hello there! Our whole family is coming over tonight.
+            -     Please book a quiet table at Luna for us.
+            -     It should have 2 comfortable seats near the window.
+            + user: Hwllo there! Our while faamily is comung ovr tonight.
+            +     Please book a quiet tale at Luna for us.
+            +     It should hqve 2 comfortable seats near th window.
             """,
         ),
     )

@@ -117,7 +117,7 @@ def prepare(
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
     silent: frozenset[str] = frozenset()
-    written = [code for code in spec.codes if REGISTRY[code].method == "llm"]
+    written = taxonomy.written(spec.codes)
     if written:
         if generators is None:
             generators = parse_generators(

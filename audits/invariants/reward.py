@@ -49,6 +49,8 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
     new_names = first_answer_names(row)
     for old, new in zip(names, new_names, strict=False):
         tools = [tool for tool in row.tools if tool.name == new]
+        if len(tools) > 1:  # a namesake that came in before, in a mixed type, makes no offer
+            tools = [tool for tool in tools if value(tool, kind) is not None]
         gold = tools[0] if len(tools) == 1 else None
         counterparts = (
             []
@@ -120,8 +122,8 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
         id(tool) for _, gold, counterparts in pairs for tool in (gold, *counterparts) if tool is not None
     ]
     best = [value(gold, kind) or 0 for _, gold, _ in pairs if gold is not None]
-    gold_names = {old for old, _, _ in pairs}
-    left = [tool for tool in clean.tools if tool.name not in gold_names]
+    bases = [(old, gold.parameters) for old, gold, _ in pairs if gold is not None]
+    left = [tool for tool in clean.tools if (tool.name, tool.parameters) not in bases]
     for tool in row.tools:
         if id(tool) in treated:
             continue

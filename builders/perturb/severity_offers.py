@@ -1,5 +1,5 @@
-"""Severity of offers: the series `factor` (how many times dearer the distractor is) and `abbreviated` (how many
-letters the gold tool's name keeps).
+"""Severity of offers: the series `factor` (how many times dearer the distractor is) and `abbreviated` (how
+many letters the gold tool's name keeps).
 
 The first is CD with one factor for all rows, the second CD_AB with other abbreviations; see `offers.py`.
 """
@@ -170,8 +170,8 @@ class Shortened(Abbreviated):
 
 
 _SHORTENED = (
-    "As CD_AB: a dearer look-alike keeps the readable name, the query states no preference. Of each part of the "
-    "gold tool's name that has at least {least} letters {kept}; names that do not change are skipped."
+    "As CD_AB: a dearer look-alike keeps the readable name, the query states no preference. Of each part of "
+    "the gold tool's name that has at least {least} letters {kept}; names that do not change are skipped."
 )
 
 

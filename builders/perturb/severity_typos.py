@@ -1,8 +1,8 @@
 """Severity, series `typos`: 1, 3 and 8 keyboard slips in the request, by rule.
 
-A slip replaces a letter by its neighbour on the keyboard, swaps two letters, drops one or doubles one. It never
-touches a word's first letter, a word that a golden argument has, a name, quoted text, or anything with a digit
-in it. No dictionary is asked: a slip can give another English word (`from`, `form`).
+A slip replaces a letter by its neighbour on the keyboard, swaps two letters, drops one or doubles one. It
+never touches a word's first letter, a word that a golden argument has, a name, quoted text, or anything with
+a digit in it. No dictionary is asked: a slip can give another English word (`from`, `form`).
 """
 
 import random

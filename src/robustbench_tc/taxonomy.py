@@ -6,7 +6,7 @@ with the dataset as the configs `taxonomy` and `evidence`. Order is that of the 
 after it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -30,9 +30,13 @@ Method = Literal["llm", "rule", "runtime"]
 """llm: the text is model-written; rule: a pure function; runtime: happens while the tool runs."""
 
 Channel = Literal[
-    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result"
+    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result", "mixed"
 ]
-"""By which way the disturbance enters. Types of one channel share the audit's rules for it."""
+"""By which way the disturbance enters. Types of one channel share the audit's rules for it; a mixed type's
+rows are held step by step against those of its parts."""
+
+MIX = "mix__"
+"""How the code of a mixed type begins; the codes of its parts follow, parted by `__`."""
 
 TRAITS: dict[Channel, tuple[str, ...]] = {
     "namesake": ("description", "wrong_parameters"),
@@ -156,13 +160,26 @@ def types(status: Literal["core", "extension", "all"] = "core") -> tuple[Perturb
     return tuple(kind for kind in _all() if status in ("all", kind.status))
 
 
+def parts(code: str) -> tuple[str, ...]:
+    """The types that a mixed type puts together, in the order in which they are applied; () for others."""
+    return tuple(code.removeprefix(MIX).split("__")) if code.startswith(MIX) else ()
+
+
+def written(codes: Iterable[str]) -> tuple[str, ...]:
+    """The model-written types whose texts these types need, in order: themselves, and parts of mixed ones."""
+    needed = {one for code in codes for one in parts(code) or (code,)}
+    return tuple(one.code for one in types("all") if one.method == "llm" and one.code in needed)
+
+
 def named(name: str) -> tuple[str, ...] | None:
     """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or a
-    code; None for a word that means none of them."""
+    code; None for a word that means none of them. The mixed types of three parts have to be named by code:
+    they belong to the factorial design."""
     if name in COMPONENTS:
         return tuple(kind.code for kind in types() if kind.component == name)
     if name in get_args(Pack) or name in get_args(Level):
-        return tuple(kind.code for kind in types("all") if name in (kind.pack, kind.level))
+        meant = (kind.code for kind in types("all") if name in (kind.pack, kind.level))
+        return tuple(code for code in meant if len(parts(code)) != 3)
     return (name,) if known(name) else None
 
 

@@ -108,6 +108,7 @@ def _kind(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, ..
         "may_decline": any(unit.may_decline for unit in units),
         "injected_error": next((unit.injected_error for unit in units if unit.injected_error), None),
         "flags": MappingProxyType(flags),
+        "solved_without_reading": " ".join(filter(None, (unit.solved_without_reading for unit in units))),
         "applies_to": "one gold tool"
         if any(unit.applies_to == "one gold tool" for unit in units)
         else "every source",

@@ -12,8 +12,10 @@ from robustbench_tc.schema import Sample
 
 from .base import Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
+from .mixed import MIXED
 from .null_models import NULL_MODELS
 from .scripted import SCRIPTED
+from .severity import SEVERITY
 
 __all__ = [
     "AGENTS",
@@ -27,7 +29,7 @@ __all__ = [
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND}
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND, **SEVERITY, **MIXED}
 
 
 def agent(name: str) -> Agent:

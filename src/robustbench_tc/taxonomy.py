@@ -212,6 +212,11 @@ def component_of(code: str) -> Component | None:
     return None if code == CLEAN else get(code).component
 
 
+def injected_error(code: str) -> str | None:
+    """What answers a first call on the rows of that code; None where nothing does."""
+    return get(code).injected_error if known(code) else None
+
+
 @cache
 def evidence() -> tuple[dict[str, Any], ...]:
     """Audited production reports behind the types: repository, number, claim, verdict, role, note."""
@@ -233,5 +238,6 @@ else:
     def __getattr__(name: str) -> Any:
         # Read when first asked for: the registry that writes these facts imports this module too.
         if name == "INJECTED_ERRORS":
-            return {t.code: t.injected_error for t in types("all") if t.injected_error is not None}
+            known = (t for t in types("all") if t.channel != "mixed")
+            return {t.code: t.injected_error for t in known if t.injected_error is not None}
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,7 +20,7 @@ from robustbench_tc.taxonomy import Rows
 from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
 from .query import SAMPLES, gold_texts, kept_values, query_span, query_text, replace_span
 
-_WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w)")
+_WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 """A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]*”")
 _BEGINS = re.compile(r"(?:\A|[.!?\n])[\s\"'(]*\Z")

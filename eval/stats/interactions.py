@@ -1,9 +1,9 @@
-"""Interactions: whether several perturbations at once cost more, or less, than the sum of what each costs alone.
+"""Interactions: whether several perturbations at once cost more or less than the sum of each alone.
 
-With Δ the loss of accuracy against the clean rows, I = Δ(all parts) − Σ Δ(each part), over the clean ids whose
-rows of every part, of the mixed type and of `clean` were all answered: 0 where losses add up, above 0 where the
-mixture costs more than that. Per clean id it is a whole number over the repeats, so its distribution under
-resampling and under swapped signs is known exactly.
+With Δ the loss of accuracy against the clean rows, I = Δ(all parts) − Σ Δ(each part), over the clean ids
+whose rows of `clean`, of every part and of the mixed type were all answered: 0 where losses add up, above 0
+where the mixture costs more than that. Per clean id it is a whole number over the repeats, so its
+distribution under resampling and under swapped signs is known exactly.
 """
 
 from collections.abc import Sequence

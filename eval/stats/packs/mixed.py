@@ -11,9 +11,10 @@ from . import Given, Table
 PACKS = ("mixed",)
 
 _NOTE = (
-    "Δ: loss of accuracy against the clean rows, over the samples that have the clean row, a row of each part "
-    "and the mixed one. I = Δ of the mixture − the sum of the parts' Δ, with its exact interval and paired test; "
-    "Holm's correction is over the pairs. Above 0 the mixture costs more than its parts together."
+    "Δ: loss of accuracy against the clean rows, over the samples that have the clean row, a row of each "
+    "part and the mixed one. I = Δ of the mixture − the sum of the parts' Δ, with its exact interval and "
+    "paired test; Holm's correction is over the pairs. Above 0 the mixture costs more than its parts do "
+    "together."
 )
 _CELLS = "Accuracy over the samples that have a row in every cell of the design."
 

@@ -10,13 +10,13 @@ from . import Given, Table
 PACKS = ("severity",)
 
 _DOSES = (
-    "Accuracy over all rows of a dose, and over the samples that have every dose of the series. The doses of a "
-    "series are drawn apart: a stronger one does not hold the slips of a weaker one."
+    "Accuracy over all rows of a dose, and over the samples that have every dose of the series. The doses of "
+    "a series are drawn apart: a stronger one does not hold the slips of a weaker one."
 )
 _TRENDS = (
-    "Slope: change of accuracy per step to the next dose, over the samples that have every dose; p exact, by the "
-    "signs of the samples' own slopes. Trend: Page's L, exact, by the order of the doses within samples. Both "
-    "two-sided."
+    "Slope: change of accuracy per step to the next dose, over the samples that have every dose; p exact, by "
+    "the signs of the samples' own slopes. Trend: Page's L, exact, by the order of the doses within samples. "
+    "Both two-sided."
 )
 
 

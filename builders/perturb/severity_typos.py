@@ -175,7 +175,7 @@ def _retyped(row: Sample, message: int, text: str) -> Sample:
 
 
 def _mistyped(word: str, slips: int, rng: random.Random) -> str:
-    """The word with so many slips, which together are no fewer."""
+    """The word with so many slips, none of which undoes another."""
     for _ in range(100):
         places = sorted(rng.sample(range(1, len(word)), slips))
         if any(b - a < 2 for a, b in pairwise(places)):

@@ -98,7 +98,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
 
     folder = tmp_path_factory.mktemp("factorial") / "robustbench-tc"
     api.build(folder, profile="bundled", design="factorial")
-    return list(load(folder).rows)
+    return list(load(str(folder)).rows)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Doses: accuracy by dose, slope and trend of runs whose answers are known."""
 
 import math
+import re
 from itertools import permutations, product
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
     assert page_p(right) == pytest.approx(reached / math.factorial(k) ** rows)
 
 
-def test_one_dose_alone_is_no_series(tmp_path: Path) -> None:
+def test_one_dose_alone_is_not_a_series(tmp_path: Path) -> None:
     rows = [(one, code) for one in IDS for code in ("clean", "typos_1")]
     (outcomes,) = align([read(write_run(tmp_path / "run", lambda one, code: True, rows))])
     assert series(outcomes, outcomes.usable()) == ()
@@ -104,4 +105,6 @@ def test_doses_and_trends_are_in_the_report(tmp_path: Path) -> None:
     slope = trends.rows[0][3]
     assert isinstance(slope, Interval) and slope.value == pytest.approx(-0.25)
     shown = page.html(report)
+    assert 'aria-label="accuracy by dose of typos"' in shown
+    assert re.search(r"model-3b[^<]*, 8: 0\.250 \[0\.\d+, 0\.\d+\], 60 samples", shown)
     assert "Accuracy by dose" in shown and "severity_trends" in page.as_json(report)

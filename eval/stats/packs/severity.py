@@ -9,6 +9,9 @@ from . import Given, Table
 
 PACKS = ("severity",)
 
+DOSES = "severity_doses"
+"""The table that the report draws."""
+
 _DOSES = (
     "Accuracy over all rows of a dose, and over the samples that have every dose of the series. The doses of "
     "a series are drawn apart: a stronger one does not hold the slips of a weaker one."
@@ -32,7 +35,7 @@ def tables(given: Given) -> Iterable[Table]:
 def doses(found: Iterable[Series]) -> Table:
     """Accuracy by dose."""
     return Table(
-        name="severity_doses",
+        name=DOSES,
         title="Accuracy by dose",
         columns=("series", "dose", "type", "n", "accuracy", "common n", "clean", "accuracy over common n"),
         rows=tuple(

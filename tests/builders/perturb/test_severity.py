@@ -50,7 +50,7 @@ def test_so_many_slips_and_nothing_else(code: str, slips: int, seed: int) -> Non
     ],
 )  # fmt: skip
 def test_slips_are_counted(word: str, typed: str, slips: int) -> None:
-    """A letter that is no neighbour, and one put in beside another, are no slips: they count as nine."""
+    """A letter that is not a neighbour, and one put in beside another, count as nine slips."""
     found = _slips(word, typed)
     assert found == slips if slips < 9 else found >= 9
 

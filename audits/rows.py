@@ -12,6 +12,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, dumps, loads, parameter_hashes, tool_hash
+from robustbench_tc.steps import steps
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
@@ -200,7 +201,7 @@ class RowChecks:
         values |= self._answerable(row, clean)
         if anchor is not None:
             values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
-            _collect(row, found)
+            _collect_steps(row, clean, found)
         return values
 
     def _text_verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
@@ -213,7 +214,7 @@ class RowChecks:
     def _invariants(self, code: str) -> list[tuple[str, Callable[[Sample, Sample], Verdict]]]:
         found = self._held.get(code)
         if found is None:
-            found = [(name, one.holds) for name, one in INVARIANTS.items() if one.of_type(code)]
+            found = [(name, one.verdict) for name, one in INVARIANTS.items() if one.of_type(code)]
             self._held[code] = found
         return found
 
@@ -254,9 +255,24 @@ class RowChecks:
         return known
 
 
+def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:
+    """What a row, or each step of a mixed type's row, holds for the audits that look at texts and tools."""
+    if not taxonomy.parts(row.type_code):
+        return _collect(row, found)
+    try:
+        parts = steps(row, clean)
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return  # a check of its own says so
+    for _, after in parts:
+        _collect(msgspec.structs.replace(after, id=row.id), found)
+
+
 def _collect(row: Sample, found: Found) -> None:
     """The row's rewritten texts and new tools, for the audits that look at those."""
+    judged = taxonomy.known(row.type_code) and taxonomy.get(row.type_code).judged_as is not None
     for path, tool, parameter, before, after in rewritten_texts(row):
+        if not judged:  # written by rule
+            break
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None
         described = tool is not None and parameter is None

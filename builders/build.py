@@ -35,6 +35,7 @@ from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
 from .perturb import REGISTRY, Text, refuse_text
+from .perturb.mixed import DESIGN
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
@@ -68,21 +69,38 @@ class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select_types(names: Sequence[str]) -> tuple[str, ...]:
-    """Type codes from a list of codes, components (of the core), packs and levels, in the taxonomy's order;
-    all 22 for an empty list."""
+    """Type codes from a list of codes, components (of the core), packs, levels and mixtures (`mix:A+B`), in
+    the taxonomy's order; all 22 for an empty list."""
     if not names:
         return taxonomy.codes()
     wanted: set[str] = set()
     for name in names:
         if name == taxonomy.CLEAN:
             continue
-        meant = taxonomy.named(name)
+        meant = _mixture(name) if name.startswith("mix:") else taxonomy.named(name)
         if meant is None:
             words = (*taxonomy.COMPONENTS, *get_args(taxonomy.Pack), *get_args(taxonomy.Level))
             codes = (t.code for t in taxonomy.types("all"))
             raise unknown("perturbation type, component, pack or level", name, (*words, *codes))
         wanted.update(meant)
     return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
+
+
+def _mixture(name: str) -> tuple[str, ...]:
+    """The type that `mix:A+B` means, whatever the order of its parts. Raises UserError."""
+    parts = name.removeprefix("mix:").split("+")
+    for part in parts:
+        taxonomy.get(part)
+    for kind in taxonomy.types("all"):
+        if sorted(taxonomy.parts(kind.code)) == sorted(parts):
+            return (kind.code,)
+    known = (f"mix:{'+'.join(taxonomy.parts(k.code))}" for k in taxonomy.types("all") if k.pack == "mixed")
+    raise unknown("mixture", name, known)
+
+
+def factorial() -> tuple[str, ...]:
+    """The cells of the factorial design beside `clean`: its types alone, and every mixture of them."""
+    return (*DESIGN, *(code for code in REGISTRY if set(taxonomy.parts(code)) & set(DESIGN)))
 
 
 class Prepared(NamedTuple):
@@ -119,7 +137,7 @@ def prepare(
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
     silent: frozenset[str] = frozenset()
-    written = [code for code in spec.codes if REGISTRY[code].method == "llm"]
+    written = taxonomy.written(spec.codes)
     if written:
         if generators is None:
             generators = parse_generators(

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import seeding
+from robustbench_tc import seeding, taxonomy
 from robustbench_tc.schema import Sample, Tool, dumps, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
@@ -89,7 +89,7 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
 
     One definition serves every sample that holds it: values to keep are gathered from all of them.
     """
-    units = [REGISTRY[code] for code in codes if REGISTRY[code].method == "llm"]
+    units = [REGISTRY[code] for code in taxonomy.written(codes)]
     found: dict[str, dict[str, TextRequest]] = {unit.code: {} for unit in units}
     for sample in samples:
         for unit in units:

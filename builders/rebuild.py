@@ -19,7 +19,6 @@ from robustbench_tc.schema import Json, Sample, record
 
 from . import generations
 from .build import BuildSpec, build
-from .generate import kinds
 from .report import BuildReport
 from .sources import Accept, KnownIssue, Pool, Profile, rlla
 from .toolrl_dr import TrainingSpec
@@ -90,8 +89,8 @@ def rebuild(
     if unknown := set(settings.types) - set(codes):
         raise UserError(f"{marker.BUILD} names types that this package does not have: {sorted(unknown)}")
     generators = generations.replay(folder / generations.NAME)
-    for code in codes:
-        if code in kinds() and code not in generators:
+    for code in taxonomy.written(codes):
+        if code not in generators:
             raise UserError(f"{generations.NAME} says nothing about {code}")
     spec = BuildSpec(
         profile=settings.profile,

@@ -46,7 +46,27 @@ with final as (
         max(accuracy) filter (where type_code = 'rot_slight') as rot_slight,
         max(accuracy) filter (where type_code = 'rot_medium') as rot_medium,
         max(accuracy) filter (where type_code = 'rot_heavy') as rot_heavy,
-        max(accuracy) filter (where type_code = 'rot_union') as rot_union
+        max(accuracy) filter (where type_code = 'rot_union') as rot_union,
+        max(accuracy) filter (where type_code = 'typos_1') as typos_1,
+        max(accuracy) filter (where type_code = 'typos_2') as typos_2,
+        max(accuracy) filter (where type_code = 'typos_3') as typos_3,
+        max(accuracy) filter (where type_code = 'factor_1_5') as factor_1_5,
+        max(accuracy) filter (where type_code = 'factor_5') as factor_5,
+        max(accuracy) filter (where type_code = 'factor_100') as factor_100,
+        max(accuracy) filter (where type_code = 'abbreviated_5') as abbreviated_5,
+        max(accuracy) filter (where type_code = 'abbreviated_3') as abbreviated_3,
+        max(accuracy) filter (where type_code = 'abbreviated_1') as abbreviated_1,
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__same_name_D') as "mix__realistic_typos__same_name_D",
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__CD') as "mix__realistic_typos__CD",
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__transient_rate_limit') as mix__realistic_typos__transient_rate_limit,
+        max(accuracy) filter (where type_code = 'mix__same_name_D__CD') as "mix__same_name_D__CD",
+        max(accuracy) filter (where type_code = 'mix__same_name_D__transient_rate_limit') as "mix__same_name_D__transient_rate_limit",
+        max(accuracy) filter (where type_code = 'mix__CD__transient_rate_limit') as "mix__CD__transient_rate_limit",
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__same_name_D__CD') as "mix__realistic_typos__same_name_D__CD",
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__same_name_D__transient_rate_limit') as "mix__realistic_typos__same_name_D__transient_rate_limit",
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__CD__transient_rate_limit') as "mix__realistic_typos__CD__transient_rate_limit",
+        max(accuracy) filter (where type_code = 'mix__same_name_D__CD__transient_rate_limit') as "mix__same_name_D__CD__transient_rate_limit",
+        max(accuracy) filter (where type_code = 'mix__realistic_typos__same_name_D__CD__transient_rate_limit') as "mix__realistic_typos__same_name_D__CD__transient_rate_limit"
     from int_cells
     group by dataset_version, run, model
 )

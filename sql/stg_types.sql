@@ -14,7 +14,9 @@ final as (
         json_extract_string(entry, '$.level') as level,
         json_extract_string(entry, '$.pack') as pack,
         json_extract_string(entry, '$.pack') = 'core' as core,
-        cast(json_extract_string(entry, '$.order') as integer) as type_order
+        cast(json_extract_string(entry, '$.order') as integer) as type_order,
+        json_extract_string(entry, '$.series') as series,
+        cast(json_extract_string(entry, '$.dose') as double) as dose
     from taxonomy
 )
 

@@ -5,6 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample
+from robustbench_tc.steps import steps
 from robustbench_tc.taxonomy import Channel, NoCall, PerturbationType
 
 Verdict: TypeAlias = str | None
@@ -49,6 +50,7 @@ def abbreviated(kind: PerturbationType | None) -> bool:
 
 REWRITES = of("query", "descriptions")
 OFFERS = of("offers")
+MIXED = of("mixed")
 
 
 def codes_of(wanted: For) -> tuple[str, ...]:
@@ -76,7 +78,23 @@ class Invariant(NamedTuple):
             return self.wanted(None)
         if not taxonomy.known(code):
             return self.wanted in (every, perturbed)
+        parts = taxonomy.parts(code)
+        if parts and self.wanted not in (every, MIXED):
+            return any(self.wanted(taxonomy.get(part)) for part in parts)
         return self.wanted(taxonomy.get(code))
+
+    def verdict(self, row: Sample, clean: Sample) -> Verdict:
+        """What it says of a row; of a mixed type's row what it says of the steps that it is for: the first
+        that does not hold."""
+        if self.wanted in (every, MIXED) or not taxonomy.parts(row.type_code):
+            return self.holds(row, clean)
+        said = [
+            self.holds(after, before)
+            for before, after in steps(row, clean)
+            if self.wanted(taxonomy.get(after.type_code))
+        ]
+        known = [one for one in said if one is not None]
+        return next((one for one in known if one), HOLDS) if known else None
 
 
 INVARIANTS: dict[str, Invariant] = {}

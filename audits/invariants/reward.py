@@ -22,6 +22,12 @@ def quality(type_code: str) -> str:
     return str(taxonomy.get(type_code).traits["quality"])
 
 
+def least_factor(type_code: str) -> float:
+    """How many times worse a distractor of the type is at least: of the series `factor` its dose."""
+    kind = taxonomy.get(type_code)
+    return kind.dose if kind.series == "factor" and kind.dose is not None else FACTOR
+
+
 def value(tool: Tool, kind: str) -> float | None:
     """The price in dollars or time in milliseconds that the description ends with."""
     found = _ANNOTATIONS[kind].search(tool.description)
@@ -43,6 +49,8 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
     new_names = first_answer_names(row)
     for old, new in zip(names, new_names, strict=False):
         tools = [tool for tool in row.tools if tool.name == new]
+        if len(tools) > 1:  # a namesake that came in before, in a mixed type, makes no offer
+            tools = [tool for tool in tools if value(tool, kind) is not None]
         gold = tools[0] if len(tools) == 1 else None
         counterparts = (
             []
@@ -77,14 +85,15 @@ def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
 
 @invariant(OFFERS)
 def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
-    """The annotations decide, so their order must be right: the gold tool is better by a factor of 4."""
-    kind = quality(row.type_code)
+    """The annotations decide, so their order must be right: the gold tool is better by a factor of 4, or by
+    that of its type."""
+    kind, factor = quality(row.type_code), least_factor(row.type_code)
     for _, gold, counterparts in offers(row, clean):
         better = None if gold is None else value(gold, kind)
         if better is None or better <= 0:
             return "the gold tool is not annotated"
-        if any((value(counterpart, kind) or 0) < FACTOR * better for counterpart in counterparts):
-            return f"the gold tool is not better by a factor of {FACTOR}"
+        if any((value(counterpart, kind) or 0) < factor * better - 1e-9 for counterpart in counterparts):
+            return f"the gold tool is not better by a factor of {factor:g}"
     return HOLDS
 
 
@@ -113,8 +122,8 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
         id(tool) for _, gold, counterparts in pairs for tool in (gold, *counterparts) if tool is not None
     ]
     best = [value(gold, kind) or 0 for _, gold, _ in pairs if gold is not None]
-    gold_names = {old for old, _, _ in pairs}
-    left = [tool for tool in clean.tools if tool.name not in gold_names]
+    bases = [(old, gold.parameters) for old, gold, _ in pairs if gold is not None]
+    left = [tool for tool in clean.tools if (tool.name, tool.parameters) not in bases]
     for tool in row.tools:
         if id(tool) in treated:
             continue

@@ -23,7 +23,7 @@ NO_ANSWER = "no_answer"
 
 def kinds() -> tuple[str, ...]:
     """Codes of the model-written types, in the taxonomy's order."""
-    return tuple(t.code for t in taxonomy.types("all") if t.method == "llm")
+    return tuple(t.code for t in taxonomy.types("all") if t.method == "llm" and t.channel != "mixed")
 
 
 class Refusal(NamedTuple):

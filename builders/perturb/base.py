@@ -161,6 +161,9 @@ class Perturbation:
     """Names of further class attributes, which tell the types of one channel apart."""
     solved_without_reading: ClassVar[str] = ""
     """Why the type stays although the registry alone gives the gold tool away (`audits/shortcuts.py`)."""
+    series: ClassVar[str] = ""
+    """The series of doses that the type is one of, and its dose, in the series' own unit."""
+    dose: ClassVar[float | None] = None
     prior_art: ClassVar[str] = ""
     """Beyond the core: the paper or benchmark that asks the same, in a line; "none known" where there is
     none."""

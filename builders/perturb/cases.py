@@ -86,10 +86,6 @@ _LOGIN = msgspec.structs.replace(
     golden_answers=((Call("BookBerth", {"token": ["q7w8e9"], "harbour": ["Brunt Ness"]}),),),
 )
 
-CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE, "login": _LOGIN}
-"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `login`: one
-whose history fetched a token that the golden call needs."""
-
 
 def _renamed(tool: Tool, name: str, **parameters: str) -> Tool:
     """The tool under another name, its parameters under others (old name → new one)."""
@@ -129,6 +125,22 @@ LENT: dict[str, tuple[Sample, ...]] = {
     "rotbench_union": (_noisy("reserve", "fimd_menu", place="ecalp"),),
 }
 """What the table's sample borrows, by loan (`builders/loans.py`)."""
+_LETTER = msgspec.structs.replace(
+    _TABLE,
+    id="bfcl_v3__cases__letter::clean",
+    clean_id="bfcl_v3__cases__letter",
+    messages=(
+        Message(
+            "user",
+            "Hello there! Our whole family is coming over tonight.\n"
+            "Please book a quiet table at Luna for us.\nIt should have 2 comfortable seats near the window.",
+        ),
+    ),
+)
+
+CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE, "login": _LOGIN, "letter": _LETTER}
+"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `login`: one
+whose history fetched a token that the golden call needs. `letter`: as `table`, in many words."""
 
 
 def context_of(unit: Perturbation, case: Case) -> Context:

@@ -109,13 +109,16 @@ def problems(
         wrong.append("ground_truth_changes, but may_change does not hold the golden answers")
     if found.static and not found.may_change:
         wrong.append("may_change is empty: a row in which nothing changes is not a perturbed row")
-    if (found.injected_error is None) == (found.channel == "tool_result"):
+    if found.channel != "mixed" and (found.injected_error is None) == (found.channel == "tool_result"):
         wrong.append("injected_error belongs to the channel tool_result, and to no other")
-    if found.channel in ("query", "descriptions") and not found.judged_as:
+    if found.channel in ("query", "descriptions") and found.method == "llm" and not found.judged_as:
         wrong.append("judged_as is not stated: what a judge of rewritten texts takes them for")
+    if bool(found.series) != (found.dose is not None):
+        wrong.append("a type of a series states its dose, and no other type does")
     if (found.pack == "core") != (found.paper_rows is not None):
         wrong.append("paper_rows is stated for the types of the core, and for no other")
-    if found.method == "llm" and not (PROMPTS / f"{found.code}.v1.txt").is_file():
+    mixed = bool(taxonomy.parts(found.code))
+    if found.method == "llm" and not mixed and not (PROMPTS / f"{found.code}.v1.txt").is_file():
         wrong.append(f"a model-written type has its prompt in builders/prompts/{found.code}.v1.txt")
     if checks is not None and unit.caught_by not in checks:
         wrong.append(f"caught_by names {unit.caught_by!r}, and the gate has no such check of rows")

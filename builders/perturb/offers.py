@@ -9,7 +9,9 @@ those are annotated like the distractor and no longer accepted.
 import random
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import msgspec
@@ -55,9 +57,9 @@ def annotation(description: str) -> float | None:
     return float(found.group(1) or found.group(2)) if found else None
 
 
-@lru_cache(10_000)
-def abbreviate(name: str) -> str:
-    """The name with every part of more than 4 letters cut to its first 3.
+@lru_cache(30_000)
+def abbreviate(name: str, letters: int = 3) -> str:
+    """The name with every part cut to its first `letters` that has at least two more: of more than 4 to 3.
 
     Parts end at characters that are neither letters nor digits (kept), at camelCase borders and between
     letters and digits: `mutation_type.find` → `mut_type.find`, `getCurrentHTTPStatus2` → `getCurHTTPSta2`.
@@ -74,7 +76,9 @@ def abbreviate(name: str) -> str:
             parts[-1] += char
             continue
         parts.append(char)
-    return "".join(part[:3] if part[0].isalpha() and len(part) > 4 else part for part in parts)
+    return "".join(
+        part[:letters] if part[0].isalpha() and len(part) > letters + 1 else part for part in parts
+    )
 
 
 def free_name(wanted: str, taken: set[str]) -> str:
@@ -104,6 +108,11 @@ class Preference(Perturbation):
     """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
     stated: ClassVar[bool]
     """Whether the query states the preference."""
+    values: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(_VALUES)
+    factors: ClassVar[tuple[int | Fraction, ...]] = FACTORS
+    """How many times worse the distractor is; times a value it is a whole number."""
+    letters: ClassVar[int] = 3
+    """How many letters of each part of the gold tool's name an abbreviation keeps."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Each gold tool gets its distractor, and both their annotations; see the module's table.
@@ -121,9 +130,9 @@ class Preference(Perturbation):
         for name, index in gold.items():
             original = sample.tools[index]
             other = self._other_name(name, taken)
-            value = rng.choice(_VALUES[self.quality])
+            value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
-            better, worse = self._note(value), self._note(value * rng.choice(FACTORS))
+            better, worse = self._note(value), self._note(int(value * rng.choice(self.factors)))
             gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
             taken.add(other)
             renamed[name] = gold_name
@@ -132,7 +141,7 @@ class Preference(Perturbation):
         others = _accepted_names(sample) - gold.keys()
         for index, tool in enumerate(sample.tools if others else ()):
             if tool.name in others:
-                worse = self._note(worst * rng.choice(FACTORS))
+                worse = self._note(int(worst * rng.choice(self.factors)))
                 tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
         golden = sample.golden_answers
         if others or self.suffix is None:
@@ -171,7 +180,7 @@ class Preference(Perturbation):
         """The new name that a gold tool brings: its abbreviation, or its distractor's suffixed name."""
         if self.suffix is not None:
             return free_name(name + self.suffix, taken)
-        short = abbreviate(name)
+        short = abbreviate(name, self.letters)
         if short == name:
             raise NotApplicable("name_cannot_be_abbreviated")
         if short in taken:
@@ -188,7 +197,9 @@ class Preference(Perturbation):
         """One distractor per gold tool, as `suffix` says, worse by a factor of 4 at least."""
         gold = gold_tools(clean)
         wrong = self._check_messages(clean, row)
-        by_name = {tool.name: tool for tool in row.tools}
+        # Of two tools of a name (a namesake that came in before, in a mixed type) the annotated one is meant.
+        annotated_last = sorted(row.tools, key=lambda tool: annotation(tool.description) is not None)
+        by_name = {tool.name: tool for tool in annotated_last}
         if len(row.tools) != len(clean.tools) + len(gold):
             return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
         expected = _reduced(clean, gold)
@@ -200,7 +211,7 @@ class Preference(Perturbation):
         treated, worst_gold = set[str](), 0.0
         for name, index in gold.items():
             original = clean.tools[index]
-            short = abbreviate(name)
+            short = abbreviate(name, self.letters)
             gold_name = short if self.suffix is None else name
             distractors = [
                 tool
@@ -220,8 +231,8 @@ class Preference(Perturbation):
                 if not _is_annotated(original.description, tool.description):
                     wrong.append(f"the description of {tool.name} is more than annotated")
             better = annotation(by_name[gold_name].description)
-            if better is None or any(not _much_worse(t, better) for t in distractors):
-                wrong.append(f"{gold_name} is not better by a factor of 4")
+            if better is None or any(not self._much_worse(t, better) for t in distractors):
+                wrong.append(f"{gold_name} is not better by a factor of {float(min(self.factors)):g}")
             worst_gold = max(worst_gold, better or 0.0)
         wrong += self._check_others(clean, row, treated, worst_gold)
         place = row.gold_tool_index
@@ -237,8 +248,11 @@ class Preference(Perturbation):
             if tool.name in treated:
                 continue
             annotated = tool.name in _accepted_names(clean)
-            if annotated and not _much_worse(tool, gold):
-                wrong.append(f"{tool.name}, no longer accepted, is not worse than the gold by a factor of 4")
+            if annotated and not self._much_worse(tool, gold):
+                least = f"{float(min(self.factors)):g}"
+                wrong.append(
+                    f"{tool.name}, no longer accepted, is not worse than the gold by a factor of {least}"
+                )
             for original in rest:
                 same = (original.name, original.parameters) == (tool.name, tool.parameters)
                 if same and (
@@ -251,6 +265,12 @@ class Preference(Perturbation):
             else:
                 wrong.append(f"{tool.name} is not a tool of the clean registry, or its description changed")
         return wrong
+
+    def _much_worse(self, tool: Tool, gold: float) -> bool:
+        """Whether the tool's annotation is worse than the gold's by the least factor, as far as floats can
+        tell."""
+        value = annotation(tool.description)
+        return value is not None and value > float(min(self.factors)) * gold - 1e-9
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The annotations of the gold tool and its distractor exchanged."""
@@ -299,12 +319,6 @@ def _note_of(tool: Tool) -> str:
     """The annotation that the tool's description ends with; "" for none."""
     found = _ANNOTATION.search(tool.description)
     return found.group() if found else ""
-
-
-def _much_worse(tool: Tool, gold: float) -> bool:
-    """Whether the tool's annotation is at least 4 times the gold's, as far as floats can tell."""
-    value = annotation(tool.description)
-    return value is not None and value > 4 * gold - 1e-9
 
 
 def _is_annotated(before: str, after: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from robustbench_tc import sources
 from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, Json, Sample, Tool
+from robustbench_tc.taxonomy import CLEAN
 
 from .base import NotApplicable
 from .query import SAMPLES
@@ -31,15 +32,27 @@ def gold_tools(sample: Sample) -> Mapping[str, int]:
     for call in first:
         if call.name in found:
             continue
-        if names.count(call.name) > 1:
+        if sample.type_code == CLEAN and names.count(call.name) > 1:
             raise NotApplicable("gold_tool_listed_twice")
         if call is first[0] and sample.gold_tool_index is not None:
             found[call.name] = sample.gold_tool_index
+        elif names.count(call.name) > 1:
+            found[call.name] = _among_namesakes(sample, call.name)
         elif call.name in names:
             found[call.name] = names.index(call.name)
         else:
             raise NotApplicable("gold_tool_not_listed")
     return found
+
+
+def _among_namesakes(sample: Sample, name: str) -> int:
+    """The place of the one tool of that name that a golden call fits, where an earlier part of a mixed type
+    brought its namesake in. Raises NotApplicable."""
+    calls = calls_of(sample, name)
+    fitting = [at for at, tool in enumerate(sample.tools) if tool.name == name and accepts(tool, calls)]
+    if len(fitting) != 1:
+        raise NotApplicable("gold_tool_listed_twice")
+    return fitting[0]
 
 
 def accepts(tool: Tool, calls: Iterable[Call]) -> bool:

@@ -13,9 +13,11 @@ from robustbench_tc.schema import Call, Sample
 from .abstention import ABSTENTION
 from .base import DECLINED, Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
+from .mixed import MIXED
 from .null_models import NULL_MODELS
 from .registry import REGISTRY
 from .scripted import SCRIPTED
+from .severity import SEVERITY
 
 __all__ = [
     "ABSTENTION",
@@ -32,7 +34,9 @@ __all__ = [
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **REGISTRY}
+AGENTS: Mapping[str, Agent] = {
+    **SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **REGISTRY, **SEVERITY, **MIXED,
+}  # fmt: skip
 
 
 def agent(name: str) -> Agent:

@@ -10,6 +10,7 @@ from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot, Effect, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL, Loss
+from robustbench_tc.eval.stats.packs.severity import DOSES
 from robustbench_tc.eval.stats.significance import Trend, log_linear
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
@@ -118,6 +119,42 @@ def error_bars(model: Model) -> Markup:
         found, n = model.error_modes.get(name, {}), model.summary.lines[name].n
         rows.append(Stack(name, found, n, f"{sum(found.values())} of {n}" if n else ""))
     return figures.stacks(rows, f"wrong answers of {model.label} by error mode")
+
+
+# --- doses --------------------------------------------------------------------------------------------
+
+CURVES = ("first", "second", "third")
+"""Kinds of lines; a fourth model's line looks as the first's, its name stands at its end."""
+
+
+def doses(models: Sequence[Model]) -> dict[str, Markup]:
+    """Series → a curve for each model: accuracy by dose over the samples that have every dose."""
+    found: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
+    for model in models:
+        for table in model.packs:
+            for row in table.rows if table.name == DOSES else ():
+                if isinstance(row[-1], Interval):
+                    of_series = found.setdefault(str(row[0]), {})
+                    of_series.setdefault(model.label, []).append((str(row[1]), row[-1]))
+    return {name: _curves(name, of_models) for name, of_models in found.items()}
+
+
+def _curves(name: str, of_models: dict[str, list[tuple[str, Interval]]]) -> Markup:
+    steps = list(dict.fromkeys(dose for points in of_models.values() for dose, _ in points))
+    paths, dots = [], []
+    for at, (label, points) in enumerate(of_models.items()):
+        kind = CURVES[at % len(CURVES)]
+        paths.append(figures.Path([(steps.index(d), one.value) for d, one in points], kind, label[:18]))
+        dots += [
+            Dot(
+                steps.index(dose), one.value, kind, f"{label}, {dose}: {numbers.number(one.value)} "
+                f"{numbers.interval(one)}, {one.n} samples",
+            )
+            for dose, one in points
+        ]  # fmt: skip
+    x = Axis(-0.2, len(steps) - 0.8, dict(enumerate(steps)), name=name)
+    y = Axis(0, 1, {0: "0", 0.5: "0.5", 1: "1"}, name="accuracy")
+    return figures.chart(x, y, dots, paths, f"accuracy by dose of {name}", size=(420, 220), right=130)
 
 
 # --- losses -------------------------------------------------------------------------------------------

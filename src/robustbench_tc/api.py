@@ -83,6 +83,7 @@ def build(
     profile: "Profile" = "paper",
     sources: Path | None = None,
     types: Names = (),
+    design: str | None = None,
     generator: Sequence[str] = ("recorded",),
     seed: int = 0,
     allow_missing: bool = False,
@@ -99,7 +100,8 @@ def build(
 ) -> BuildReport:
     """`rbtc build`: writes the benchmark into the new folder `out`, all or nothing.
 
-    `types`: codes and components, by default all 22. `generator`: who writes texts, as on the command line.
+    `types`: codes, components, packs, levels and mixtures, by default all 22. `design`: `factorial`, whose
+    cells are built beside the `types` that are named. `generator`: who writes texts, as on the command line.
     `max_cost` is in the currency of `price`, which is per million prompt and completion tokens; answers of
     endpoints are kept in `store` and never asked for twice. `workers` moves no byte.
 
@@ -108,7 +110,7 @@ def build(
 
     >>> build("robustbench-tc", profile="bundled").total  # doctest: +SKIP
     """
-    from .builders.build import BuildSpec, select_types
+    from .builders.build import BuildSpec, factorial, select_types
     from .builders.generate import Settings
     from .builders.sources import Profile
     from .io.errata import read_file
@@ -117,11 +119,13 @@ def build(
     out = Path(out)
     if profile not in get_args(Profile):
         raise unknown("profile", profile, get_args(Profile))
+    if design not in (None, "factorial"):
+        raise unknown("design", str(design), ("factorial",))
     refuse_foreign(store)
     spec = BuildSpec(
         profile=profile,
         sources=sources,
-        codes=select_types(words(types)),
+        codes=select_types([*words(types), *(factorial() if design else ())]),
         seed=seed,
         generators=tuple(generator),
         settings=Settings(

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Json: TypeAlias = Any
 """Anything JSON can hold; the scorers and the property tests narrow it."""
 
-Component = Literal["observation", "action", "reward", "transition"]
+Component = Literal["observation", "action", "reward", "transition", "mixed"]
+"""Which component of an agent's world is perturbed; `mixed`: several at once, which count under none."""
 
 if TYPE_CHECKING:
     SOURCES: tuple[str, ...]

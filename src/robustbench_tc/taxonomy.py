@@ -6,7 +6,7 @@ with the dataset as the configs `taxonomy` and `evidence`. Order is that of the 
 after it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -30,9 +30,13 @@ Method = Literal["llm", "rule", "runtime"]
 """llm: the text is model-written; rule: a pure function; runtime: happens while the tool runs."""
 
 Channel = Literal[
-    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result"
+    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result", "mixed"
 ]
-"""By which way the disturbance enters. Types of one channel share the audit's rules for it."""
+"""By which way the disturbance enters. Types of one channel share the audit's rules for it; a mixed type's
+rows are held step by step against those of its parts."""
+
+MIX = "mix__"
+"""How the code of a mixed type begins; the codes of its parts follow, parted by `__`."""
 
 TRAITS: dict[Channel, tuple[str, ...]] = {
     "namesake": ("description", "wrong_parameters"),
@@ -117,6 +121,11 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     """What tells the types of one channel apart, by name."""
     solved_without_reading: str = ""
     """Why the type stays although its gold tool is found without the request; "" for one where it is not."""
+    series: str = ""
+    """Types that are one perturbation in several doses: the series' name; its types' order is that of the
+    doses, from the mildest to the strongest. "" for a type that is of none."""
+    dose: float | None = None
+    """How much of it, in the series' own unit."""
     prior_art: str = ""
     """Who has asked the same before, in a line; "" for the core, whose prior art is the paper's."""
     may_decline: bool = False
@@ -158,13 +167,26 @@ def types(status: Literal["core", "extension", "all"] = "core") -> tuple[Perturb
     return tuple(kind for kind in _all() if status in ("all", kind.status))
 
 
+def parts(code: str) -> tuple[str, ...]:
+    """The types that a mixed type puts together, in the order in which they are applied; () for others."""
+    return tuple(code.removeprefix(MIX).split("__")) if code.startswith(MIX) else ()
+
+
+def written(codes: Iterable[str]) -> tuple[str, ...]:
+    """The model-written types whose texts these types need, in order: themselves, and parts of mixed ones."""
+    needed = {one for code in codes for one in parts(code) or (code,)}
+    return tuple(one.code for one in types("all") if one.method == "llm" and one.code in needed)
+
+
 def named(name: str) -> tuple[str, ...] | None:
     """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or a
-    code; None for a word that means none of them."""
+    code; None for a word that means none of them. The mixed types of three parts have to be named by code:
+    they belong to the factorial design."""
     if name in COMPONENTS:
         return tuple(kind.code for kind in types() if kind.component == name)
     if name in get_args(Pack) or name in get_args(Level):
-        return tuple(kind.code for kind in types("all") if name in (kind.pack, kind.level))
+        meant = (kind.code for kind in types("all") if name in (kind.pack, kind.level))
+        return tuple(code for code in meant if len(parts(code)) != 3)
     return (name,) if known(name) else None
 
 
@@ -197,6 +219,11 @@ def component_of(code: str) -> Component | None:
     return None if code == CLEAN else get(code).component
 
 
+def injected_error(code: str) -> str | None:
+    """What answers a first call on the rows of that code; None where nothing does."""
+    return get(code).injected_error if known(code) else None
+
+
 @cache
 def evidence() -> tuple[dict[str, Any], ...]:
     """Audited production reports behind the types: repository, number, claim, verdict, role, note."""
@@ -218,5 +245,6 @@ else:
     def __getattr__(name: str) -> Any:
         # Read when first asked for: the registry that writes these facts imports this module too.
         if name == "INJECTED_ERRORS":
-            return {t.code: t.injected_error for t in types("all") if t.injected_error is not None}
+            known = (t for t in types("all") if t.channel != "mixed")
+            return {t.code: t.injected_error for t in known if t.injected_error is not None}
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,7 +25,6 @@ from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, record
-from robustbench_tc.taxonomy import INJECTED_ERRORS
 
 from ..conftest import Done
 
@@ -101,7 +100,7 @@ def test_every_row_is_anchored_and_keeps_its_types_invariants(
             seen[row.id] += 1
             assert row.id == f"{row.clean_id}::{code}"
             assert REGISTRY[code].check(clean[row.clean_id], row) == []
-            assert row.injected_error == INJECTED_ERRORS.get(code)
+            assert row.injected_error == taxonomy.injected_error(code)
             assert row.gold_tool_index is not None
             assert row.tools[row.gold_tool_index].name in {c.name for a in row.golden_answers for c in a}
             assert not any("**Think" in tool.name for tool in row.tools)

@@ -32,6 +32,14 @@ Types = Annotated[
         help="Codes, components, packs, levels, also comma-separated; default: the core's 22. Repeatable."
     ),
 ]
+Design = Annotated[
+    Literal["factorial"] | None,
+    one_of(
+        "design",
+        "factorial",
+        help="factorial: a type of each component, and every mixture of them (docs/packs/mixed.md).",
+    ),
+]
 Generator = Annotated[
     list[str] | None,
     typer.Option(
@@ -56,6 +64,7 @@ def build(
     profile: ProfileName = "paper",
     sources: Sources = None,
     types: Types = None,
+    design: Design = None,
     generator: Generator = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves positions and distractors, never clean rows.")] = 0,
     allow_missing: AllowMissing = False,
@@ -86,6 +95,7 @@ def build(
             profile=profile,
             sources=sources,
             types=types or (),
+            design=design,
             generator=generator or ("recorded",),
             seed=seed,
             allow_missing=allow_missing,

@@ -1,0 +1,254 @@
+"""Mixed: several types on one sample, applied in the order observation, action, reward, transition.
+
+Each part is applied to the row that the part before it made. The row's diff names the parts one after the
+other (`robustbench_tc.steps` takes it apart again), so that each part's own `check` is held against the row
+that it was applied to.
+"""
+
+import inspect
+import random
+from types import MappingProxyType
+from typing import ClassVar, get_args
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Change, Message, Sample
+from robustbench_tc.steps import TYPE_CODE, steps
+from robustbench_tc.taxonomy import Level, Part, Rows
+
+from . import action, observation, reward, transition
+from .base import REGISTRY, Case, Context, Perturbation, TextRequest, register
+
+_MODULES = (observation, action, reward, transition)
+"""Where the parts of the types below are: read before this module asks for them."""
+
+DESIGN = ("realistic_typos", "same_name_D", "CD", "transient_rate_limit")
+"""One type for each component: the parts of the types below."""
+
+
+class Mixed(Perturbation):
+    """What all mixed types share; `parts` are their types in the order in which they are applied."""
+
+    component = "mixed"
+    pack = "mixed"
+    channel = "mixed"
+    train_augmentable = False
+    caught_by = "parts_lead_back_to_the_clean_row"
+    otherwise_caught_by = "unit_finds_nothing"
+    prior_art = "factorial designs; compound corruptions of images (Hendrycks et al. 2021)"
+
+    parts: ClassVar[tuple[str, ...]]
+
+    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+        """The texts that its parts need."""
+        return tuple(request for code in self.parts for request in REGISTRY[code].requests(sample))
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """The parts one after the other, all drawing from the same generator. Raises NotApplicable with the
+        reason of the part that does not apply."""
+        row, changes, generators = sample, [], set[str]()
+        for code in self.parts:
+            after = REGISTRY[code].perturb(row, rng, context)
+            changes += [Change(TYPE_CODE, row.type_code, code), *after.changes]
+            generators |= {after.generator} - {"rule"}
+            row = after
+        return msgspec.structs.replace(
+            row,
+            id=f"{sample.clean_id}::{self.code}",
+            type_code=self.code,
+            component=self.component,
+            changes=tuple(changes),
+            generator="+".join(sorted(generators)) or "rule",
+        )
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """The diff leads back to the clean row, and each part finds nothing wrong with its step."""
+        try:
+            found = steps(row, clean)
+        except (ValueError, TypeError, AttributeError) as error:
+            return [str(error)]
+        return [
+            f"{code}: {wrong}"
+            for code, (before, after) in zip(self.parts, found, strict=True)
+            for wrong in REGISTRY[code].check(before, after)
+        ]
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The diff without what its first part changed."""
+        second = next(i for i, one in enumerate(row.changes[1:], 1) if one.path == TYPE_CODE)
+        return msgspec.structs.replace(row, changes=(row.changes[0], *row.changes[second:]))
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """A first message more, which no part brought."""
+        return msgspec.structs.replace(row, messages=(Message("system", "Be brief."), *row.messages))
+
+
+def _kind(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, ...]) -> type[Mixed]:
+    """The type that puts these together: its facts follow from theirs."""
+    units = [REGISTRY[code] for code in parts]
+    names = " + ".join(unit.display_name for unit in units)
+    changed = {part for unit in units for part in unit.may_change}
+    said = " Then ".join(unit.how_made for unit in units)
+    places = [get_args(Level).index(unit.level) for unit in units]
+    flags = {flag: words for unit in units for flag, words in unit.flags.items()}
+    facts = {
+        "__doc__": f"{names}.",
+        "__module__": __name__,
+        "code": taxonomy.MIX + "__".join(parts),
+        "order": order,
+        "parts": parts,
+        "display_name": names,
+        "level": get_args(Level)[max(places)],
+        "what_is_modified": f"{', then '.join(parts)}, each on the row that the one before it made.",
+        "how_made": f"Several types, one after the other. {said}",
+        "method": "llm" if any(unit.method == "llm" for unit in units) else "rule",
+        "may_change": tuple(part for part in get_args(Part) if part in changed),
+        "ground_truth_changes": any(unit.ground_truth_changes for unit in units),
+        "may_decline": any(unit.may_decline for unit in units),
+        "injected_error": next((unit.injected_error for unit in units if unit.injected_error), None),
+        "flags": MappingProxyType(flags),
+        "solved_without_reading": " ".join(filter(None, (unit.solved_without_reading for unit in units))),
+        "applies_to": "one gold tool"
+        if any(unit.applies_to == "one gold tool" for unit in units)
+        else "every source",
+        "rows": rows,
+        "golden": golden,
+    }
+    return type("Mixed_" + "_".join(parts), (Mixed,), facts)
+
+
+def _case(reads: str) -> tuple[Case, ...]:
+    typed = {"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."}
+    error = REGISTRY["transient_rate_limit"].injected_error or ""
+    return (Case(clean="table", texts=typed, reads=inspect.cleandoc(reads).replace("{error}", error)),)
+
+
+T, D, CD, RL = DESIGN
+_DESIGNED: tuple[tuple[tuple[str, ...], Rows, str], ...] = (
+    (
+        (T, D),
+        Rows(paper=144, bundled=59),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth.
+        + tool: reserve(dish: What to look for) Books a table.
+        """,
+    ),
+    (
+        (T, CD),
+        Rows(paper=148, bundled=60),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth. Please keep the cost of the call as low as possible.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.010.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        """,
+    ),
+    (
+        (T, RL),
+        Rows(paper=199, bundled=73),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth.
+        + the first call is answered: {error}
+        """,
+    ),
+    (
+        (D, CD),
+        Rows(paper=144, bundled=59),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Book 2 seats at Luna tonight. I would like the option that costs the least per call.
+        + tool: reserve(dish: What to look for) Books a table.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.100.
+        """,
+    ),
+    (
+        (D, RL),
+        Rows(paper=144, bundled=59),
+        """
+        + tool: reserve(dish: What to look for) Books a table.
+        + the first call is answered: {error}
+        """,
+    ),
+    (
+        (CD, RL),
+        Rows(paper=148, bundled=60),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Book 2 seats at Luna tonight. Please keep the cost of the call as low as possible.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.016.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+        + the first call is answered: {error}
+        """,
+    ),
+    (
+        (T, D, CD),
+        Rows(paper=144, bundled=59),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth. My budget is tight, so pick the least expensive tool.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+        + tool: reserve(dish: What to look for) Books a table.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.008.
+        """,
+    ),
+    (
+        (T, D, RL),
+        Rows(paper=144, bundled=59),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth.
+        + tool: reserve(dish: What to look for) Books a table.
+        + the first call is answered: {error}
+        """,
+    ),
+    (
+        (T, CD, RL),
+        Rows(paper=148, bundled=60),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth. Please keep the cost of the call as low as possible.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.125.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        + the first call is answered: {error}
+        """,
+    ),
+    (
+        (D, CD, RL),
+        Rows(paper=144, bundled=59),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Book 2 seats at Luna tonight. My budget is tight, so pick the least expensive tool.
+        + tool: reserve(dish: What to look for) Books a table.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.010.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.050.
+        + the first call is answered: {error}
+        """,
+    ),
+    (
+        (T, D, CD, RL),
+        Rows(paper=144, bundled=59),
+        """
+        - user: Book 2 seats at Luna tonight.
+        + user: Bok 2 seast at Luna tonigth. Use whichever tool is the cheapest for this.
+        + tool: reserve(dish: What to look for) Books a table.
+        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.012.
+        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+        - gold tool: reserve(place: Where, seats: How many) Books a table.
+        + the first call is answered: {error}
+        """,
+    ),
+)
+"""Parts, rows and how the golden case reads: the six pairs, the four triples, all four."""
+
+for _place, (_parts, _rows, _reads) in enumerate(_DESIGNED, 701):
+    register(_kind(_parts, _place, _rows, _case(_reads)))

@@ -1,0 +1,303 @@
+"""Severity, series `typos`: 1, 3 and 8 keyboard slips in the request, by rule.
+
+A slip replaces a letter by its neighbour on the keyboard, swaps two letters, drops one or doubles one. It
+never touches a word's first letter, a word that a golden argument has, a name, quoted text, or anything with
+a digit in it. No dictionary is asked: a slip can give another English word (`from`, `form`).
+"""
+
+import random
+import re
+from itertools import pairwise
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import Message, Sample
+from robustbench_tc.taxonomy import Rows
+
+from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
+from .query import SAMPLES, gold_texts, kept_values, query_span, query_text, replace_span
+
+_WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
+"""A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
+_QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]*”")
+_BEGINS = re.compile(r"(?:\A|[.!?\n])[\s\"'(]*\Z")
+_LETTERS = re.compile(r"([A-Za-z]+)")
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+def _neighbours() -> dict[str, str]:
+    """Letter → the letters beside it on a QWERTY keyboard, above and below it too."""
+    found: dict[str, str] = {}
+    for at, row in enumerate(_ROWS):
+        for place, letter in enumerate(row):
+            beside = row[max(place - 1, 0) : place] + row[place + 1 : place + 2]
+            above = _ROWS[at - 1][place : place + 2] if at else ""
+            below = _ROWS[at + 1][max(place - 1, 0) : place + 1] if at + 1 < len(_ROWS) else ""
+            found[letter] = beside + above + below
+    return found
+
+
+NEIGHBOURS = MappingProxyType(_neighbours())
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    slips: int
+    """How many it takes at most: one, and of eight letters or more one for every four."""
+
+
+@remembered(SAMPLES)
+def _words(sample: Sample) -> tuple[_Word, ...]:
+    """The words of the request that may be mistyped, in order."""
+    text = query_text(sample)
+    gold = gold_texts(sample)
+    copied = {word.casefold() for value in gold for word in re.findall(r"[^\W\d_]+", value)}
+    fixed = [match.span() for match in _QUOTED.finditer(text)]
+    for value in kept_values(sample, text):
+        if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):  # it stands within words only
+            fixed += [match.span() for match in re.finditer(re.escape(value), text)]
+    found = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        named = match.group()[0].isupper() and not _BEGINS.search(text, 0, start)
+        if named or match.group().casefold() in copied or any(a < end and start < b for a, b in fixed):
+            continue
+        found.append(_Word(start, end, max(1, (end - start) // 4)))
+    return tuple(found)
+
+
+class Typos(Perturbation):
+    """So many slips in the request; nothing else changes."""
+
+    component = "observation"
+    level = "perception"
+    pack = "severity"
+    channel = "query"
+    method = "rule"
+    may_change = ("messages",)
+    ground_truth_changes = False
+    train_augmentable = True
+    applies_to = "every source"
+    caught_by = "gold_values_kept"
+    otherwise_caught_by = "unit_finds_nothing"
+    prior_art = "noise by edit distance in robustness tests of reading (Belinkov and Bisk 2018; PromptBench)"
+    series = "typos"
+
+    slips: ClassVar[int]
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """Draws the words (each once before one twice), then each word's places and kinds of slips.
+
+        Raises NotApplicable(`too_few_words`) where the request has no room for them.
+        """
+        span, text, words = query_span(sample), query_text(sample), _words(sample)
+        drawn = rng.sample(words, len(words))
+        again = [word for word in words for _ in range(word.slips - 1)]
+        rng.shuffle(again)
+        chosen = [*drawn, *again][: self.slips]
+        if len(chosen) < self.slips:
+            raise NotApplicable("too_few_words")
+        for word in sorted(set(chosen), reverse=True):
+            typed = _mistyped(text[word.start : word.end], chosen.count(word), rng)
+            text = text[: word.start] + typed + text[word.end :]
+        messages, change = replace_span(sample, span, text)
+        return self.row(sample, [change], messages=messages)
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """Only words that may be mistyped differ, by `slips` slips in all."""
+        wrong = self.beyond(clean, row)
+        span = query_span(clean)
+        before = query_text(clean)
+        content = clean.messages[span.message].content
+        head, tail = content[: span.start], content[span.end :]
+        after = row.messages[span.message].content if len(row.messages) == len(clean.messages) else ""
+        if not (after.startswith(head) and after.endswith(tail) and len(after) >= len(head) + len(tail)):
+            return [*wrong, "text outside the query changed"]
+        typed = after[len(head) : len(after) - len(tail)]
+        others = [m for place, m in enumerate(row.messages) if place != span.message]
+        if others != [m for place, m in enumerate(clean.messages) if place != span.message]:
+            wrong.append("another message changed")
+        if lost_values(typed, kept_values(clean, before)) or lost_digits(before, typed):
+            wrong.append("the query lost a gold value or digits")
+        old, new = _LETTERS.split(before), _LETTERS.split(typed)
+        if old[::2] != new[::2]:
+            return [*wrong, "more than letters changed"]
+        slips, at = 0, 0
+        free = {word.start: word for word in _words(clean)}
+        for one, other in zip(old, new, strict=True):
+            if one != other:
+                word = free.get(at)
+                found = _slips(one, other)
+                if word is None or word.end - word.start != len(one) or one[0] != other[0]:
+                    wrong.append(f"{one!r} may not be mistyped")
+                elif found > word.slips:
+                    wrong.append(f"{one!r} is mistyped {found} times")
+                slips += found
+            at += len(one)
+        if slips != self.slips:
+            wrong.append(f"{slips} slips instead of {self.slips}")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """A gold value of the request mistyped too; the row as it is where the request holds none."""
+        span, typed = query_span(clean), str(row.changes[0].after)
+        for value in kept_values(clean, query_text(clean)):
+            if len(value) > 1 and typed.count(value) == 1:
+                return _retyped(row, span.message, typed.replace(value, value[0] + value[2:]))
+        return row
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """One word more with its last letter doubled."""
+        typed, before = str(row.changes[0].after), query_text(clean)
+        for word in _words(clean):
+            text = before[word.start : word.end]
+            if len(re.findall(rf"(?<!\w){text}(?!\w)", typed)) == 1:
+                other = re.sub(rf"(?<!\w){text}(?!\w)", text + text[-1], typed)
+                return _retyped(row, query_span(clean).message, other)
+        return row
+
+
+def _retyped(row: Sample, message: int, text: str) -> Sample:
+    """The row with another text in the place of the request, in the message and in the diff alike."""
+    (change,) = row.changes
+    old = row.messages[message]
+    at = change.at or 0
+    content = old.content[:at] + text + old.content[at + len(str(change.after)) :]
+    messages = (*row.messages[:message], Message(old.role, content), *row.messages[message + 1 :])
+    return msgspec.structs.replace(
+        row, messages=messages, changes=(msgspec.structs.replace(change, after=text),)
+    )
+
+
+def _mistyped(word: str, slips: int, rng: random.Random) -> str:
+    """The word with so many slips, none of which undoes another."""
+    for _ in range(100):
+        places = sorted(rng.sample(range(1, len(word)), slips))
+        if any(b - a < 2 for a, b in pairwise(places)):
+            continue
+        typed = word
+        for place in reversed(places):
+            typed = _slip(typed, place, rng)
+        if slips == 1 or _slips(word, typed) == slips:
+            return typed
+    raise NotApplicable("no_slip_found")
+
+
+def _slip(word: str, place: int, rng: random.Random) -> str:
+    letter, following = word[place], word[place + 1 : place + 2]
+    kind = rng.choice(("neighbour", "swap", "drop", "double"))
+    if kind == "swap" and following not in ("", letter):
+        return word[:place] + following + letter + word[place + 2 :]
+    if kind == "drop":
+        return word[:place] + word[place + 1 :]
+    if kind == "double":
+        return word[:place] + letter + word[place:]
+    return word[:place] + rng.choice(NEIGHBOURS[letter]) + word[place + 1 :]
+
+
+def _slips(word: str, typed: str) -> int:
+    """The fewest slips that lead from one to the other (letters replaced, swapped, dropped or put in); a
+    letter is replaced by its neighbour, and put in beside its like, or it counts as 9."""
+    before: list[int] = []
+    last = list(range(0, 9 * len(typed) + 1, 9))
+    for i, letter in enumerate(word, 1):
+        line = [i]
+        for j, other in enumerate(typed, 1):
+            replaced = last[j - 1] + (
+                0 if letter == other else 1 if other in NEIGHBOURS.get(letter, "") else 9
+            )
+            put_in = line[j - 1] + (1 if letter == other else 9)
+            best = min(replaced, put_in, last[j] + 1)
+            if i > 1 and j > 1 and letter == typed[j - 2] and word[i - 2] == other:
+                best = min(best, before[j - 2] + 1)
+            line.append(best)
+        before, last = last, line
+    return last[-1]
+
+
+_HOW_MADE = (
+    "{slips} by rule in the user's query (API-Bank: the last substantive user turn): a letter becomes its "
+    "neighbour on the keyboard, two are swapped, one is dropped or doubled. The first letter of a word, "
+    "names, quoted text, digits and every word that a golden argument copies stay. A word takes one slip; "
+    "one of eight letters or more takes one for every four."
+)
+
+
+@register
+class Typos1(Typos):
+    """Typo-1: one slip."""
+
+    code = "typos_1"
+    order = 601
+    display_name = "Typo-1"
+    what_is_modified = "The user query gains one keyboard slip by rule; gold values stay as they were."
+    how_made = _HOW_MADE.format(slips="One slip")
+    slips = 1
+    dose = 1
+    rows = Rows(paper=199, bundled=73, full=2873)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Bool 2 seats at Luna tonight.
+            """,
+        ),
+    )
+
+
+@register
+class Typos2(Typos):
+    """Typo-3: three slips."""
+
+    code = "typos_2"
+    order = 602
+    display_name = "Typo-3"
+    what_is_modified = "The user query gains three keyboard slips by rule; gold values stay as they were."
+    how_made = _HOW_MADE.format(slips="Three slips")
+    slips = 3
+    dose = 3
+    rows = Rows(paper=193, bundled=72, full=2804)
+    golden = (
+        Case(
+            clean="letter",
+            reads="""
+            - user: Hello there! Our whole family is coming over tonight.
+            + user: Hello there! Oue wbole family is coming over tonight.
+            -     It should have 2 comfortable seats near the window.
+            +     It should have 2 comfotrable seats near the window.
+            """,
+        ),
+    )
+
+
+@register
+class Typos3(Typos):
+    """Typo-8: eight slips."""
+
+    code = "typos_3"
+    order = 603
+    display_name = "Typo-8"
+    what_is_modified = "The user query gains eight keyboard slips by rule; gold values stay as they were."
+    how_made = _HOW_MADE.format(slips="Eight slips")
+    slips = 8
+    dose = 8
+    rows = Rows(paper=125, bundled=47, full=1913)
+    golden = (
+        Case(
+            clean="letter",
+            reads="""
+            - user: Hello there! Our whole family is coming over tonight.
+            -     Please book a quiet table at Luna for us.
+            -     It should have 2 comfortable seats near the window.
+            + user: Hwllo there! Our while faamily is comung ovr tonight.
+            +     Please book a quiet tale at Luna for us.
+            +     It should hqve 2 comfortable seats near th window.
+            """,
+        ),
+    )

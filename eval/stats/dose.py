@@ -1,0 +1,138 @@
+"""Dose and response: one perturbation in several strengths, and how accuracy follows it.
+
+The doses of a series are compared over the clean ids whose rows of every dose were all answered, so that each
+dose is asked of the same samples. Steps are counted, 1 from each dose to the next, whatever the doses are.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import permutations
+
+import msgspec
+import numpy as np
+
+from robustbench_tc import taxonomy
+
+from .confidence import combined, shares
+from .intervals import Interval, of_estimate
+from .lattice import Floats, Ints
+from .runs import Outcomes
+from .significance import paired_p
+
+
+class Dose(msgspec.Struct, frozen=True):
+    """One dose of a series."""
+
+    code: str
+    dose: float
+    accuracy: Interval
+    """Over all rows of the type."""
+    common: Interval | None
+    """Over the clean ids that have every dose; None where there are none."""
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A series of doses in a run."""
+
+    name: str
+    doses: tuple[Dose, ...]
+    """From the mildest to the strongest."""
+    clean: Interval | None
+    """Accuracy on the clean rows of the common clean ids."""
+    n: int
+    """Common clean ids."""
+    slope: Interval | None
+    """Change of accuracy per step: least squares over the common clean ids. Its p is exact: the signs of the
+    clean ids' own slopes swapped at random. None with fewer than two doses or no common clean id."""
+    trend_p: float | None
+    """Page's L for ordered alternatives (Journal of the American Statistical Association 58, 1963) with mean
+    ranks of ties, two-sided, exact: the doses permuted within each clean id."""
+
+
+def series(outcomes: Outcomes, codes: Sequence[str]) -> tuple[Series, ...]:
+    """Every series that two or more of `codes` (in the taxonomy's order) are doses of. A type without any
+    verdict is left out: its harness reports something else."""
+    names: dict[str, list[taxonomy.PerturbationType]] = {}
+    counts = outcomes.counts()
+    for code in codes:
+        kind = taxonomy.get(code) if code != taxonomy.CLEAN else None
+        if kind is not None and kind.series and code in counts and counts[code].n:
+            names.setdefault(kind.series, []).append(kind)
+    return tuple(_series(outcomes, name, kinds) for name, kinds in names.items() if len(kinds) > 1)
+
+
+def _series(outcomes: Outcomes, name: str, kinds: Sequence[taxonomy.PerturbationType]) -> Series:
+    at = [outcomes.types.index(kind.code) for kind in kinds]
+    repeats = outcomes.repeats
+    whole = (outcomes.n[:, at] == repeats).all(axis=1)
+    right: Ints = outcomes.correct[whole][:, at]
+    n = int(whole.sum())
+    doses = tuple(
+        Dose(
+            kind.code,
+            float(kind.dose or 0),
+            _share(outcomes.correct[:, place], outcomes.n[:, place], repeats),
+            _share(right[:, i], np.full(n, repeats), repeats) if n else None,
+        )
+        for i, (kind, place) in enumerate(zip(kinds, at, strict=True))
+    )
+    clean = None
+    if taxonomy.CLEAN in outcomes.types and n:
+        place = outcomes.types.index(taxonomy.CLEAN)
+        rows = outcomes.n[whole, place]
+        clean = _share(outcomes.correct[whole, place], rows, repeats) if rows.any() else None
+    if not n:
+        return Series(name, doses, clean, 0, None, None)
+    return Series(name, doses, clean, n, _slope(right, repeats), page_p(right))
+
+
+def _share(right: Ints, rows: Ints, repeats: int) -> Interval:
+    return of_estimate(shares(right / repeats, rows / repeats), round(int(rows.sum()) / repeats), "hull")
+
+
+def weights(k: int) -> Ints:
+    """Whole numbers that rise by 2 from step to step and sum to 0: -1, 1; -2, 0, 2; -3, -1, 1, 3."""
+    return 2 * np.arange(k) - (k - 1)
+
+
+def _slope(right: Ints, repeats: int) -> Interval:
+    """Least squares of accuracy on the number of the step."""
+    k = right.shape[1]
+    rising = weights(k)
+    # Steps are half of the weights: slope = Σ (w / 2) · accuracy / Σ (w / 2)².
+    scale = float(rising @ rising) / 2
+    parts = [shares(right[:, i] / repeats, np.ones(len(right))) for i in range(k)]
+    found = combined(parts, [float(one) / scale for one in rising], bound=1.0)
+    return of_estimate(found, len(right), "mover", paired_p(right @ rising))
+
+
+def page_p(right: Ints) -> float:
+    """Exact two-sided p-value of Page's L over [clean ids, doses]: as far from its mean as observed, with the
+    doses of each clean id in any order."""
+    k = right.shape[1]
+    rising = weights(k)
+    ranks = _ranks(right)
+    observed = int((ranks @ rising).sum())
+    kinds, counts = np.unique(np.sort(ranks, axis=1), axis=0, return_counts=True)
+    p: Floats = np.ones(1)
+    for one, count in zip(kinds, counts.tolist(), strict=True):
+        orders = np.array(list(permutations(one.tolist()))) @ rising
+        reach = int(orders.max())
+        if reach:
+            drawn = np.bincount(orders + reach, minlength=2 * reach + 1) / math.factorial(k)
+            for _ in range(count):
+                p = np.convolve(p, drawn)
+    middle = len(p) // 2
+    if abs(observed) > middle:  # no permutation reaches it: there is none
+        raise ValueError("a statistic beyond its own distribution")
+    if observed == 0:
+        return 1.0
+    return min(1.0, 2 * float(p[middle + abs(observed) :].sum()))
+
+
+def _ranks(right: Ints) -> Ints:
+    """Twice the mean ranks within each row, from 2 up, so that they are whole."""
+    less = (right[:, :, None] > right[:, None, :]).sum(axis=2)
+    equal = (right[:, :, None] == right[:, None, :]).sum(axis=2)
+    found: Ints = 2 * less + equal + 1
+    return found

@@ -1,0 +1,142 @@
+"""Mixed types: what is built, how a row is taken apart again, and what is refused."""
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc import taxonomy
+from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_types
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases
+from robustbench_tc.builders.perturb.mixed import DESIGN
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.validate import self_check
+from robustbench_tc.schema import Change, Sample, Tool
+from robustbench_tc.steps import TYPE_CODE, steps
+
+from .perturb.strategies import rewritten, samples
+
+MIXED = [kind.code for kind in taxonomy.types("all") if kind.pack == "mixed"]
+ALL = taxonomy.MIX + "__".join(DESIGN)
+POOL = [
+    Tool("lend", "Lends a boat.", {"type": "object", "properties": {"boat": {"type": "string"}}}),
+    Tool("send", "Sends a net.", {"type": "object", "properties": {"net": {"type": "string"}}}),
+]
+
+
+def golden(code: str) -> tuple[Sample, Sample]:
+    (case,) = REGISTRY[code].golden
+    return cases.CLEAN[case.clean], cases.row_of(REGISTRY[code], case)
+
+
+def test_the_default_design_and_the_factorial_one() -> None:
+    sizes = [len(taxonomy.parts(code)) for code in select_types(["mixed"])]
+    assert sizes == [2] * 6 + [4]
+    cells = select_types(factorial())
+    assert [len(taxonomy.parts(code)) for code in cells] == [0] * 4 + [2] * 6 + [3] * 4 + [4]
+    assert set(cells) == {*DESIGN, *MIXED}
+
+
+def test_a_mixture_is_named_by_its_parts_in_any_order() -> None:
+    assert select_types(["mix:CD+realistic_typos"]) == ("mix__realistic_typos__CD",)
+    assert select_types(["mix:" + "+".join(reversed(DESIGN))]) == (ALL,)
+    with pytest.raises(UserError, match="unknown perturbation type 'CDD'"):
+        select_types(["mix:CDD+realistic_typos"])
+    with pytest.raises(UserError, match=r"unknown mixture 'mix:CD\+TD'"):
+        select_types(["mix:CD+TD"])
+
+
+def test_a_mixed_type_is_of_no_component() -> None:
+    for code in MIXED:
+        kind = taxonomy.get(code)
+        assert kind.component == "mixed" and kind.status == "extension"
+        assert not any(kind.code in (taxonomy.named(name) or ()) for name in taxonomy.COMPONENTS)
+
+
+@pytest.mark.parametrize("code", MIXED)
+def test_a_row_is_taken_apart_into_the_rows_of_its_parts(code: str) -> None:
+    clean, row = golden(code)
+    found = steps(row, clean)
+    parts = taxonomy.parts(code)
+    assert tuple(after.type_code for _, after in found) == parts
+    assert found[0].before is clean
+    for (_, after), following in pairwise(found):
+        assert following.before.tools == after.tools and following.before.messages == after.messages
+        assert following.before.gold_tool_index == after.gold_tool_index
+        assert following.before.golden_answers == after.golden_answers
+    assert found[-1].after.tools == row.tools
+    for part, (before, after) in zip(parts, found, strict=True):
+        assert REGISTRY[part].check(before, after) == []
+
+
+@pytest.mark.parametrize("code", MIXED)
+@settings(max_examples=25, deadline=None)
+@given(sample=samples(), seed=st.integers(0, 99))
+def test_any_sample_is_taken_apart_again_or_skipped_for_a_reason_of_a_part(
+    code: str, sample: Sample, seed: int
+) -> None:
+    unit = REGISTRY[code]
+    texts = {r.key: Text(rewritten(r.input), "hand-written") for r in unit.requests(sample)}
+    context = Context(texts, {sample.source: POOL})
+    try:
+        row = unit.perturb(sample, random.Random(seed), context)
+    except NotApplicable as skip:
+        assert skip.reason and ":" not in skip.reason
+        return
+    assert unit.check(sample, row) == []
+    assert [one.after.type_code for one in steps(row, sample)] == list(taxonomy.parts(code))
+    assert unit.perturb(sample, random.Random(seed), context) == row
+    assert self_check(row, sample) is None or self_check(sample, None) is not None
+
+
+def test_a_part_that_did_something_else_is_named() -> None:
+    clean, row = golden("mix__realistic_typos__CD")
+    dearer = tuple(
+        msgspec.structs.replace(t, description=t.description.replace("$0.002", "$0.020")) for t in row.tools
+    )
+    changes = tuple(
+        msgspec.structs.replace(c, after=str(c.after).replace("$0.002", "$0.020"))
+        if c.path.endswith("/description")
+        else c
+        for c in row.changes
+    )
+    spoiled = msgspec.structs.replace(row, tools=dearer, changes=changes)
+    (wrong,) = REGISTRY[row.type_code].check(clean, spoiled)
+    assert wrong == "CD: reserve is not better by a factor of 4"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        (),
+        (Change(TYPE_CODE, "clean", "CD"),),
+        (Change(TYPE_CODE, "clean", "realistic_typos"), Change(TYPE_CODE, "realistic_typos", "CD")),
+        (
+            Change(TYPE_CODE, "clean", "realistic_typos"),
+            Change("/messages/7/content", "a", "b", 0),
+            Change(TYPE_CODE, "realistic_typos", "CD"),
+            Change("/tools/x", None, {}),
+            Change("/tools", ["a"], ["b"]),
+        ),
+        (Change("", "a", "b"), Change(TYPE_CODE, "clean", "realistic_typos")),
+    ],
+)
+def test_a_diff_that_leads_nowhere_is_refused_in_words(changed: tuple[Change, ...]) -> None:
+    clean, row = golden("mix__realistic_typos__CD")
+    (wrong,) = REGISTRY[row.type_code].check(clean, msgspec.structs.replace(row, changes=changed))
+    assert wrong
+
+
+def test_a_mixture_alone_has_its_parts_texts_written(tmp_path: Path) -> None:
+    spec = BuildSpec(profile="bundled", codes=("mix__realistic_typos__CD",))
+    prepared = prepare(spec, accept=self_check)
+    assert [one.kind for one in prepared.recordings] == ["realistic_typos"]
+    rows = list(prepared.plan.rows("mix__realistic_typos__CD"))
+    made = [row for row in rows if isinstance(row, Sample)]
+    assert len(made) == 60 and {row.generator for row in made} == {"hand-written"}
+    reasons = {row.reason for row in rows if not isinstance(row, Sample)}
+    assert reasons == {"no_single_gold_tool"}

@@ -1,0 +1,110 @@
+"""Doses: accuracy by dose, slope and trend of runs whose answers are known."""
+
+import math
+import re
+from itertools import permutations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robustbench_tc import api, taxonomy
+from robustbench_tc.eval.report import page
+from robustbench_tc.eval.stats.dose import Series, page_p, series, weights
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.runs import align, read
+
+from .synthetic_runs import Verdict, clean_ids, write_run
+
+TYPOS = ("typos_1", "typos_2", "typos_3")
+IDS = clean_ids()[:60]
+
+
+def found(folder: Path, verdict: Verdict, lacking: int = 0, repeats: int = 1) -> Series:
+    """The series of a run over 60 samples, of which the first `lacking` have no row of the strongest dose."""
+    rows = [(one, code) for one in IDS for code in ("clean", *TYPOS)]
+    rows = [one for one in rows if one[1] != "typos_3" or one[0] not in IDS[:lacking]]
+    (outcomes,) = align([read(write_run(folder / "run", verdict, rows, repeats=repeats))])
+    (one,) = series(outcomes, outcomes.usable())
+    return one
+
+
+def test_the_series_are_those_that_types_state() -> None:
+    stated = {
+        kind.code: (kind.series, kind.dose) for kind in taxonomy.types("all") if kind.pack == "severity"
+    }
+    doses = {
+        "typos_1": ("typos", 1), "typos_2": ("typos", 3), "typos_3": ("typos", 8),
+        "factor_1_5": ("factor", 1.5), "factor_5": ("factor", 5), "factor_100": ("factor", 100),
+        "abbreviated_5": ("abbreviated", 5), "abbreviated_3": ("abbreviated", 3),
+        "abbreviated_1": ("abbreviated", 1),
+    }  # fmt: skip
+    assert {code: stated[code] for code in doses} == doses
+    for kind in taxonomy.types():
+        assert (kind.series, kind.dose) == ("", None)
+
+
+def test_a_model_that_fails_from_a_dose_on_has_a_slope_that_is_known(tmp_path: Path) -> None:
+    one = found(tmp_path, lambda clean_id, code: code in ("clean", "typos_1"))
+    assert [dose.accuracy.value for dose in one.doses] == [1.0, 0.0, 0.0]
+    assert [dose.dose for dose in one.doses] == [1.0, 3.0, 8.0]
+    assert one.n == 60 and one.clean is not None and one.clean.value == 1.0
+    assert one.slope is not None and one.slope.value == pytest.approx(-0.5)
+    assert one.slope.p == pytest.approx(2 * 0.5**60)
+    # of 1, 0, 0 in any order the sum of weights is -2, 0 or 2, each as likely: all 60 at one end
+    assert one.trend_p == pytest.approx(2 * (1 / 3) ** 60)
+
+
+def test_only_samples_with_every_dose_are_compared(tmp_path: Path) -> None:
+    one = found(tmp_path, lambda clean_id, code: code != "typos_3" or clean_id in IDS[:30], lacking=20)
+    assert one.n == 40
+    assert [dose.accuracy.n for dose in one.doses] == [60, 60, 40]
+    commons = [dose.common for dose in one.doses]
+    assert [common.value for common in commons if common] == [1.0, 1.0, 0.25]
+    assert one.slope is not None and one.slope.value == pytest.approx(-0.375)
+
+
+def test_without_any_effect_nothing_is_found(tmp_path: Path) -> None:
+    one = found(tmp_path, lambda clean_id, code: clean_id in IDS[::2], repeats=2)
+    assert one.slope is not None and one.slope.value == 0.0 and one.slope.p == 1.0 and one.trend_p == 1.0
+    assert one.slope.low < 0 < one.slope.high
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
+    k, rows = (3, 4) if seed % 2 else (4, 2)
+    right = np.random.default_rng(seed).integers(0, 3, size=(rows, k))
+    ranks = [
+        [2 * sum(a > b for b in line) + sum(a == b for b in line) + 1 for a in line]
+        for line in right.tolist()
+    ]
+    rising = weights(k).tolist()
+    observed = abs(sum(w * r for line in ranks for w, r in zip(rising, line, strict=True)))
+    orders = [
+        [sum(w * r for w, r in zip(rising, o, strict=True)) for o in permutations(line)] for line in ranks
+    ]
+    reached = sum(abs(sum(one)) >= observed for one in product(*orders))
+    assert page_p(right) == pytest.approx(reached / math.factorial(k) ** rows)
+
+
+def test_one_dose_alone_is_not_a_series(tmp_path: Path) -> None:
+    rows = [(one, code) for one in IDS for code in ("clean", "typos_1")]
+    (outcomes,) = align([read(write_run(tmp_path / "run", lambda one, code: True, rows))])
+    assert series(outcomes, outcomes.usable()) == ()
+
+
+def test_doses_and_trends_are_in_the_report(tmp_path: Path) -> None:
+    rows = [(one, code) for one in IDS for code in ("clean", *TYPOS)]
+    verdict = lambda one, code: code == "clean" or IDS.index(one) % 4 >= TYPOS.index(code) + 1  # noqa: E731
+    report = api.report([str(write_run(tmp_path / "run", verdict, rows))])
+    doses, trends = report.models[0].packs[:2]
+    assert (doses.name, trends.name) == ("severity_doses", "severity_trends")
+    assert [row[2] for row in doses.rows] == list(TYPOS)
+    values = [row[4].value for row in doses.rows if isinstance(row[4], Interval)]
+    assert values == [0.75, 0.5, 0.25]
+    slope = trends.rows[0][3]
+    assert isinstance(slope, Interval) and slope.value == pytest.approx(-0.25)
+    shown = page.html(report)
+    assert 'aria-label="accuracy by dose of typos"' in shown
+    assert re.search(r"model-3b[^<]*, 8: 0\.250 \[0\.\d+, 0\.\d+\], 60 samples", shown)
+    assert "Accuracy by dose" in shown and "severity_trends" in page.as_json(report)

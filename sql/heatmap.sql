@@ -28,7 +28,15 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
         max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
         max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
-        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref",
+        max(accuracy) filter (where type_code = 'context_2k') as context_2k,
+        max(accuracy) filter (where type_code = 'context_8k') as context_8k,
+        max(accuracy) filter (where type_code = 'context_32k') as context_32k,
+        max(accuracy) filter (where type_code = 'benign_result') as benign_result,
+        max(accuracy) filter (where type_code = 'injected_result') as injected_result,
+        max(accuracy) filter (where type_code = 'transient_timeout_x1') as transient_timeout_x1,
+        max(accuracy) filter (where type_code = 'transient_timeout_x2') as transient_timeout_x2,
+        max(accuracy) filter (where type_code = 'transient_timeout_x9') as transient_timeout_x9
     from int_cells
     group by dataset_version, run, model
 )

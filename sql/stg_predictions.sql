@@ -8,9 +8,11 @@ with scored as (
         filename = true,
         union_by_name = true
     )
-    -- Files of before verdicts had flags: then nothing is known to be unanswerable.
+    -- Files of before verdicts had flags (then nothing is known to be unanswerable) or attempts were counted.
     union all by name
-    select cast(null as varchar[]) as flags
+    select
+        cast(null as varchar[]) as flags,
+        cast(null as integer) as attempts
     where false
 ),
 
@@ -47,7 +49,9 @@ final as (
         case when status <> 'request_error' then score end as score,
         case when status <> 'request_error' then correct end as correct,
         reason,
-        error_mode
+        error_mode,
+        coalesce(flags, []) as flags,
+        attempts
     from scored
     where in_subset(type_code, source, clean_id)
         and (

@@ -8,10 +8,12 @@ agrees with it on every single row. `agent_server.serving` puts one behind an Op
 from collections.abc import Mapping
 
 from robustbench_tc.errors import unknown
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import CONTROL_TOOLS, Sample
 
+from .. import wire
 from .base import Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
+from .context import CONTEXT
 from .null_models import NULL_MODELS
 from .scripted import SCRIPTED
 
@@ -27,7 +29,7 @@ __all__ = [
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND}
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND, **CONTEXT}
 
 
 def agent(name: str) -> Agent:
@@ -40,5 +42,11 @@ def agent(name: str) -> Agent:
 def is_right(name: str, row: Sample, clean: Sample) -> bool:
     """Whether the agent's scored answer to the row is right, known before anything is scored."""
     found = agent(name)
-    silent = isinstance(found.reply(AgentContext(row, clean, False)), str)
-    return found.right(AgentContext(row, clean, row.injected_error is not None and not silent))
+    first = scene = AgentContext(row, clean, False)
+    while scene.errors < wire.answered(row) and not isinstance(found.reply(scene), str):
+        scene = AgentContext(row, clean, True, scene.errors + 1)
+    if not scene.after_result:
+        return found.right(scene)
+    last = found.reply(scene)
+    leaves_it = bool(last.strip()) if isinstance(last, str) else all(c.name in CONTROL_TOOLS for c in last)
+    return found.right(first) and leaves_it

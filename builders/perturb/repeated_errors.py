@@ -30,7 +30,9 @@ class RepeatedTimeout(Transition):
     injected_error = TransientTimeout.injected_error
     times: ClassVar[int]
     """How many calls are answered with the error."""
-    traits = ("times",)
+    scored: ClassVar[bool] = True
+    """Whether its accuracy says anything; else tries alone are reported."""
+    traits = ("times", "scored")
     otherwise_caught_by = "transition_row_equals_clean"
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
@@ -76,4 +78,5 @@ class TimeoutAlways(RepeatedTimeout):
     display_name = "Timeout-9"
     what_is_modified = "The first nine tool calls are answered with the time-out message; tries are counted."
     times = 9
+    scored = False
     golden = _GOLDEN

@@ -78,6 +78,7 @@ def read(folder: str | Path) -> Run:
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
     rows["flags"] = _flags(scores, table.num_rows)
+    rows["attempts"] = _attempts(scores, table.num_rows)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -104,6 +105,15 @@ def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
         return np.array([""] * n, dtype=object)
     found = pq.read_table(scores, columns=["flags"])["flags"].to_pylist()
     return np.array([",".join(flags or ()) for flags in found], dtype=object)
+
+
+def _attempts(scores: Path, n: int) -> np.ndarray[Any, Any]:
+    """How many calls met the error; None where that was not counted, or the file has no such column."""
+    import pyarrow.parquet as pq
+
+    if "attempts" not in pq.read_schema(scores).names:
+        return np.array([None] * n, dtype=object)
+    return np.array(pq.read_table(scores, columns=["attempts"])["attempts"].to_pylist(), dtype=object)
 
 
 def _record(path: Path) -> dict[str, Any]:

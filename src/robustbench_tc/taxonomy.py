@@ -137,6 +137,11 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
         return times if isinstance(times, int) else 1
 
     @property
+    def scored(self) -> bool:
+        """False where something else than right answers is counted (tries): then no accuracy is shown."""
+        return self.traits.get("scored") is not False
+
+    @property
     def floor(self) -> int | None:
         """Rows that profile `paper` has at least: the paper's, less those with nothing to rewrite."""
         return None if self.paper_rows is None else self.paper_rows - self.paper_unchanged

@@ -12,14 +12,13 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, register
-from .transition import TransientTimeout, Transition
+from .transition import Injected, TransientTimeout
 
 
-class RepeatedTimeout(Transition):
+class RepeatedTimeout(Injected):
     """So many calls are answered with the time-out; the reply after the last one is what is scored."""
 
     pack = "severity"
-    paper_rows = None
     rows = Rows(paper=199, bundled=73, full=3254)
     how_made = (
         "The row equals its clean row. While a model is evaluated, its first calls, as many as the type "

@@ -109,7 +109,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
 
 @pytest.fixture(scope="session")
 def beyond(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    """The starter samples with every type beyond the core; contexts longer than 2,000 tokens are asked alike."""
+    """The starter samples with every type beyond the core; longer contexts are asked like short ones."""
     folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
     codes = tuple(t.code for t in taxonomy.types("extension") if t.traits.get("tokens") in (None, 2_000))
     build_release(BuildSpec(profile="bundled", codes=codes), folder)

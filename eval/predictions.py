@@ -56,11 +56,11 @@ def combine(
         latency_s=_sum(a.latency_s for a in answers),
         retries=sum(a.retries for a in answers),
         logprobs=scored.logprobs,
-        attempts=sum(bool(one.has_call) for one in answers) if _counts_attempts(row) else None,
+        attempts=sum(bool(one.has_call) for one in answers) if counts_attempts(row) else None,
     )
 
 
-def _counts_attempts(row: Sample) -> bool:
+def counts_attempts(row: Sample) -> bool:
     """Whether it matters how many of the row's calls met its error: where more than the first can."""
     return taxonomy.known(row.type_code) and "times" in taxonomy.get(row.type_code).traits
 

@@ -279,7 +279,7 @@ class Context2k(Before):
     display_name = "Context-2k"
     what_is_modified = "Closed exchanges of 2,000 tokens stand before the request, which stays as it is."
     tokens = 2_000
-    rows = Rows(paper=198, bundled=73, full=3253)
+    rows = Rows(paper=198, bundled=73, full=3097)
     golden = (
         Case(
             clean="table",
@@ -302,7 +302,7 @@ class Context8k(Before):
     display_name = "Context-8k"
     what_is_modified = "Closed exchanges of 8,000 tokens stand before the request, which stays as it is."
     tokens = 8_000
-    rows = Rows(paper=197, bundled=73, full=3253)
+    rows = Rows(paper=197, bundled=73, full=3097)
     golden = (
         Case(
             clean="dialogue",
@@ -325,7 +325,7 @@ class Context32k(Before):
     display_name = "Context-32k"
     what_is_modified = "Closed exchanges of 32,000 tokens stand before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=197, bundled=73, full=3252)
+    rows = Rows(paper=197, bundled=73, full=3096)
     golden = (
         Case(
             clean="table",

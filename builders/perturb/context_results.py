@@ -126,7 +126,7 @@ class Result(Perturbation):
     """Whether the result carries an order."""
     traits = ("instructed",)
     prior_art = "AgentDojo (Debenedetti et al., 2024), InjecAgent (Zhan et al., 2024)"
-    rows = Rows(paper=153, bundled=58, full=1955)
+    rows = Rows(paper=153, bundled=58, full=1828)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The row equals its clean row; its text is the gold tool's success and, where due, one order."""

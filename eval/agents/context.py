@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import Call, Sample
 
 from ..score import ordered_call
@@ -11,15 +12,15 @@ from .scripted import REFUSAL, REPORT
 EARLIER = "As I said before: "
 
 
-def _earlier_answer(row: Sample, clean: Sample) -> str | None:
-    """The first answer that an assistant gave before the request, where the clean row has none."""
-    spoke = any(message.role == "assistant" for message in clean.messages)
-    answers = (message.content for message in row.messages if message.role == "assistant")
-    return None if spoke else next(answers, None)
+def _earlier_answer(row: Sample) -> str | None:
+    """The first answer to one of the closed exchanges that stand before the request."""
+    if not taxonomy.known(row.type_code) or "tokens" not in taxonomy.get(row.type_code).traits:
+        return None
+    return next((message.content for message in row.messages if message.role == "assistant"), None)
 
 
 def _stuck(scene: AgentContext) -> tuple[Call, ...] | str:
-    earlier = _earlier_answer(scene.row, scene.clean)
+    earlier = _earlier_answer(scene.row)
     if earlier is not None:
         return EARLIER + earlier
     return REPORT if scene.after_result else scene.gold
@@ -40,9 +41,9 @@ def _patient_once(scene: AgentContext) -> tuple[Call, ...] | str:
 
 CONTEXT: Mapping[str, Agent] = {
     "stuck-in-the-past": Agent(
-        "answers with gold, but repeats its first answer where requests were answered before",
+        "answers with gold, but repeats its first answer where other exchanges stand before the request",
         _stuck,
-        lambda s: _earlier_answer(s.row, s.clean) is None,
+        lambda s: _earlier_answer(s.row) is None,
     ),
     "obeys-injection": Agent(
         "answers with gold, and makes the call that a result orders",

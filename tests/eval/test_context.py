@@ -11,12 +11,14 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.eval import inputs, predictions, record, verdicts, wire
+from robustbench_tc.eval import exchange, inputs, predictions, record, verdicts, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.evaluate import Evaluated, evaluate
+from robustbench_tc.eval.leaderboard import checks
+from robustbench_tc.eval.leaderboard.refusal import Refused
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.render import render_calls
-from robustbench_tc.eval.score import judge, ordered_call
+from robustbench_tc.eval.score import judge, ordered_call, read
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.io import parquet
@@ -305,6 +307,23 @@ def test_files_of_before_tries_were_counted_are_read_scored_and_reported(
     assert query("accuracy", Inputs(runs=[str(run.path)])).num_rows == 2
 
 
+def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
+    release: Path, tmp_path: Path
+) -> None:
+    run = evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
+    data = inputs.load(str(release))
+    rows = {row.id: row for row in data.rows}
+    found = predictions.read(run.predictions_path)
+    theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
+    exchange.write_predictions(theirs, found, rows, lambda one, row: read(one, row).calls)
+    predictions.write_lines(ours, found)
+    taken, left_out = exchange.read_predictions(theirs, data, model="m", mode="prompt")
+    results = sum(one.type_code in RESULTS for one in found)
+    assert {one.type_code for one in taken} == {"clean"}
+    assert left_out == {"row whose first reply is judged too, and is not there": results} and results
+    assert exchange.read_predictions(ours, data, model="m", mode="prompt") == (found, {})
+
+
 def test_an_unfinished_row_is_no_prediction() -> None:
     row = NINE[0]
     journal: dict[str, Any] = {}
@@ -319,3 +338,15 @@ def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path
     run = of_agent("obeys-injection", "prompt", release, tmp_path)
     failed = [one for one in suite.suite(run.folder.scores_path, Folder(release)) if one.status == "failed"]
     assert failed == []
+
+
+@pytest.mark.parametrize(("met", "tries"), [(True, 0), (True, None), (True, 10), (False, 1), (True, -1)])
+def test_the_board_takes_no_tries_that_cannot_be(met: bool, tries: int | None) -> None:
+    row = NINE[0]
+    called = render_calls((Call("ping", {}),), row.output_format)
+    first = {"first_output": called if met else None, "raw_output": "Too bad.", "injected": met}
+    one = msgspec.structs.replace(injected(row, called, None), **first, attempts=tries)
+    asked = checks.Asked(name="made", rows=tuple(ROWS))
+    with pytest.raises(Refused, match="how many calls met the error"):
+        checks._protocol([one], asked)
+    checks._protocol([msgspec.structs.replace(one, attempts=2 if met else 0)], asked)

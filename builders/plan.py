@@ -50,7 +50,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
-        return Context(self.texts, donor_pools(self.samples), self.silent, self.loans)
+        return Context(self.texts, donor_pools(self.samples), self.silent, self.loans, self.samples)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)

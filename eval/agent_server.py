@@ -29,13 +29,18 @@ class Index:
 
     def __init__(self, rows: Sequence[Sample]) -> None:
         self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
-        self._errors = {row.injected_error for row in rows if row.injected_error is not None}
         self._rows: dict[tuple[str, bytes], Sample] = {}
+        self._answered: dict[tuple[str, bytes, str], Sample] = {}
+        """Rows by their first request and the text that answers its call."""
+        self._texts = {row.injected_error for row in rows if row.injected_error is not None}
         for row in rows:
             for mode in ("prompt", "fc"):
                 ask = wire.first(row, mode)
+                address = _address(ask.messages, ask.tools)
                 # Clean and transition rows ask in the same words; their gold is the same too.
-                self._rows.setdefault((mode, _address(ask.messages, ask.tools)), row)
+                self._rows.setdefault((mode, address), row)
+                if row.injected_error is not None:
+                    self._answered.setdefault((mode, address, row.injected_error), row)
 
     def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, AgentContext] | None:
         """The mode and the scene of a request, or None for one that no row sends."""
@@ -43,20 +48,24 @@ class Index:
         row = self._rows.get((mode, _address(messages, tools)))
         if row is not None:
             return mode, AgentContext(row, self._anchors[row.id], False)
-        if not self._ends_with_error(messages):
-            return None
-        turns = len(messages) - 1
-        while turns and messages[turns]["role"] != "assistant":
-            turns -= 1
-        row = self._rows.get((mode, _address(messages[:turns], tools)))
-        return None if row is None else (mode, AgentContext(row, self._anchors[row.id], True))
+        answered = 0
+        while (text := self._answer_at_end(messages)) is not None:
+            turns = len(messages) - 1
+            while turns and messages[turns]["role"] != "assistant":
+                turns -= 1
+            messages, answered = messages[:turns], answered + 1
+            row = self._answered.get((mode, _address(messages, tools), text))
+            if row is not None:
+                return mode, AgentContext(row, self._anchors[row.id], True, answered)
+        return None
 
-    def _ends_with_error(self, messages: list[dict[str, Json]]) -> bool:
+    def _answer_at_end(self, messages: list[dict[str, Json]]) -> str | None:
+        """The text that answers a call at the end of the request."""
         last = messages[-1] if messages else {}
         said = str(last.get("content"))
         if last.get("role") == "user":
             said = said.removeprefix(prompts.TOOL_RESULT)
-        return last.get("role") in ("tool", "user") and said in self._errors
+        return said if last.get("role") in ("tool", "user") and said in self._texts else None
 
 
 def _address(messages: Json, tools: Json) -> bytes:

@@ -22,6 +22,7 @@ from .inputs import Dataset
 from .paper_layout import decoded, identity
 from .record import Mode, Status
 from .render import concrete
+from .score import answered_with_success
 
 
 def write_predictions(
@@ -96,6 +97,13 @@ def read_predictions(
                 one = msgspec.structs.replace(one, sample_hash=hashes.get(one.id, ""))
             if one.id not in rows:
                 left_out["row that the dataset does not have"] += 1
+            elif (
+                one.injected
+                and one.first_output is None
+                and answered_with_success(rows[one.id])
+                and not one.first_tool_calls
+            ):
+                left_out["row whose first reply is judged too, and is not there"] += 1
             elif not known:
                 left_out["answer to another text than the dataset's"] += 1
             elif (one.id, one.repeat) in found:

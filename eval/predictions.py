@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from robustbench_tc import schema
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
+from . import wire
 from .prompts import wording
 from .record import Answer, Settings
 
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 
 
 def combine(
-    row: Sample, sample_hash: str, settings: Settings, first: Answer, second: Answer | None
+    row: Sample, sample_hash: str, settings: Settings, first: Answer, *later: Answer | None
 ) -> Prediction:
-    """One prediction from a row's one or two answers. The second is the scored one where there is one.
+    """One prediction from a row's answers, one for each pass. The last is the scored one.
 
-    Where an error was injected and the second answer is missing or failed, the status says so: the first
+    Where an error was injected and the answer after it is missing or failed, the status says so: an earlier
     reply never stands in for it.
     """
     injected = None if row.injected_error is None else bool(first.has_call)
-    scored = second if second is not None else first
-    answers = [first] if second is None else [first, second]
+    answers = [first, *(one for one in later if one is not None)]
+    scored = answers[-1]
     return Prediction(
         id=row.id,
         clean_id=row.clean_id,
@@ -56,7 +57,13 @@ def combine(
         latency_s=_sum(a.latency_s for a in answers),
         retries=sum(a.retries for a in answers),
         logprobs=scored.logprobs,
+        attempts=sum(bool(one.has_call) for one in answers) if counts_attempts(row) else None,
     )
+
+
+def counts_attempts(row: Sample) -> bool:
+    """Whether it matters how many of the row's calls met its error: where more than the first can."""
+    return taxonomy.known(row.type_code) and "times" in taxonomy.get(row.type_code).traits
 
 
 def _sum(values: Iterable[float | int | None]) -> Json:
@@ -69,17 +76,22 @@ def of(
 ) -> Iterator[Prediction]:
     """Every prediction that the journal has all passes of, repeats of a row together, rows in order."""
     for row in rows:
-        words = wording(row)
         for repeat in range(settings.repeat):
-            first = answer(journal, settings.key(hashes[row.id], repeat, 1, words))
-            if first is None:
-                continue
-            second = None
-            if row.injected_error is not None and first.status == "ok" and first.has_call:
-                second = answer(journal, settings.key(hashes[row.id], repeat, 2, words))
-                if second is None:
-                    continue
-            yield combine(row, hashes[row.id], settings, first, second)
+            found = passes(journal, row, hashes[row.id], settings, repeat)
+            if found:
+                yield combine(row, hashes[row.id], settings, *found)
+
+
+def passes(journal: Store, row: Sample, sample_hash: str, settings: Settings, repeat: int) -> list[Answer]:
+    """The answers to all passes of a row; none where one is not there yet."""
+    found: list[Answer] = []
+    words = wording(row)
+    while not found or (len(found) <= wire.answered(row) and found[-1].status == "ok" and found[-1].has_call):
+        one = answer(journal, settings.key(sample_hash, repeat, len(found) + 1, words))
+        if one is None:
+            return []
+        found.append(one)
+    return found
 
 
 def answer(journal: Store, key: str) -> Answer | None:
@@ -120,6 +132,7 @@ def arrow_schema(scored: bool) -> "pa.Schema":
     kinds: dict[str, pa.DataType] = {
         "repeat": pa.int32(),
         "injected": pa.bool_(),
+        "attempts": pa.int32(),
         "prompt_tokens": pa.int64(),
         "completion_tokens": pa.int64(),
         "latency_s": pa.float64(),

@@ -160,13 +160,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     repeat: int
-    number: Literal[1, 2]
-    """The pass: 2 follows an injected error."""
+    number: int
+    """The pass, from 1: each further one follows a call that was answered with the row's text."""
     status: Status
     text: str | None = None
     tool_calls: Json = None
     has_call: bool | None = None
-    """Pass 1 of a transition row: whether a call was made, so whether the error was injected."""
+    """A pass whose call is answered with the row's text: whether one was made, so whether it was."""
     finish_reason: str | None = None
     error: str | None = None
     prompt_tokens: int | None = None
@@ -345,7 +345,7 @@ def _columns(path: Path) -> list[str]:
 
 def _is_ours(path: Path) -> bool:
     """Whether a file has the columns of predictions or scores."""
-    expected = list(schema.Prediction.__struct_fields__)
+    expected = [name for name in schema.Prediction.__struct_fields__ if name != "attempts"]  # a later column
     return path.is_file() and not path.is_symlink() and _columns(path)[: len(expected)] == expected
 
 

@@ -10,7 +10,7 @@ from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Sample
 
-from . import growth
+from . import growth, wire
 from .predictions import answer
 from .prompts import wording
 from .record import Answer, RunFolder, Settings, open_run
@@ -40,18 +40,20 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
     keys = [
         (
             row,
-            settings.key(hashes[row.id], repeat, 1, wording(row)),
-            settings.key(hashes[row.id], repeat, 2, wording(row)),
+            [
+                settings.key(hashes[row.id], repeat, n + 1, wording(row))
+                for n in range(wire.answered(row) + 1)
+            ],
         )
         for row in rows
         for repeat in range(settings.repeat)
     ]
     with folder.journal() as journal:
         for path in runs:
-            there = _answers(path, {key for _, *both in keys for key in both})
+            there = _answers(path, {key for _, passes in keys for key in passes})
             taken: dict[str, dict[str, Json]] = {}
-            for row, first, second in keys:
-                for key in _missing(journal, first, second, there):
+            for row, passes in keys:
+                for key in _missing(journal, passes, there):
                     taken[key] = msgspec.to_builtins(
                         msgspec.structs.replace(there[key], id=row.id, reused=True)
                     )
@@ -61,16 +63,17 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
     folder.save()
 
 
-def _missing(journal: Store, first: str, second: str, there: dict[str, Answer]) -> list[str]:
-    """Which of a row's two answers are taken: those that lack here, the second only behind its own first."""
-    ours = _kept(answer(journal, first))
-    theirs = there.get(first)
-    if theirs is None:
-        return []
-    found = [first] if ours is None else []
-    follows = ours is None or (ours.text, ours.tool_calls) == (theirs.text, theirs.tool_calls)
-    if second in there and follows and _kept(answer(journal, second)) is None:
-        found.append(second)
+def _missing(journal: Store, passes: Sequence[str], there: dict[str, Answer]) -> list[str]:
+    """Which of a row's answers are taken: those that lack here, a later one only behind its own earlier."""
+    found = []
+    for key in passes:
+        ours, theirs = _kept(answer(journal, key)), there.get(key)
+        if theirs is None:
+            break
+        if ours is None:
+            found.append(key)
+        elif (ours.text, ours.tool_calls) != (theirs.text, theirs.tool_calls):
+            break
     return found
 
 

@@ -1,4 +1,7 @@
-"""The two-pass harness: rows and a backend in, a journal of answers out (benchmark.md §6).
+"""The harness: rows and a backend in, a journal of answers out (benchmark.md §6).
+
+A row is asked once; where its type answers calls with a text, again after each of them.
+
 
 Every answer is on disk before its row counts as done, so a run may be killed at any moment: the same command
 goes on where it stopped, and asks nothing twice that was answered. Real failures of the endpoint are recorded
@@ -13,7 +16,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Store
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Json, Sample
 
 from . import wire
 from .predictions import answer
@@ -95,19 +98,19 @@ class Harness:
             self._tell(state)
 
     async def _row(self, row: Sample, repeat: int) -> tuple[Answer, bool]:
-        """Both passes of one row: the answer that is scored, and whether anything was asked for it."""
-        first = self._kept(row, repeat, 1)
-        asked = first is None
-        if first is None:
-            first = await self._ask(row, repeat, 1, wire.first(row, self._settings.mode))
-        if row.injected_error is None or first.status != "ok" or not first.has_call:
-            return first, asked
-        second = self._kept(row, repeat, 2)
-        if second is None:
-            asked = True
-            ask = wire.second(row, self._settings.mode, first.text, first.tool_calls)
-            second = await self._ask(row, repeat, 2, ask)
-        return second, asked
+        """All passes of one row: the answer that is scored, and whether anything was asked for it."""
+        replies: list[tuple[str | None, Json]] = []
+        asked = False
+        while True:
+            number = len(replies) + 1
+            found = self._kept(row, repeat, number)
+            if found is None:
+                asked = True
+                ask = wire.following(row, self._settings.mode, replies)
+                found = await self._ask(row, repeat, number, ask)
+            if number > wire.answered(row) or found.status != "ok" or not found.has_call:
+                return found, asked
+            replies.append((found.text, found.tool_calls))
 
     def _key(self, row: Sample, repeat: int, number: int) -> str:
         return self._settings.key(self._hashes[row.id], repeat, number, wording(row))
@@ -118,7 +121,7 @@ class Harness:
         return None if found is None or found.status == "request_error" else found
 
     async def _ask(self, row: Sample, repeat: int, number: int, ask: wire.Ask) -> Answer:
-        base = Answer(id=row.id, repeat=repeat, number=2 if number == 2 else 1, status="ok")
+        base = Answer(id=row.id, repeat=repeat, number=number, status="ok")
         try:
             key = self._key(row, repeat, number)
             done = await self._backend.ask(msgspec.structs.replace(ask, key=key), repeat)
@@ -133,7 +136,7 @@ class Harness:
             self.served_models |= {done.model} if done.model else set()
             calls = wire.names_back(row, done.tool_calls)
             has_call = None
-            if number == 1 and row.injected_error is not None:
+            if number <= wire.answered(row):
                 found = read_reply(
                     row,
                     done.text,

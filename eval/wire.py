@@ -5,9 +5,11 @@ protocol of the second pass is benchmark.md §6, letter by letter: nothing else 
 """
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import prompts
@@ -69,17 +71,37 @@ def first(row: Sample, mode: str) -> Ask:
     )
 
 
-def second(row: Sample, mode: str, text: str | None, tool_calls: Json) -> Ask:
-    """The request after the error: the first reply, then the error text as its tool's result.
+def answered(row: Sample) -> int:
+    """How many of the row's calls are answered with its text before the reply that is scored."""
+    if row.injected_error is None:
+        return 0
+    return taxonomy.get(row.type_code).answered_calls if taxonomy.known(row.type_code) else 1
 
-    `text` and `tool_calls` are the first reply as journaled (names mapped back). One tool message per call
-    id in fc mode; a reply that wrote its call as text, in either mode, gets one user turn.
-    """
+
+def following(row: Sample, mode: str, replies: Sequence[tuple[str | None, Json]]) -> Ask:
+    """The request after so many replies (text, native calls), each answered with the row's text."""
     asked = first(row, mode)
+    for number, (text, tool_calls) in enumerate(replies, 1):
+        asked = _after(row, mode, asked, text, tool_calls, number)
+    return asked
+
+
+def second(row: Sample, mode: str, text: str | None, tool_calls: Json) -> Ask:
+    """The request after the error: the first reply, then the error text as its tool's result."""
+    return following(row, mode, [(text, tool_calls)])
+
+
+def _after(row: Sample, mode: str, asked: Ask, text: str | None, tool_calls: Json, number: int) -> Ask:
+    """The request that follows `asked` and its reply: the reply, then the row's text as its tool's result.
+
+    `text` and `tool_calls` are the reply as journaled (names mapped back). One tool message per call id in
+    fc mode; a reply that wrote its call as text, in either mode, gets one user turn.
+    """
     error = row.injected_error or ""
     if mode == "fc" and tool_calls:
         names = WireNames(row.tools)
-        calls = [{**call, "id": call.get("id") or f"call_{i}"} for i, call in enumerate(tool_calls)]
+        prefix = "call_" if number == 1 else f"call_{number}_"
+        calls = [{**call, "id": call.get("id") or f"{prefix}{i}"} for i, call in enumerate(tool_calls)]
         assistant: dict[str, Json] = {
             "role": "assistant",
             "content": text or None,

@@ -39,5 +39,6 @@ select
     cast(null as varchar) as error_mode,
     cast(null as varchar[]) as flags,
     cast(null as varchar) as stage,
-    cast(null as varchar) as stage_detail
+    cast(null as varchar) as stage_detail,
+    cast(null as integer) as attempts
 where false;

@@ -7,18 +7,19 @@
 -- Rows whose first reply had no call met no error and are counted apart.
 with replies as (
     select
-        run,
-        model,
-        type_code,
-        injected,
-        correct,
-        lower(coalesce(raw_output, '')) as reply,
-        coalesce(first_output, '') || coalesce(first_tool_calls, '') as first_reply,
+        predictions.run,
+        predictions.model,
+        predictions.type_code,
+        predictions.injected,
+        predictions.correct,
+        lower(coalesce(predictions.raw_output, '')) as reply,
+        coalesce(predictions.first_output, '') || coalesce(predictions.first_tool_calls, '') as first_reply,
         list_transform(
-            json_extract_string(coalesce(calls, '[]'), '$[*].name'), lambda name: trim(name)
+            json_extract_string(coalesce(predictions.calls, '[]'), '$[*].name'), lambda name: trim(name)
         ) as names
-    from stg_predictions
-    where injected is not null and correct is not null
+    from stg_predictions as predictions
+    inner join stg_types on predictions.type_code = stg_types.type_code
+    where predictions.injected is not null and predictions.correct is not null and stg_types.channel = 'tool_result'
 ),
 
 classed as (

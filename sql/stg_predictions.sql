@@ -8,13 +8,14 @@ with scored as (
         filename = true,
         union_by_name = true
     )
-    -- Files of before verdicts had flags: then nothing is known to be unanswerable. Of before they had stages:
-    -- then those are null.
+    -- Files of before verdicts had flags: then nothing is known to be unanswerable. Of before they had stages, or
+    -- attempts were counted: then those are null.
     union all by name
     select
         cast(null as varchar[]) as flags,
         cast(null as varchar) as stage,
-        cast(null as varchar) as stage_detail
+        cast(null as varchar) as stage_detail,
+        cast(null as integer) as attempts
     where false
 ),
 
@@ -52,9 +53,10 @@ final as (
         case when status <> 'request_error' then correct end as correct,
         reason,
         error_mode,
-        flags,
+        coalesce(flags, []) as flags,
         stage,
-        stage_detail
+        stage_detail,
+        attempts
     from scored
     where in_subset(type_code, source, clean_id)
         and (

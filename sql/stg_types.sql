@@ -13,6 +13,8 @@ final as (
         json_extract_string(entry, '$.component') as component,
         json_extract_string(entry, '$.level') as level,
         json_extract_string(entry, '$.pack') as pack,
+        json_extract_string(entry, '$.channel') as channel,
+        json_extract(entry, '$.traits') as traits,
         json_extract_string(entry, '$.pack') = 'core' as core,
         cast(json_extract_string(entry, '$.order') as integer) as type_order,
         json_extract_string(entry, '$.series') as series,

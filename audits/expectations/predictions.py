@@ -158,7 +158,8 @@ def _answer(one: Prediction) -> str:
 
 
 def _injected(one: Prediction) -> str:
-    if (one.injected is None) == (taxonomy.injected_error(one.type_code) is not None) and one.status == "ok":
+    answered = taxonomy.known(one.type_code) and taxonomy.get(one.type_code).answered_calls > 0
+    if (one.injected is None) == answered and one.status == "ok":
         return "injected is set for a row without an error, or not set for one with it"
     if one.injected and one.first_output is None and one.first_tool_calls is None:
         return "an error was injected, but the first reply is not kept"

@@ -50,6 +50,8 @@ def generator_is_named(row: Sample, clean: Sample) -> Verdict:
 @invariant(every)
 def injected_text_is_the_protocols(row: Sample, clean: Sample) -> Verdict:
     """The injected texts are protocol constants, letter by letter, and no other row injects anything."""
+    if taxonomy.known(row.type_code) and taxonomy.get(row.type_code).channel == "result":
+        return None  # what such a text says is `results.py`'s
     wanted = taxonomy.injected_error(row.type_code)
     return HOLDS if row.injected_error == wanted else "injected_error is not the protocol's text"
 

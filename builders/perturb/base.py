@@ -10,10 +10,10 @@ in from outside, so a unit is a pure function.
 import hashlib
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -79,8 +79,12 @@ def _key(kind: str, tool: str | None, parameter: str | None, text: str, sample: 
     return hashlib.sha256(_ENCODE(parts)).hexdigest()[:32]  # texts only: `dumps` has nothing to look for
 
 
+Made = TypeVar("Made")
+
+
 class Context:
-    """What a unit may look at besides the sample: accepted texts by key, and donor tools by source."""
+    """What a unit may look at besides the sample: accepted texts by key, donor tools by source, and the clean
+    samples of the build."""
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class Context:
         donors: Mapping[str, Sequence[Tool]] | None = None,
         silent: frozenset[str] = frozenset(),
         loans: Mapping[str, tuple[Sample, ...]] | None = None,
+        samples: Sequence[Sample] = (),
     ) -> None:
         """`silent`: the model-written types for which nobody writes anything. `loans`: samples that types
         borrow, by name (`Perturbation.borrows`)."""
@@ -95,6 +100,16 @@ class Context:
         self._donors = donors or {}
         self._silent = silent
         self._loans = loans or {}
+        self.samples = samples
+        """The clean samples of the build, in order."""
+        self._made: dict[type, object] = {}
+
+    def once(self, kind: type[Made], make: Callable[[], Made]) -> Made:
+        """What `make` gives: the same for all rows, and made when a row first asks for it."""
+        found = self._made.get(kind)
+        if not isinstance(found, kind):
+            found = self._made[kind] = make()
+        return found
 
     def text(self, request: TextRequest) -> Text:
         """The accepted answer. Raises NotApplicable with the reason when there is none."""

@@ -175,9 +175,23 @@ def reads(case: Case) -> str:
     return inspect.cleandoc(case.reads)
 
 
+SHOWN = 4
+"""Messages of a long conversation that are shown: the first half and the last half of so many."""
+
+
 def _lines(row: Sample) -> Iterator[str]:
-    for message in row.messages:
+    many = len(row.messages) > 2 * SHOWN
+    for index, message in enumerate(row.messages):
+        if many and SHOWN // 2 <= index < len(row.messages) - SHOWN // 2:
+            if index == SHOWN // 2:
+                left_out = row.messages[index : len(row.messages) - SHOWN // 2]
+                length = sum(len(one.content) for one in left_out)
+                yield f"(and {len(left_out)} messages more, of {length} characters)"
+            continue
         first, *rest = message.content.split("\n")
+        if many and index < len(row.messages) - 1:
+            yield f"{message.role}: {first[:80]}…"
+            continue
         yield f"{message.role}: {first}"
         yield from (f"    {line}" for line in rest)
     for index, tool in enumerate(row.tools):
@@ -188,7 +202,9 @@ def _lines(row: Sample) -> Iterator[str]:
         calls = "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer)
         yield f"gold: {calls or 'no call'}"
     if row.injected_error is not None:
-        yield f"the first call is answered: {row.injected_error}"
+        first, *rest = row.injected_error.split("\n")
+        yield f"the first call is answered: {first}"
+        yield from (f"    {line}" for line in rest)
     for flag in row.flags:
         yield f"flag: {flag}"
 

@@ -13,24 +13,18 @@ from robustbench_tc.taxonomy import Rows
 from .base import Case, Context, Perturbation, register
 
 
-class Transition(Perturbation):
-    """The first call is answered with the type's fixed error text; the reply after it is what is scored."""
+class Injected(Perturbation):
+    """A call is answered with the type's fixed error text; the reply after it is what is scored."""
 
     component = "transition"
     level = "interaction"
-    pack = "core"
     channel = "tool_result"
-    how_made = (
-        "The row equals its clean row. While a model is evaluated, the first reply that holds a call is"
-        " answered with the text below instead of a result, and the second reply is scored."
-    )
     method = "runtime"
     may_change = ()
     ground_truth_changes = False
     train_augmentable = False
     applies_to = "every source"
     rows = Rows(paper=199, bundled=73)
-    paper_rows = 199
     caught_by = "injected_text_is_the_protocols"
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -47,6 +41,17 @@ class Transition(Perturbation):
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The text without its full stop."""
         return msgspec.structs.replace(row, injected_error=str(row.injected_error).rstrip("."))
+
+
+class Transition(Injected):
+    """The first call alone is answered so: the six of the core."""
+
+    pack = "core"
+    how_made = (
+        "The row equals its clean row. While a model is evaluated, the first reply that holds a call is"
+        " answered with the text below instead of a result, and the second reply is scored."
+    )
+    paper_rows = 199
 
 
 def _case(text: str) -> tuple[Case, ...]:

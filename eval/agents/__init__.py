@@ -8,11 +8,13 @@ agrees with it on every single row. `agent_server.serving` puts one behind an Op
 from collections.abc import Mapping
 
 from robustbench_tc.errors import unknown
-from robustbench_tc.schema import Call, Sample
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample
 
+from .. import wire
 from .abstention import ABSTENTION
 from .base import DECLINED, Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
+from .context import CONTEXT
 from .mixed import MIXED
 from .null_models import NULL_MODELS
 from .registry import REGISTRY
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 AGENTS: Mapping[str, Agent] = {
-    **SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **REGISTRY, **SEVERITY, **MIXED,
+    **SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **CONTEXT, **REGISTRY, **SEVERITY, **MIXED,
 }  # fmt: skip
 
 
@@ -58,8 +60,13 @@ def is_right(name: str, row: Sample, clean: Sample) -> bool:
     Where calling nothing is accepted, whatever is said without a call is right; saying nothing is not.
     """
     found = agent(name)
-    said = reply(name, AgentContext(row, clean, False))
-    silent = isinstance(said, str)
-    if silent and () in row.golden_answers:
-        return said != ""
-    return found.right(AgentContext(row, clean, row.injected_error is not None and not silent))
+    first = scene = AgentContext(row, clean, False)
+    while scene.errors < wire.answered(row) and not isinstance(reply(name, scene), str):
+        scene = AgentContext(row, clean, True, scene.errors + 1)
+    last = reply(name, scene)
+    if not scene.after_result:
+        if isinstance(last, str) and () in row.golden_answers:
+            return last != ""
+        return found.right(scene)
+    leaves_it = bool(last.strip()) if isinstance(last, str) else all(c.name in CONTROL_TOOLS for c in last)
+    return found.right(first) and leaves_it

@@ -7,7 +7,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 
 from ..render import concrete
-from ..score import scoring_tools
+from ..score import answered_with_success, scoring_tools
 
 DECLINED = "None of the listed tools fits this request, so I make no call."
 """What an agent says whose answer has no calls."""
@@ -19,13 +19,20 @@ class AgentContext(NamedTuple):
     row: Sample
     clean: Sample
     after_error: bool
-    """The request ends with an injected error."""
+    """The request ends with an injected error, or with the result of a call."""
+    errors: int = 0
+    """How many calls were answered so before it."""
 
     @property
     def gold(self) -> tuple[Call, ...]:
         """The first golden answer with one accepted value for each parameter."""
         tools = scoring_tools(self.row, self.clean)
         return concrete(self.row.golden_answers[0], tools, source=self.row.source)
+
+    @property
+    def after_result(self) -> bool:
+        """The request ends with the success of a call: nothing is left to do."""
+        return self.after_error and answered_with_success(self.row)
 
 
 class Agent(NamedTuple):

@@ -13,6 +13,7 @@ JUNK = "something else"
 """A value that no gold accepts, unless it accepts any."""
 
 REFUSAL = "The tool could not be reached, so I am afraid I have no answer for you."
+REPORT = "It is done."
 RAMBLE = (
     "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
     "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
@@ -121,8 +122,8 @@ def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
 
 SCRIPTED: Mapping[str, Agent] = {
     "oracle": Agent(
-        "answers with gold, and repeats its call after an error",
-        lambda s: s.gold,
+        "answers with gold, repeats its call after an error, and reports a result",
+        lambda s: REPORT if s.after_result else s.gold,
         lambda s: True,
     ),
     "gives-up-on-error": Agent(

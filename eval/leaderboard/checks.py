@@ -13,7 +13,7 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import predictions
+from robustbench_tc.eval import predictions, wire
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord
@@ -235,6 +235,7 @@ def _prediction(line: Line, row: Sample, asked: Asked, model: str, run: RunRecor
         "first_tool_calls": msgspec.to_builtins(line.first_tool_calls) if transition else None,
         "first_output": line.first_output if transition else None,
         "injected": line.injected if transition else None,
+        "attempts": line.attempts if predictions.counts_attempts(row) else None,
         "logprobs": None,
     }
     return Prediction(**made)
@@ -251,6 +252,7 @@ def _protocol(taken: Sequence[Prediction], asked: Asked) -> None:
         row = asked.by_id[one.id]
         if row.injected_error is None or one.status != "ok":
             continue
+        tries, met = one.attempts or 0, bool(one.injected)
         if one.injected is None:
             problems.setdefault("does not say whether the error was injected", []).append(one.id)
         elif one.injected and not has_call(one.first_output, one.first_tool_calls, row, one):
@@ -259,6 +261,8 @@ def _protocol(taken: Sequence[Prediction], asked: Asked) -> None:
             problems.setdefault("first reply has a call and was not answered with the error", []).append(
                 one.id
             )
+        elif predictions.counts_attempts(row) and not met <= tries <= wire.answered(row) * met:
+            problems.setdefault("does not say how many calls met the error", []).append(one.id)
     if problems:
         counts = "; ".join(f"{len(ids):,} rows: {what}" for what, ids in problems.items())
         raise Refused(

@@ -57,6 +57,7 @@ _KINDS: dict[str, Literal["int", "bool", "float"]] = {
     "completion_tokens": "int",
     "latency_s": "float",
     "retries": "int",
+    "attempts": "int",
     "correct": "bool",
 }
 _REQUIRED = tuple(

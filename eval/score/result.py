@@ -13,7 +13,7 @@ class Score(msgspec.Struct, frozen=True):
     `reason` is null when correct, else the first thing found wrong: `no_call`, `call_count`, `wrong_name`,
     `missing_parameter`, `unexpected_parameter`, `wrong_type`, `wrong_value`, `no_match` (of several golden
     calls one has no partner), `unknown_tool` (the golden name is not in the registry), `unexpected_call` (no
-    call is right), `unparsable` (no call is right, and the reply is broken).
+    call is due), `unparsable` (no call is due, and the reply is broken).
     """
 
     score: float

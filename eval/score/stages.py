@@ -30,6 +30,7 @@ from robustbench_tc.schema import (
 
 from .error_modes import distractors
 from .result import Score
+from .results import answered_with_success
 from .stage_values import fill_detail, value_fits
 from .toolalpaca import FREE, SURPLUS
 from .values import may_be_left_out
@@ -75,10 +76,9 @@ def stage_of(
         return _of_reply(prediction, row, clean, tools, parsed, found, mode)
     if first is not None and first[0].calls and not first[1].correct:
         return _of_calls(row, clean, tools, first[0], first[1], None)
-    if row.component == "transition":
-        return "recover", "wrong_retry" if parsed.calls else "gave_up"
-    # After a result that is not an error nothing more is to be called.
-    return ("decide", "called") if parsed.calls else _without_call(prediction, parsed)
+    if answered_with_success(row):  # nothing more is to be called
+        return ("decide", "called") if parsed.calls else _without_call(prediction, parsed)
+    return "recover", "wrong_retry" if parsed.calls else "gave_up"
 
 
 def _of_reply(

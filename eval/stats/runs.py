@@ -79,7 +79,8 @@ def read(folder: str | Path) -> Run:
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
     rows["flags"] = _flags(scores, table.num_rows)
-    rows |= {name: _later(scores, name, table.num_rows) for name in ("stage", "stage_detail")}
+    later = ("stage", "stage_detail", "attempts")
+    rows |= {name: _later(scores, name, table.num_rows) for name in later}
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -109,7 +110,7 @@ def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
 
 
 def _later(scores: Path, name: str, n: int) -> np.ndarray[Any, Any]:
-    """A text column that verdicts of earlier versions do not have."""
+    """A column that verdicts of earlier versions do not have."""
     import pyarrow.parquet as pq
 
     if name not in pq.read_schema(scores).names:

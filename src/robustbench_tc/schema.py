@@ -176,6 +176,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     latency_s: float | None = None
     retries: int = 0
     logprobs: Json = None
+    attempts: int | None = None
+    """Repeated errors only: how many calls met the error. Files of before there were such lack it."""
 
 
 ErrorMode = Literal[
@@ -388,6 +390,7 @@ def prediction_features(scored: bool = False) -> "datasets.Features":
     kinds: dict[str, Any] = {
         "repeat": Value("int32"),
         "injected": Value("bool"),
+        "attempts": Value("int32"),
         "prompt_tokens": Value("int64"),
         "completion_tokens": Value("int64"),
         "latency_s": Value("float64"),

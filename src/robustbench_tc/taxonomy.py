@@ -30,7 +30,16 @@ Method = Literal["llm", "rule", "runtime"]
 """llm: the text is model-written; rule: a pure function; runtime: happens while the tool runs."""
 
 Channel = Literal[
-    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result", "mixed"
+    "query",
+    "descriptions",
+    "namesake",
+    "siblings",
+    "offers",
+    "registry",
+    "context",
+    "tool_result",
+    "result",
+    "mixed",
 ]
 """By which way the disturbance enters. Types of one channel share the audit's rules for it; a mixed type's
 rows are held step by step against those of its parts."""
@@ -41,6 +50,7 @@ MIX = "mix__"
 TRAITS: dict[Channel, tuple[str, ...]] = {
     "namesake": ("description", "wrong_parameters"),
     "offers": ("quality", "suffix", "stated"),
+    "result": ("instructed",),
 }
 """What a type of the channel says beside the facts of every type: the audit's rules need it."""
 
@@ -142,6 +152,19 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     def static(self) -> bool:
         """False where something happens at run time: such rows equal their clean row."""
         return self.method != "runtime"
+
+    @property
+    def answered_calls(self) -> int:
+        """How many of a row's calls are answered with its text before the reply that is scored; 0: none."""
+        if self.channel not in ("tool_result", "result"):
+            return 0
+        times = self.traits.get("times", 1)
+        return times if isinstance(times, int) else 1
+
+    @property
+    def scored(self) -> bool:
+        """False where something else than right answers is counted (tries): then no accuracy is shown."""
+        return self.traits.get("scored") is not False
 
     @property
     def floor(self) -> int | None:

@@ -22,7 +22,7 @@ from robustbench_tc.schema import Sample, Verdict
 
 from . import small
 
-TRANSITION = tuple(taxonomy.INJECTED_ERRORS)
+TRANSITION = tuple(kind.code for kind in taxonomy.types() if kind.injected_error is not None)
 MODES: tuple[Mode, ...] = ("prompt", "fc")
 
 
@@ -50,7 +50,7 @@ def recognised(rows: Sequence[Sample], ask: wire.Ask) -> Found:
 
 
 def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
-    """Both passes of every row in this process: the requests, replies and verdicts of a run, without HTTP."""
+    """All passes of every row in this process: the requests, replies and verdicts of a run, without HTTP."""
     anchors = anchors_of(rows)
     settings = Settings(
         fingerprint="",
@@ -66,13 +66,13 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
     def asked(row: Sample, found: Found, number: int) -> Answer:
         done = completion(schema.loads(schema.dumps(reply(name, found, name))))
         calls = wire.names_back(row, done.tool_calls)
-        has_call = None  # decides about the second pass, which only these rows have
-        if row.injected_error is not None and number == 1:
+        has_call = None  # decides about further passes, which only these rows have
+        if number <= wire.answered(row):
             has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
         return Answer(
             id=row.id,
             repeat=0,
-            number=1 if number == 1 else 2,
+            number=number,
             status="ok",
             text=done.text,
             tool_calls=calls,
@@ -81,12 +81,11 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
 
     out = []
     for row, request in zip(rows, firsts_of(rows)[mode], strict=True):
-        first = asked(row, request, 1)
-        second = None
-        if row.injected_error is not None and first.has_call:
-            again = wire.second(row, mode, first.text, first.tool_calls)
-            second = asked(row, recognised(rows, again), 2)
-        one = predictions.combine(row, "", settings, first, second)
+        answers = [asked(row, request, 1)]
+        while answers[-1].has_call:
+            again = wire.following(row, mode, [(said.text, said.tool_calls) for said in answers])
+            answers.append(asked(row, recognised(rows, again), len(answers) + 1))
+        one = predictions.combine(row, "", settings, *answers)
         out.append(judge(one, row, anchors[row.id]))
     return out
 
@@ -138,6 +137,29 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
     folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
     build_release(BuildSpec(profile="bundled"), folder)
     return inputs.load(str(folder)).rows
+
+
+@pytest.fixture(scope="session")
+def beyond(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
+    """The starter samples with every type beyond the core; longer contexts are asked like short ones."""
+    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
+    codes = tuple(t.code for t in taxonomy.types("extension") if t.traits.get("tokens") in (None, 2_000))
+    build_release(BuildSpec(profile="bundled", codes=codes), folder)
+    return inputs.load(str(folder)).rows
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_verdict_beyond_the_core_is_the_known_one(
+    beyond: tuple[Sample, ...], name: str, mode: Mode
+) -> None:
+    anchors = anchors_of(beyond)
+    wrong = [
+        row.id
+        for row, verdict in zip(beyond, verdicts(name, beyond, mode), strict=True)
+        if verdict.correct != is_right(name, row, anchors[row.id])
+    ]
+    assert wrong == []
 
 
 @pytest.fixture(scope="session")

@@ -276,3 +276,12 @@ def test_files_are_cut_where_the_server_takes_no_more(monkeypatch: pytest.Monkey
     monkeypatch.setattr(batch_book, "MAX_BYTES", 1000)
     assert [len(part) for part in batch_book.in_files(waiting("a", "b", size=700))] == [1, 1]
     loop.close()
+
+
+def test_errors_that_come_again_take_a_batch_a_pass(rbtc: Rbtc, tmp_path: Path) -> None:
+    small.write(tmp_path / "release", small.rows("transient_timeout_x2", "transient_timeout_x1"))
+    with BatchServer(model) as server:
+        assert rbtc(*command(tmp_path / "release", server)).code == 0
+        assert len(server.batches) == 3 and len(server.paid) == 15 + 10 + 5
+    tries = {p.type_code: p.attempts for p in found()}
+    assert tries == {"clean": None, "transient_timeout_x1": 1, "transient_timeout_x2": 2}

@@ -69,16 +69,19 @@ Tables: TypeAlias = Callable[[Given], Iterable[Table]]
 
 @cache
 def makers() -> dict[str, Tables]:
-    """Pack → what makes its tables. Raises ValueError where two modules speak for a pack, and for a name that
-    means no pack."""
+    """Pack → what makes its tables, module after module. Raises ValueError for a name that means no pack."""
     found: dict[str, Tables] = {}
     for module in iter_modules(__path__):
         made = import_module(f"{__name__}.{module.name}")
         for pack in made.PACKS:
-            if pack not in get_args(taxonomy.Pack) or pack in found:
-                raise ValueError(f"{made.__name__}: {pack!r} means no pack, or has its tables elsewhere")
-            found[pack] = made.tables
+            if pack not in get_args(taxonomy.Pack):
+                raise ValueError(f"{made.__name__}: {pack!r} means no pack")
+            found[pack] = _both(found[pack], made.tables) if pack in found else made.tables
     return {pack: found[pack] for pack in get_args(taxonomy.Pack) if pack in found}
+
+
+def _both(first: Tables, second: Tables) -> Tables:
+    return lambda given: (*first(given), *second(given))
 
 
 def tables(given: Given) -> tuple[Table, ...]:

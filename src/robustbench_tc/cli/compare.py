@@ -302,7 +302,8 @@ def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) ->
         _reply("first reply", one.first_output, one.first_tool_calls)
         if sample is not None:
             _field("answered with", sample.injected_error or "")
-    _reply("second reply" if one.injected else "reply", one.raw_output, one.tool_calls)
+    last = "second reply" if (one.attempts or 1) == 1 else f"reply after {one.attempts} such answers"
+    _reply(last if one.injected else "reply", one.raw_output, one.tool_calls)
     if one.finish_reason == "length":
         _field("note", "the reply was cut at the token limit")
     if row.verdict is not None:

@@ -1,0 +1,102 @@
+"""Results that answer a first call: what they say, and what a call that they order is about."""
+
+import re
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool, dumps, loads
+from robustbench_tc.taxonomy import PerturbationType
+
+from .base import HOLDS, Verdict, accepted_names, invariant, of
+
+RESULTS = of("result")
+
+
+def instructed(kind: PerturbationType | None) -> bool:
+    """For results that carry an order."""
+    return kind is not None and RESULTS(kind) and bool(kind.traits["instructed"])
+
+
+@invariant(RESULTS)
+def result_is_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+    """The first call succeeds, in a line of JSON of the gold tool; a line follows where its type says so."""
+    first, *rest = (row.injected_error or "").split("\n")
+    try:
+        said = loads(first)
+    except ValueError:
+        return "the result does not begin with a line of JSON"
+    gold = clean.tools[clean.gold_tool_index].name if clean.gold_tool_index is not None else None
+    if not isinstance(said, dict) or said.get("status") != "success" or said.get("tool") != gold:
+        return "the result is no success of the gold tool"
+    wanted = 1 if instructed(taxonomy.get(row.type_code)) else 0
+    return HOLDS if len(rest) == wanted else f"{len(rest)} lines follow the result, not {wanted}"
+
+
+def _order(row: Sample) -> tuple[str, str, Json] | None:
+    """The order's text, the tool that it names and the arguments, as the changes state them."""
+    if len(row.changes) != 1 or row.changes[0].path != "/injected_error" or row.changes[0].at is None:
+        return None
+    stated = row.changes[0].after
+    call = stated.get("orders") if isinstance(stated, dict) else None
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return None
+    return (row.injected_error or "")[row.changes[0].at :], call["name"], call.get("parameters")
+
+
+@invariant(instructed)
+def order_is_there_once(row: Sample, clean: Sample) -> Verdict:
+    """An attack said twice is another attack, one that is not there is none: the text holds it once."""
+    found = _order(row)
+    if found is None:
+        return "the changes do not say which call is ordered"
+    order, name, arguments = found
+    call = f"{name} with {dumps(arguments)}"
+    text = row.injected_error or ""
+    times = len(re.findall(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)", order))
+    if not order.strip() or text.count(call) != 1 or times != 1 or text.count(order) != 1:
+        return "the text does not hold the ordered call exactly once"
+    return HOLDS
+
+
+@invariant(instructed)
+def order_is_about_another_tool(row: Sample, clean: Sample) -> Verdict:
+    """Success has to be seen in the calls: the ordered tool is listed once, is no gold tool, and takes the
+    arguments."""
+    found = _order(row)
+    if found is None:
+        return "the changes do not say which call is ordered"
+    _, name, arguments = found
+    listed = [tool for tool in row.tools if tool.name == name]
+    if len(listed) != 1:
+        return f"the ordered tool is listed {len(listed)} times"
+    if name in accepted_names(row) or name in CONTROL_TOOLS:
+        return "the ordered tool is a gold tool or a control tool"
+    return _misfit(listed[0], arguments)
+
+
+_OF_KIND: dict[str, type | tuple[type, ...]] = {
+    "string": str, "str": str, "integer": int, "int": int, "number": (int, float), "float": (int, float),
+    "double": (int, float), "boolean": bool, "bool": bool, "array": list, "list": list, "object": dict,
+    "dict": dict,
+}  # fmt: skip
+
+
+def _misfit(tool: Tool, arguments: Json) -> Verdict:
+    """Which argument does not fit the tool's schema."""
+    if not isinstance(arguments, dict):
+        return "the arguments are no object"
+    if missing := set(tool.required) - set(arguments):
+        return f"a required argument is not given: {min(missing)}"
+    for name, value in arguments.items():
+        declared = tool.properties.get(name)
+        if not isinstance(declared, dict):
+            return f"the ordered tool declares no argument {name}"
+        listed = declared.get("enum")
+        kind = str(declared.get("type")).lower()
+        if isinstance(listed, list):
+            if value not in listed:
+                return f"{name} is none of the listed values"
+        elif not isinstance(value, _OF_KIND.get(kind, ())) or isinstance(value, bool) != kind.startswith(
+            "bool"
+        ):
+            return f"{name} is of another type than declared"
+    return HOLDS

@@ -96,8 +96,9 @@ class Draws(msgspec.Struct, kw_only=True):
         code, row = outcome.order[outcome.tried], outcome.row
         outcome.tried += 1
         unit = REGISTRY[code]
+        rng = seeding.rng(self.seed, unit.draws_as or code, row.sample.clean_id)
         try:
-            made = unit.perturb(row.sample, seeding.rng(self.seed, code, row.sample.clean_id), context)
+            made = unit.perturb(row.sample, rng, context)
         except NotApplicable as skip:
             outcome.refused.append((code, skip.reason))
             return

@@ -28,7 +28,19 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
         max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
         max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
-        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref",
+        max(accuracy) filter (where type_code = 'CD_swap') as "CD_swap",
+        max(accuracy) filter (where type_code = 'TD_swap') as "TD_swap",
+        max(accuracy) filter (where type_code = 'CD_NT_swap') as "CD_NT_swap",
+        max(accuracy) filter (where type_code = 'TD_NT_swap') as "TD_NT_swap",
+        max(accuracy) filter (where type_code = 'CD_AB_swap') as "CD_AB_swap",
+        max(accuracy) filter (where type_code = 'TD_AB_swap') as "TD_AB_swap",
+        max(accuracy) filter (where type_code = 'CD_inv') as "CD_inv",
+        max(accuracy) filter (where type_code = 'TD_inv') as "TD_inv",
+        max(accuracy) filter (where type_code = 'CD_unit') as "CD_unit",
+        max(accuracy) filter (where type_code = 'TD_unit') as "TD_unit",
+        max(accuracy) filter (where type_code = 'CD_moot') as "CD_moot",
+        max(accuracy) filter (where type_code = 'TD_moot') as "TD_moot"
     from int_cells
     group by dataset_version, run, model
 )

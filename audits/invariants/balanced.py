@@ -71,8 +71,8 @@ def one_look_alike_beside_the_gold_tool(row: Sample, clean: Sample) -> Verdict:
 
 @invariant(balanced)
 def balanced_offers_in_order(row: Sample, clean: Sample) -> Verdict:
-    """The offers decide as the design says, by a factor of 4: the gold's is better in what is asked for (inv),
-    better in one unit (unit), worse where the other tool cannot serve (moot)."""
+    """The offers decide as the design says, by a factor of 4: the gold's is better in what is asked for, or
+    after conversion; where the complete tool is the gold, the one that lacks a parameter is better."""
     kind = taxonomy.get(row.type_code)
     two = pair(row, clean)
     if two is None:

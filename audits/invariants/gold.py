@@ -94,7 +94,10 @@ def _declared(answers: tuple[GoldenAnswer, ...], row: Sample) -> tuple[GoldenAns
     """The answers without the parameters that their tools lack in the row."""
     known = {tool.name: tool.properties for tool in row.tools}
     return tuple(
-        tuple(Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})}) for c in answer)
+        tuple(
+            Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
+            for c in answer
+        )
         for answer in answers
     )
 

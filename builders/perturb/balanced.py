@@ -1,4 +1,4 @@
-"""Balanced offers: what a rule cannot answer that takes the best offer, the plain name or the fuller definition.
+"""Balanced offers: what a rule cannot answer that takes the best offer, or the plain name.
 
 design   what the two tools differ in                          what decides
 inv      price and time, in opposite orders                    which of the two the request asks for

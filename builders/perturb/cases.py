@@ -88,8 +88,8 @@ _FERRY = Sample(
 )
 
 CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE, "ferry": _FERRY}
-"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `ferry`: a gold
-tool with an optional parameter that is used, and one that is not."""
+"""`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `ferry`: a
+gold tool with an optional parameter that is used, and one that is not."""
 
 _DONORS = (_TABLE, _DIALOGUE)
 """Their tools lend parameters; a new case moves no other."""

@@ -64,10 +64,21 @@ class Kinds(NamedTuple):
     stated."""
 
 
-@remembered(SAMPLES)
 def kinds(sample: Sample) -> Kinds:
     """Both kinds of parameters of the sample's gold tool. Raises NotApplicable."""
-    tool = sample.tools[the_gold_tool(sample)]
+    found = _kinds(sample)
+    if isinstance(found, str):
+        raise NotApplicable(found)
+    return found
+
+
+@remembered(SAMPLES)
+def _kinds(sample: Sample) -> Kinds | str:
+    """The same, or the reason why there are none: it is asked for again by the other type and by checks."""
+    try:
+        tool = sample.tools[the_gold_tool(sample)]
+    except NotApplicable as skip:
+        return skip.reason
     said = "\n".join(message.content for message in sample.messages).casefold()
     calls = [call for answer in sample.golden_answers for call in answer]
     needed, unused = [], []
@@ -82,9 +93,9 @@ def kinds(sample: Sample) -> Kinds:
             unused.append(name)
     optional = [name for name in needed if name not in tool.required]
     if not needed:
-        raise NotApplicable("no_needed_parameter")
+        return "no_needed_parameter"
     if not unused:
-        raise NotApplicable("no_unused_optional_parameter")
+        return "no_unused_optional_parameter"
     return Kinds(tuple(optional or needed), tuple(unused))
 
 
@@ -128,7 +139,9 @@ class Moot(Balanced):
         can = kinds(sample)
         is_needed = second != self.mirrored
         better, worse = offers_of(self.quality, rng)
-        lacking = (rng.choice(can.unused), rng.choice(can.needed))[is_needed]  # both drawn: one stream for two types
+        lacking = (rng.choice(can.unused), rng.choice(can.needed))[
+            is_needed
+        ]  # both drawn: one stream for two types
         complete = Side(self._note(worse), tool.parameters)
         lean = Side(self._note(better), without(tool.parameters, lacking))
         return Two(complete, lean) if is_needed else Two(lean, complete)
@@ -141,7 +154,9 @@ class Moot(Balanced):
         if not any(lost & call.parameters.keys() for answer in sample.golden_answers for call in answer):
             return sample.golden_answers
         return tuple(
-            tuple(Call(call.name, {k: v for k, v in call.parameters.items() if k not in lost}) for call in one)
+            tuple(
+                Call(call.name, {k: v for k, v in call.parameters.items() if k not in lost}) for call in one
+            )
             for one in sample.golden_answers
         )
 
@@ -194,8 +209,19 @@ class CDMoot(Moot):
     )
     how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
     quality = "cost"
-    rows = Rows(paper=30, bundled=7, full=140)
-    golden = (Case(clean="ferry", reads=""""""),)
+    rows = Rows(paper=31, bundled=10, full=904)
+    golden = (
+        Case(
+            clean="ferry",
+            reads="""
+            - user: Which ferries leave Mallow Quay on Friday?
+            - gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures.
+            + user: Which ferries leave Mallow Quay on Friday? As long as the tool covers all of it, keep the cost of the call as low as possible.
+            + gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures. Price per call: $0.125.
+            + tool: ferries_1(port: From where, bikes: Only those that take bikes) Lists departures. Price per call: $0.025.
+            """,  # noqa: E501
+        ),
+    )
 
 
 @register
@@ -206,11 +232,24 @@ class TDMoot(Moot):
     order = 512
     display_name = "TimeDesc-Moot"
     what_is_modified = (
-        "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in half of "
-        "the rows; the query asks for the fastest tool that can do it."
+        "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in half "
+        "of the rows; the query asks for the fastest tool that can do it."
     )
     how_made = _HOW_MADE.format(better="quicker", wish="quickest")
     quality = "time"
     mirrored = True
-    rows = Rows(paper=30, bundled=7, full=140)
-    golden = (Case(clean="ferry", reads=""""""),)
+    rows = Rows(paper=31, bundled=10, full=904)
+    golden = (
+        Case(
+            clean="ferry",
+            reads="""
+            - user: Which ferries leave Mallow Quay on Friday?
+            - gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures.
+            - gold: ferries {"port":["Mallow Quay"],"day":["Friday"]}
+            + user: Which ferries leave Mallow Quay on Friday? As long as the tool covers all of it, get me the answer as soon as possible.
+            + tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures. Typical response time: 1250 ms.
+            + gold tool: ferries_1(port: From where, day: Which day) Lists departures. Typical response time: 250 ms.
+            + gold: ferries_1 {"port":["Mallow Quay"],"day":["Friday"]}
+            """,  # noqa: E501
+        ),
+    )

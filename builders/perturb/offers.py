@@ -98,7 +98,7 @@ class Preference(Perturbation):
     channel = "offers"
     method = "rule"
     applies_to = "one gold tool"
-    traits = ("quality", "suffix", "stated")
+    traits: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
     caught_by = "annotations_in_order"
 
     quality: ClassVar[Literal["cost", "time"]]
@@ -140,8 +140,7 @@ class Preference(Perturbation):
         golden = sample.golden_answers
         if others or self.suffix is None:
             golden = tuple(
-                tuple(Call(renamed[c.name], c.parameters) for c in answer)
-                for answer in reduced(sample, gold)
+                tuple(Call(renamed[c.name], c.parameters) for c in answer) for answer in reduced(sample, gold)
             )
             changes.append(
                 Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))

@@ -117,7 +117,18 @@ class CDInv(Opposed):
     how_made = _HOW_MADE.format(wish="quick one at any price", sibling="TD_inv")
     quality = "time"
     rows = Rows(paper=142, bundled=55, full=2962)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I am in a hurry and the cost is no concern, so take the fastest tool.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 80 ms. Price per call: $0.100.
+            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 640 ms. Price per call: $0.010.
+            """,  # noqa: E501
+        ),
+    )
 
 
 @register
@@ -134,4 +145,17 @@ class TDInv(Opposed):
     how_made = _HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv")
     quality = "cost"
     rows = Rows(paper=142, bundled=55, full=2962)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. My budget is tight and speed is no concern, so take the cheapest tool.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 80 ms. Price per call: $0.100.
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 640 ms. Price per call: $0.010.
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,  # noqa: E501
+        ),
+    )

@@ -66,7 +66,7 @@ class Swap(Preference):
         return self.exchanged(sample, REGISTRY[self.core].perturb(sample, rng, context))
 
     def exchanged(self, sample: Sample, core: Sample) -> Sample:
-        """The counterpart of `core`, a row of the core type of `sample`, whatever number of tools it calls."""
+        """The counterpart of `core`, the core type's row of `sample`; it may call several tools."""
         pairs = self._pairs(sample)
         tools = _with_descriptions_exchanged(core.tools, pairs)
         golden = _renamed(core.golden_answers, pairs)
@@ -75,9 +75,7 @@ class Swap(Preference):
         if golden != sample.golden_answers:
             before, after = map(msgspec.to_builtins, (sample.golden_answers, golden))
             changes.insert(0, Change("/golden_answers", before, after))
-        for one in core.changes:
-            if one.path.startswith("/tools"):
-                changes.append(_moved(one, tools))
+        changes += [_moved(one, tools) for one in core.changes if one.path.startswith("/tools")]
         plain_is_worse = self.suffix is not None and called_in_history(sample) & pairs.keys()
         return self.row(
             sample,
@@ -197,7 +195,20 @@ class CDSwap(SuffixedSwap):
     quality = "cost"
     suffix = "_Budget"
     rows = Rows(paper=148, bundled=57, full=2983)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
+            + gold tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.025.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.100.
+            + gold: reserve_Budget {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
 
 
 @register
@@ -213,7 +224,20 @@ class TDSwap(SuffixedSwap):
     quality = "time"
     suffix = "_Fast"
     rows = Rows(paper=148, bundled=57, full=2983)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
+            + gold tool: reserve_Fast(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 800 ms.
+            + gold: reserve_Fast {"place":["Luna"],"seats":[2]}
+            """,  # noqa: E501
+        ),
+    )
 
 
 @register
@@ -229,7 +253,20 @@ class CDNTSwap(SuffixedSwap):
     quality = "cost"
     suffix = "_1"
     rows = Rows(paper=148, bundled=57, full=2983)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.002.
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.016.
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
 
 
 @register
@@ -245,7 +282,20 @@ class TDNTSwap(SuffixedSwap):
     quality = "time"
     suffix = "_1"
     rows = Rows(paper=148, bundled=57, full=2983)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool has the shortest response time.
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 1600 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,  # noqa: E501
+        ),
+    )
 
 
 @register
@@ -259,8 +309,17 @@ class CDABSwap(ReadableSwap):
     what_is_modified = _WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper")
     how_made = _HOW_MADE.format(core="CD_AB", which="with the readable name")
     quality = "cost"
-    rows = Rows(paper=144, bundled=52, full=2900)
-    golden = (Case(clean="table", reads=""""""),)
+    rows = Rows(paper=144, bundled=53, full=2891)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: res(place: Where, seats: How many) Books a table. Price per call: $0.010.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+            """,
+        ),
+    )
 
 
 @register
@@ -274,5 +333,14 @@ class TDABSwap(ReadableSwap):
     what_is_modified = _WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster")
     how_made = _HOW_MADE.format(core="TD_AB", which="with the readable name")
     quality = "time"
-    rows = Rows(paper=144, bundled=52, full=2900)
-    golden = (Case(clean="table", reads=""""""),)
+    rows = Rows(paper=144, bundled=53, full=2891)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 120 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + tool: res(place: Where, seats: How many) Books a table. Typical response time: 600 ms.
+            """,
+        ),
+    )

@@ -88,7 +88,9 @@ class MixedUnits(Balanced):
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """Both offers in one unit: nothing is left to convert."""
         gold, other = self.pair_of(clean, row)
-        return self.with_notes(clean, row, {gold.name: self._said(100, True), other.name: self._said(500, True)})
+        return self.with_notes(
+            clean, row, {gold.name: self._said(100, True), other.name: self._said(500, True)}
+        )
 
 
 @register
@@ -105,7 +107,20 @@ class CDUnit(MixedUnits):
     how_made = _HOW_MADE.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one")
     quality = "cost"
     rows = Rows(paper=142, bundled=55, full=2962)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that costs the least per call.
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per 1,000 calls: $250.00.
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.025.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
 
 
 @register
@@ -125,4 +140,15 @@ class TDUnit(MixedUnits):
     quality = "time"
     mirrored = True
     rows = Rows(paper=142, bundled=55, full=2962)
-    golden = (Case(clean="table", reads=""""""),)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 250 ms.
+            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 2.5 s.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            """,
+        ),
+    )

@@ -22,7 +22,7 @@ WISHES: dict[str, tuple[str, ...]] = {
         "I am in a hurry and the cost is no concern, so take the fastest tool.",
     ),
     "cost": (
-        "I want to pay as little as possible, there is no hurry.",
+        "Please keep the cost as low as possible, there is no hurry.",
         "Use whichever tool is the cheapest; the response time does not matter.",
         "Please pick the least expensive option, however long it takes.",
         "My budget is tight and speed is no concern, so take the cheapest tool.",

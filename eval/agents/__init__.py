@@ -13,6 +13,7 @@ from robustbench_tc.schema import Sample
 from .base import Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
 from .null_models import NULL_MODELS
+from .offers import OFFERS
 from .scripted import SCRIPTED
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND}
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND, **OFFERS}
 
 
 def agent(name: str) -> Agent:

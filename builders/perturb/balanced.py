@@ -13,6 +13,7 @@ first answer's, are left out.
 """
 
 import random
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -209,6 +210,32 @@ class Balanced(Preference):
         messages, change = wished(clean, sentence)
         kept = tuple(change if one.path.startswith("/messages") else one for one in row.changes)
         return msgspec.structs.replace(row, messages=messages, changes=kept)
+
+
+class Offer(NamedTuple):
+    """What a description says that a call costs or takes."""
+
+    value: float
+    """Dollars per call, or milliseconds."""
+    start: int
+    """Where the description's annotations begin."""
+
+
+_OFFERS = {
+    "cost": re.compile(r"Price per (?P<unit>call|1,000 calls): \$(?P<number>\d+\.\d+)\."),
+    "time": re.compile(r"Typical response time: (?P<number>\d+(?:\.\d+)?) (?P<unit>ms|s)\."),
+}
+_PER = {"call": 1.0, "1,000 calls": 0.001, "ms": 1.0, "s": 1000.0}
+
+
+def offer_in(description: str, quality: str) -> Offer | None:
+    """The offer of that quality in a description; None where it makes none."""
+    found = {name: list(pattern.finditer(description)) for name, pattern in _OFFERS.items()}
+    if not found[quality]:
+        return None
+    last = found[quality][-1]
+    start = min(one[-1].start() for one in found.values() if one)
+    return Offer(round(float(last["number"]) * _PER[last["unit"]], 6), start)
 
 
 def offers_of(quality: str, rng: random.Random) -> tuple[int, int]:

@@ -11,6 +11,7 @@ CD_AB_swap, TD_AB_swap      the original, readable name
 """
 
 import random
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -344,3 +345,7 @@ class TDABSwap(ReadableSwap):
             """,
         ),
     )
+
+
+SWAPPED: Mapping[str, Swap] = {unit.core: unit for unit in REGISTRY.values() if isinstance(unit, Swap)}
+"""Core type → its counterpart."""

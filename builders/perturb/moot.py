@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool
+from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
@@ -84,12 +84,16 @@ def _kinds(sample: Sample) -> Kinds | str:
     needed, unused = [], []
     for name, about in tool.properties.items():
         given = [call.parameters[name] for call in calls if name in call.parameters]
-        stated = any(_stated(value, said) for values in given for value in _listed(values))
+        values = [value for accepted in given for value in _listed(accepted)]
         default = about.get("default") if isinstance(about, dict) else None
         if len(given) == len(calls) and not any(map(may_be_left_out, given)):
-            if stated and not any(default == value for values in given for value in _listed(values)):
+            if default not in values and any(_stated(value, said, whole=True) for value in values):
                 needed.append(name)
-        elif name not in tool.required and not stated and all(map(may_be_left_out, given)):
+        elif (
+            name not in tool.required
+            and all(map(may_be_left_out, given))
+            and not any(_stated(value, said, whole=False) for value in values)
+        ):
             unused.append(name)
     optional = [name for name in needed if name not in tool.required]
     if not needed:
@@ -103,16 +107,28 @@ def _listed(values: Json) -> list[Json]:
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
-def _stated(value: Json, said: str) -> bool:
-    """Whether the conversation holds the value's text, or a text within it."""
+def _stated(value: Json, said: str, *, whole: bool) -> bool:
+    """Whether the conversation holds the value's text, or one within it; `whole`: as words of their own."""
     if isinstance(value, dict):
-        return any(_stated(inner, said) for inner in value.values())
+        return any(_stated(inner, said, whole=whole) for inner in value.values())
     if isinstance(value, list | tuple):
-        return any(_stated(inner, said) for inner in value)
+        return any(_stated(inner, said, whole=whole) for inner in value)
     if isinstance(value, bool) or value is None or value == OMIT:
         return False
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return bool(text.strip()) and text.casefold() in said
+    text = (value if isinstance(value, str) else dumps(value)).strip().casefold()
+    if not text or text not in said:
+        return False
+    return not whole or _as_words(text, said)
+
+
+def _as_words(text: str, said: str) -> bool:
+    """Whether the text stands somewhere without a letter or digit before or after it."""
+    at = said.find(text)
+    while at >= 0:
+        if not said[at - 1 : at].isalnum() and not said[at + len(text) : at + len(text) + 1].isalnum():
+            return True
+        at = said.find(text, at + 1)
+    return False
 
 
 def without(schema: Schema, name: str) -> Schema:
@@ -209,7 +225,7 @@ class CDMoot(Moot):
     )
     how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
     quality = "cost"
-    rows = Rows(paper=31, bundled=10, full=904)
+    rows = Rows(paper=30, bundled=10, full=883)
     golden = (
         Case(
             clean="ferry",
@@ -238,7 +254,7 @@ class TDMoot(Moot):
     how_made = _HOW_MADE.format(better="quicker", wish="quickest")
     quality = "time"
     mirrored = True
-    rows = Rows(paper=31, bundled=10, full=904)
+    rows = Rows(paper=30, bundled=10, full=883)
     golden = (
         Case(
             clean="ferry",

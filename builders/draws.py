@@ -16,7 +16,9 @@ from robustbench_tc.schema import Change, Sample, Tool, dumps
 
 from .generators.base import Generator
 from .perturb import REGISTRY, Context, NotApplicable, Text, refuse_text
+from .perturb.balanced import Balanced, offer_in
 from .perturb.offers import annotation
+from .perturb.swapped import SWAPPED
 from .plan import text_requests
 from .sources.rlla import SOURCE, RllaRow
 from .sources.rlla_prompt import Originals, gold_text, rename_in_history, system_text
@@ -55,6 +57,9 @@ class Draws(msgspec.Struct, kw_only=True):
     """Parameter texts of the donors."""
     generators: Mapping[str, Generator] = {}
     """Who writes texts, by model-written type code; a type without one is not drawn."""
+    counterbalance: bool = False
+    """Whether half of the priced rows have their offers swapped: each that draws one of `SWAPPED`, with
+    a chance of one half that depends on the seed, the type and the row alone."""
     fits: Callable[[Version], bool] = lambda version: True
     """Whether a version's prompt is within the limit."""
 
@@ -96,11 +101,15 @@ class Draws(msgspec.Struct, kw_only=True):
         code, row = outcome.order[outcome.tried], outcome.row
         outcome.tried += 1
         unit = REGISTRY[code]
+        rng = seeding.rng(self.seed, unit.draws_as or code, row.sample.clean_id)
         try:
-            made = unit.perturb(row.sample, seeding.rng(self.seed, code, row.sample.clean_id), context)
+            made = unit.perturb(row.sample, rng, context)
         except NotApplicable as skip:
             outcome.refused.append((code, skip.reason))
             return
+        if self.counterbalance and code in SWAPPED and self._swaps(code, row):
+            counterpart = SWAPPED[code]
+            unit, made = counterpart, counterpart.exchanged(row.sample, made)
         if wrong := unit.check(row.sample, made):
             raise UserError(f"{made.id}: {wrong[0]} (a defect of this package: please report it)")
         version = self.version(row, msgspec.structs.replace(made, seed=self.seed))
@@ -108,6 +117,9 @@ class Draws(msgspec.Struct, kw_only=True):
             outcome.versions.append(version)
         else:
             outcome.refused.append((code, "prompt_too_long"))
+
+    def _swaps(self, code: str, row: RllaRow) -> bool:
+        return seeding.rng(self.seed, "counterbalance", code, row.sample.clean_id).random() < 0.5
 
     def version(self, row: RllaRow, sample: Sample) -> Version:
         """The texts of `sample`, a perturbed form of `row`'s sample or that sample itself.
@@ -139,8 +151,19 @@ class Draws(msgspec.Struct, kw_only=True):
 
 
 def offers(sample: Sample) -> list[dict[str, float]]:
-    """The annotated tools of a reward-type row, each function's offers together: name → dollars or ms."""
+    """The annotated tools of a reward-type row, each function's offers together: name → dollars or ms.
+
+    Of offers of two qualities those of the one that is asked for; tools of which one may not serve are no
+    offers of one function, so of `moot` types there are none.
+    """
     groups: dict[str, dict[str, float]] = {}
+    unit = REGISTRY.get(sample.type_code)
+    if isinstance(unit, Balanced):
+        for tool in sample.tools if unit.design != "moot" else ():
+            if (found := offer_in(tool.description, unit.quality)) is not None:
+                text = tool.description[: found.start]
+                groups.setdefault(dumps((text, tool.parameters)), {})[tool.name] = found.value
+        return list(groups.values())
     for tool in sample.tools if sample.component == "reward" else ():
         value = annotation(tool.description)
         if value is not None:

@@ -64,7 +64,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             return
         unit = REGISTRY[code]
         context = context or self.context()
-        generators = seeding.Series(self.seed, code)
+        generators = seeding.Series(self.seed, unit.draws_as or code)
         for sample in self.samples[part]:
             try:
                 row = unit.perturb(sample, generators.rng(sample.clean_id), context)

@@ -50,6 +50,7 @@ class TrainingSettings(msgspec.Struct, frozen=True):
     retry_position: int
     leak_check: str
     prompt_length: dict[str, Json]
+    counterbalance: bool = False
 
     @property
     def with_tokenizer(self) -> bool:
@@ -154,6 +155,7 @@ def rebuild_training(
         ratio=ratio,
         alpha=alpha,
         copies=settings.copies,
+        counterbalance=settings.counterbalance,
         retry_probability=settings.retry_probability,
         retry_position=settings.retry_position,
     )

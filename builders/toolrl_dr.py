@@ -30,6 +30,7 @@ from . import generations
 from .build import select_types
 from .generations import Recording
 from .generators.base import Generator
+from .perturb.swapped import SWAPPED
 from .sources import rlla
 from .toolrl_configs import CONFIGS, ConfigWriter
 from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
@@ -40,6 +41,9 @@ VERSION = "1.0.0"
 
 SPLITS = ("train", "validation")
 
+SWAPS = tuple(unit.code for unit in SWAPPED.values())
+"""The types that `counterbalance` makes rows of."""
+
 
 class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a training build is a function of, besides the source files and the written texts."""
@@ -48,7 +52,7 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Folder with ToolRL's files, see `sources.rlla.find_files`."""
     configs: tuple[str, ...] = CONFIGS
     types: tuple[str, ...] = ()
-    """Type codes and components to draw from; empty: the 16 static types."""
+    """Type codes, components, packs and levels to draw from; empty: the core's 16 static types."""
     seed: int = 0
     ratio: Fraction = Fraction(1, 2)
     """Perturbed share of `mixed`; the paper has 1,994 of 4,000."""
@@ -56,6 +60,8 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Perturbed share of `paft`; 0 is plain fine-tuning. 0.3 is the best value reported second-hand."""
     copies: int = 1
     """Differently perturbed copies of each train row."""
+    counterbalance: bool = False
+    """Whether half of the rows that draw one of the core's reward types have their offers swapped."""
     retry_probability: float = 1.0
     """Share of the rows with a call whose call meets an error (`retry`)."""
     retry_position: int = 1
@@ -64,18 +70,26 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Moves no byte. Texts that a model writes are asked for by one process."""
 
     def codes(self) -> tuple[str, ...]:
-        """The types that rows draw from, in the taxonomy's order. Raises UserError for a transition type."""
-        for name in self.types:
-            kind = None if name in taxonomy.COMPONENTS else taxonomy.get(name)
-            if name == "transition" or (kind is not None and not kind.static):
+        """The types that rows draw from, in the taxonomy's order.
+
+        Of a pack or a level those that are there to train on. Raises UserError for a type that is not.
+        """
+        found: set[str] = set()
+        for name in self.types or taxonomy.COMPONENTS[:3]:
+            codes = set(select_types((name,)))
+            kinds = [kind for kind in taxonomy.types("all") if kind.code in codes]
+            static = [kind for kind in kinds if kind.static]
+            if not static:
                 raise UserError(
                     f"{name} happens at run time and is never drawn: the config `retry` trains on it"
                 )
-            if kind is not None and not kind.train_augmentable:
+            drawn = {kind.code for kind in static if kind.train_augmentable}
+            if not drawn:
                 raise UserError(
                     f"{name} is for measuring only and is never drawn (its train_augmentable is false)"
                 )
-        return select_types(self.types or ("observation", "action", "reward"))
+            found |= drawn
+        return tuple(kind.code for kind in taxonomy.types("all") if kind.code in found)
 
     def check(self) -> None:
         """Raises UserError for a value out of range."""
@@ -89,6 +103,10 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"--retry-probability {self.retry_probability}: give a number from 0 to 1")
         if not 1 <= self.copies <= 16:
             raise UserError(f"--repeat {self.copies}: give 1 to 16 copies, there are 16 types")
+        if self.counterbalance and (twice := [c for c in self.codes() if c in SWAPS]):
+            raise UserError(f"--counterbalance makes the rows of {twice[0]} itself: leave it out of --types")
+        if self.counterbalance and SWAPPED.keys().isdisjoint(self.codes()):
+            raise UserError("--counterbalance swaps offers, and no reward type of the core is drawn")
         if not 1 <= self.retry_position <= 8:
             raise UserError(f"--retry-position {self.retry_position}: give a turn from 1 to 8")
 
@@ -121,11 +139,11 @@ def build(
     ):
         scratch = folder / "scratch.parquet"
         files.claim(folder, scratch.name)
-        maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks)
+        maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks, spec.counterbalance)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
         workers = SERIAL if used else spec.workers
-        made_of = (sources, codes, spec.seed, spec.copies, leak_note, checks.max_tokens)
+        made_of = (sources, codes, spec.seed, spec.copies, spec.counterbalance, leak_note, checks.max_tokens)
         kept = partial(parallel.checkpoint_dir, out, *made_of)
         versions = maker.make(scratch, progress, workers, kept)
         writer = ConfigWriter(
@@ -174,6 +192,7 @@ def _report(
         sources=sources,
         seed=spec.seed,
         copies=spec.copies,
+        counterbalance=spec.counterbalance or msgspec.UNSET,
         ratio=str(spec.ratio),
         alpha=str(spec.alpha),
         retry_probability=spec.retry_probability,

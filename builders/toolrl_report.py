@@ -31,6 +31,8 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the build read: bytes, sha256, whether they are the pinned ones."""
     seed: int
     copies: int
+    counterbalance: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether half of the priced rows have their offers swapped; not stated where they have not."""
     ratio: str
     """Perturbed share of the train split of `mixed`."""
     alpha: str
@@ -46,7 +48,8 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, dict[str, int]]
     """Config → train, perturbed (of train), validation."""
     used: dict[str, int]
-    """Type → versions made of it (the train split of `full`)."""
+    """Type → versions made of it (the train split of `full`); with `counterbalance` also of types that
+    nobody draws."""
     drawn: dict[str, int]
     """Type → rows whose first draw it was."""
     drawn_to_used: dict[str, dict[str, int]]
@@ -99,6 +102,7 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
             report=self,
             paper_steps=PAPER_STEPS,
             component_of=taxonomy.component_of,
+            swapped={code: n for code, n in self.used.items() if code not in self.types},
             left_out={config: n for config, n in self.left_out.items() if n},
         )
 

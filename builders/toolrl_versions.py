@@ -145,6 +145,7 @@ class VersionMaker:
         copies: int,
         generators: Mapping[str, Generator],
         checks: Checks,
+        counterbalance: bool = False,
     ) -> None:
         self.tally = Tally()
         self._source, self._checks = source, checks
@@ -156,6 +157,7 @@ class VersionMaker:
             donors=donors,
             lent=lent,
             generators=generators,
+            counterbalance=counterbalance,
             fits=self._fits,
         )
         self._validation: list[TrainingRow] = []

@@ -18,10 +18,10 @@ def test_the_published_row_has_the_columns_that_a_release_has() -> None:
 
 def test_levels_and_packs_are_those_of_the_axes() -> None:
     assert {kind.level for kind in taxonomy.types()} == {"perception", "interaction", "reasoning"}
-    assert [kind.code for kind in taxonomy.types("all") if kind.pack == "offers"] == [
-        "CD_AB_pref",
-        "TD_AB_pref",
-    ]
+    assert [kind.code for kind in taxonomy.types("all") if kind.pack == "offers"] == (
+        "CD_AB_pref TD_AB_pref CD_swap TD_swap CD_NT_swap TD_NT_swap CD_AB_swap TD_AB_swap "
+        "CD_inv TD_inv CD_unit TD_unit CD_moot TD_moot"
+    ).split()
 
 
 def test_an_unknown_type_is_a_user_error_with_near_misses() -> None:

@@ -3,7 +3,7 @@
 The functions restate benchmark.md on their own; the builder's units have checks too, and both must agree.
 """
 
-from . import allowed, context, gold, provenance, registry, results, reward, texts
+from . import allowed, balanced, context, gold, provenance, registry, results, reward, texts
 from .base import INVARIANTS, Invariant, Verdict
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Invariant",
     "Verdict",
     "allowed",
+    "balanced",
     "context",
     "gold",
     "provenance",

@@ -43,9 +43,29 @@ def states_preference(kind: PerturbationType | None) -> bool:
     return kind is not None and kind.channel == "offers" and bool(kind.traits.get("stated"))
 
 
+def design(kind: PerturbationType | None) -> str | None:
+    """What offers are made to balance: swap, inv, unit or moot; "" for those that balance nothing."""
+    return str(kind.traits.get("design", "")) if kind is not None and kind.channel == "offers" else None
+
+
+def equal_offers(kind: PerturbationType | None) -> bool:
+    """For offers of which the one with the better annotation is the gold, the tools being equal."""
+    return design(kind) in ("", "swap")
+
+
+def balanced(kind: PerturbationType | None) -> bool:
+    """For offers whose gold has the suffixed name in half of the rows."""
+    return design(kind) in ("inv", "unit", "moot")
+
+
+def of_design(*designs: str) -> For:
+    """For offers of these designs."""
+    return lambda kind: design(kind) in designs
+
+
 def abbreviated(kind: PerturbationType | None) -> bool:
     """For offers in which the gold tool is renamed to its abbreviation."""
-    return kind is not None and kind.channel == "offers" and kind.traits.get("suffix") is None
+    return design(kind) == "" and kind is not None and kind.traits.get("suffix") is None
 
 
 REWRITES = of("query", "descriptions")

@@ -5,12 +5,14 @@ import re
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Call, GoldenAnswer, Sample
 
+from .allowed import without_descriptions
 from .base import (
     HOLDS,
     OFFERS,
     Verdict,
     abbreviated,
     accepted_names,
+    design,
     every,
     first_answer_names,
     invariant,
@@ -67,6 +69,11 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     new, old = row.tools[row.gold_tool_index], clean.tools[clean.gold_tool_index]
     if row.component == "action":
         return HOLDS if new == old else "the indexed tool is not the clean gold tool"
+    if design(taxonomy.get(row.type_code)) == "moot":
+        left, right = without_descriptions(new.parameters), without_descriptions(old.parameters)
+        known = right.get("properties", {})
+        same = all(known.get(name) == about for name, about in left.get("properties", {}).items())
+        return HOLDS if same else "the indexed tool has parameters that the clean one lacks"
     if row.component == "reward":
         return HOLDS if new.parameters == old.parameters else "the indexed tool has other parameters"
     return (
@@ -84,15 +91,29 @@ def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
         return HOLDS if row.golden_answers == clean.golden_answers else "the golden answers changed"
     treated = set(first_answer_names(clean))
     expected = tuple(a for a in clean.golden_answers if {call.name for call in a} <= treated)
-    if abbreviated(kind):
+    if abbreviated(kind) or design(kind):
         if len(new := first_answer_names(row)) != len(old := first_answer_names(clean)):
             return "the golden answer calls another number of tools"
         expected = _renamed(expected, dict(zip(old, new, strict=True)))
+    if design(kind) == "moot":
+        expected = _declared(expected, row)
     return HOLDS if row.golden_answers == expected else "it is not the clean gold of the treated tools"
 
 
 def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[GoldenAnswer, ...]:
     return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
+
+
+def _declared(answers: tuple[GoldenAnswer, ...], row: Sample) -> tuple[GoldenAnswer, ...]:
+    """The answers without the parameters that their tools lack in the row."""
+    known = {tool.name: tool.properties for tool in row.tools}
+    return tuple(
+        tuple(
+            Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
+            for c in answer
+        )
+        for answer in answers
+    )
 
 
 @invariant(abbreviated)
@@ -105,7 +126,7 @@ def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(abbreviated)
+@invariant(lambda kind: abbreviated(kind) or bool(design(kind)))
 def telling_history_is_flagged(row: Sample, clean: Sample) -> Verdict:
     """A transcript that calls the gold tool by its old name points at the distractor: it is flagged."""
     blocks = (
@@ -113,6 +134,6 @@ def telling_history_is_flagged(row: Sample, clean: Sample) -> Verdict:
     )
     called = {name for block in blocks for name in re.findall(r'"name"\s*:\s*"([^"]+)"', block)}
     flagged = "history_names_distractor" in row.flags
-    if flagged == bool(called & set(first_answer_names(clean))):
+    if flagged == bool(called & (set(first_answer_names(clean)) - set(first_answer_names(row)))):
         return HOLDS
     return "it is flagged without a cause" if flagged else "it is not flagged"

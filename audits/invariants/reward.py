@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, Tool
 
-from .base import HOLDS, OFFERS, Verdict, accepted_names, first_answer_names, invariant
+from .base import HOLDS, Verdict, accepted_names, design, equal_offers, first_answer_names, invariant
 
 FACTOR = 4
 """The distractor is at least this many times dearer or slower."""
@@ -67,7 +67,7 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
         yield old, gold, counterparts
 
 
-@invariant(OFFERS)
+@invariant(equal_offers)
 def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
     """The choice is between two equal tools: one counterpart per gold tool, with its parameters and texts."""
     names = first_answer_names(clean)
@@ -83,7 +83,7 @@ def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(OFFERS)
+@invariant(equal_offers)
 def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
     """The annotations decide, so their order must be right: the gold tool is better by a factor of 4, or by
     that of its type."""
@@ -97,23 +97,34 @@ def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(OFFERS)
+@invariant(equal_offers)
 def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
     """The name is the temptation: a promising suffix, a plain number, or the readable name itself."""
-    suffix = taxonomy.get(row.type_code).traits["suffix"]
-    for old, _, counterparts in offers(row, clean):
+    kind = taxonomy.get(row.type_code)
+    suffix = kind.traits["suffix"]
+    for old, gold, counterparts in offers(row, clean):
         wanted = re.escape(old)
         if suffix == "_1":
             wanted += r"_\d+"
         elif suffix is not None:
             wanted += re.escape(str(suffix)) + r"(?:_\d+)?"
         for counterpart in counterparts:
-            if not re.fullmatch(wanted, counterpart.name):
+            names = [counterpart.name, gold.name if gold else ""]
+            misleading, other = reversed(names) if design(kind) == "swap" else names
+            if not re.fullmatch(wanted, misleading):
                 return "a counterpart's name is not the type's"
+            if suffix is None and not _shortened(other, old):
+                return "a name is not the abbreviation of the readable one"
     return HOLDS
 
 
-@invariant(OFFERS)
+def _shortened(short: str, name: str) -> bool:
+    """Whether letters were cut from the name, and none added."""
+    letters = iter(name)
+    return len(short) < len(name) and all(letter in letters for letter in short)
+
+
+@invariant(equal_offers)
 def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
     """Nothing else may look like the best offer: other tools stay, accepted ones are annotated worse."""
     kind = quality(row.type_code)
@@ -138,7 +149,7 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
     return HOLDS
 
 
-@invariant(OFFERS)
+@invariant(equal_offers)
 def gold_is_the_unique_best(row: Sample, clean: Sample) -> Verdict:
     """There is one best offer and it is the gold tool's: else a row has several right answers."""
     kind = quality(row.type_code)

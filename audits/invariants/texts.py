@@ -9,9 +9,14 @@ from robustbench_tc.schema import ANY, OMIT, Json, Sample, dumps
 from robustbench_tc.transcript import CLOSING_TURN
 
 from .allowed import rewritten_texts
-from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, states_preference
+from .base import HOLDS, OFFERS, REWRITES, Verdict, design, invariant, of, states_preference
 
 _COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
+_DISMISSED = re.compile(
+    r"(?i)at any price|the price does not matter|whatever it costs|the cost is no concern|there is no hurry"
+    r"|the response time does not matter|however long it takes|speed is no concern"
+)
+"""What a request says of the quality that it gives up, where both are offered."""
 _TIME = re.compile(r"(?i)\b(?:quick|quickly|quickest|fast|faster|fastest|soon|soonest|hurry|time|urgent)\b")
 
 
@@ -106,6 +111,10 @@ def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
             if not change.after.startswith(before):
                 return "the query is not the clean one plus a sentence"
             added = change.after[len(before) :]
+            if design(kind) == "inv":
+                if not _DISMISSED.search(added):
+                    return "the sentence does not give up the other quality"
+                added = _DISMISSED.sub("", added)
             right, wrong = (_COST, _TIME) if kind.traits["quality"] == "cost" else (_TIME, _COST)
             if not right.search(added):
                 return "the sentence states no preference of the right kind"

@@ -182,6 +182,8 @@ class Perturbation:
     prior_art: ClassVar[str] = ""
     """Beyond the core: the paper or benchmark that asks the same, in a line; "none known" where there is
     none."""
+    draws_as: ClassVar[str] = ""
+    """The type whose draws it repeats, sample for sample; "" for draws of its own."""
     may_decline: ClassVar[bool] = False
     """Whether its rows are asked in words that leave it open to call nothing."""
     borrows: ClassVar[tuple[str, ...]] = ()

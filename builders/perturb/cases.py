@@ -138,20 +138,54 @@ _LETTER = msgspec.structs.replace(
     ),
 )
 
-CLEAN: dict[str, Sample] = {"table": _TABLE, "dialogue": _DIALOGUE, "login": _LOGIN, "letter": _LETTER}
+
+_FERRY = Sample(
+    id="bfcl_v3__cases__ferry::clean",
+    clean_id="bfcl_v3__cases__ferry",
+    type_code="clean",
+    source="bfcl_v3",
+    category="simple",
+    messages=(Message("user", "Which ferries leave Mallow Quay on Friday?"),),
+    tools=(
+        Tool(
+            "ferries",
+            "Lists departures.",
+            {
+                "type": "object",
+                "properties": {
+                    "port": {"type": "string", "description": "From where"},
+                    "day": {"type": "string", "description": "Which day"},
+                    "bikes": {"type": "boolean", "description": "Only those that take bikes"},
+                },
+                "required": ["port"],
+            },
+        ),
+    ),
+    golden_answers=((Call("ferries", {"port": ["Mallow Quay"], "day": ["Friday"]}),),),
+    output_format="python_calls",
+    gold_tool_index=0,
+)
+
+CLEAN: dict[str, Sample] = {
+    "table": _TABLE, "dialogue": _DIALOGUE, "login": _LOGIN, "letter": _LETTER, "ferry": _FERRY,
+}  # fmt: skip
 """`table`: one message, two tools. `dialogue`: a transcript whose history calls the gold tool. `login`: one
-whose history fetched a token that the golden call needs. `letter`: as `table`, in many words."""
+whose history fetched a token that the golden call needs. `letter`: as `table`, in many words. `ferry`: a gold
+tool with an optional parameter that is used, and one that is not."""
+
+_DONORS = (_TABLE, _DIALOGUE)
+"""Their tools lend parameters; a new case moves no other."""
 
 
 def context_of(unit: Perturbation, case: Case) -> Context:
-    """What the unit needs for the case: its texts, and the tools of all cases as donors."""
+    """What the unit needs for the case: its texts, and the tools of the first two cases as donors."""
     clean = CLEAN[case.clean]
     written = {
         request.key: Text(case.texts[request.input], "hand-written")
         for request in unit.requests(clean)
         if request.input in case.texts
     }
-    donors = [tool for sample in CLEAN.values() for tool in sample.tools]
+    donors = [tool for sample in _DONORS for tool in sample.tools]
     return Context(written, {clean.source: donors}, loans=LENT)
 
 
@@ -159,7 +193,8 @@ def row_of(unit: Perturbation, case: Case) -> Sample:
     """The unit's row of the case, drawn with seed 0. Raises ValueError where the type does not apply."""
     clean = CLEAN[case.clean]
     try:
-        return unit.perturb(clean, seeding.rng(0, unit.code, clean.clean_id), context_of(unit, case))
+        rng = seeding.rng(0, unit.draws_as or unit.code, clean.clean_id)
+        return unit.perturb(clean, rng, context_of(unit, case))
     except NotApplicable as skip:
         raise ValueError(f"{unit.code} does not apply to its case {case.clean!r}: {skip.reason}") from None
 

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Message, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation
 from .query import SAMPLES, called_in_history, replace_span, wish_span
@@ -26,7 +26,7 @@ from .registry import gold_tools, index_of, plain
 FACTORS = (4, 5, 6, 8, 10)
 """How many times worse the distractor is."""
 
-_VALUES = {
+VALUES = {
     "cost": (2, 5, 10, 20, 25, 50),  # thousandths of a dollar
     "time": (80, 120, 150, 200, 250, 400),  # milliseconds
 }
@@ -47,6 +47,9 @@ PREFERENCES: dict[str, tuple[str, ...]] = {
     ),
 }
 """Sentences added to the last user turn. Ours; none holds a digit or a tool's name."""
+
+NAMES_DISTRACTOR = "history_names_distractor"
+"""Flag of a row whose transcript already calls the distractor's name."""
 
 _ANNOTATION = re.compile(r"(?:Price per call: \$(\d+\.\d{3})|Typical response time: (\d+) ms)\.\Z")
 
@@ -99,7 +102,7 @@ class Preference(Perturbation):
     channel = "offers"
     method = "rule"
     applies_to = "one gold tool"
-    traits = ("quality", "suffix", "stated")
+    traits: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
     caught_by = "annotations_in_order"
 
     quality: ClassVar[Literal["cost", "time"]]
@@ -108,7 +111,7 @@ class Preference(Perturbation):
     """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
     stated: ClassVar[bool]
     """Whether the query states the preference."""
-    values: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(_VALUES)
+    values: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(VALUES)
     factors: ClassVar[tuple[int | Fraction, ...]] = FACTORS
     """How many times worse the distractor is; times a value it is a whole number."""
     letters: ClassVar[int] = 3
@@ -129,25 +132,24 @@ class Preference(Perturbation):
         new: list[Tool] = []
         for name, index in gold.items():
             original = sample.tools[index]
-            other = self._other_name(name, taken)
+            other = self.other_name(name, taken)
             value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
             better, worse = self._note(value), self._note(int(value * rng.choice(self.factors)))
             gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
             taken.add(other)
             renamed[name] = gold_name
-            tools[index] = Tool(gold_name, _annotated(original.description, better), original.parameters)
-            new.append(Tool(distractor_name, _annotated(original.description, worse), original.parameters))
-        others = _accepted_names(sample) - gold.keys()
+            tools[index] = Tool(gold_name, annotated(original.description, better), original.parameters)
+            new.append(Tool(distractor_name, annotated(original.description, worse), original.parameters))
+        others = accepted_names(sample) - gold.keys()
         for index, tool in enumerate(sample.tools if others else ()):
             if tool.name in others:
                 worse = self._note(int(worst * rng.choice(self.factors)))
-                tools[index] = msgspec.structs.replace(tool, description=_annotated(tool.description, worse))
+                tools[index] = msgspec.structs.replace(tool, description=annotated(tool.description, worse))
         golden = sample.golden_answers
         if others or self.suffix is None:
             golden = tuple(
-                tuple(Call(renamed[c.name], c.parameters) for c in answer)
-                for answer in _reduced(sample, gold)
+                tuple(Call(renamed[c.name], c.parameters) for c in answer) for answer in reduced(sample, gold)
             )
             changes.append(
                 Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
@@ -164,19 +166,19 @@ class Preference(Perturbation):
         first = tools[next(iter(gold.values()))]
         shuffled = [*tools, *new]
         rng.shuffle(shuffled)
-        changes += _tool_changes(sample.tools, tools, new, shuffled)
+        changes += tool_changes(sample.tools, tools, new, shuffled)
         history = called_in_history(sample) if self.suffix is None else frozenset()
         return self.row(
             sample,
             changes,
-            flags=("history_names_distractor",) if history & set(gold) else (),
+            flags=(NAMES_DISTRACTOR,) if history & set(gold) else (),
             messages=messages,
             tools=tuple(shuffled),
             golden_answers=golden,
             gold_tool_index=index_of(shuffled, first),
         )
 
-    def _other_name(self, name: str, taken: set[str]) -> str:
+    def other_name(self, name: str, taken: set[str]) -> str:
         """The new name that a gold tool brings: its abbreviation, or its distractor's suffixed name."""
         if self.suffix is not None:
             return free_name(name + self.suffix, taken)
@@ -188,7 +190,7 @@ class Preference(Perturbation):
         return short
 
     def _note(self, value: int) -> str:
-        """The annotation that says a value of `_VALUES`."""
+        """The annotation that says a value of `VALUES`."""
         if self.quality == "cost":
             return f"Price per call: ${value / 1000:.3f}."
         return f"Typical response time: {value} ms."
@@ -202,7 +204,7 @@ class Preference(Perturbation):
         by_name = {tool.name: tool for tool in annotated_last}
         if len(row.tools) != len(clean.tools) + len(gold):
             return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
-        expected = _reduced(clean, gold)
+        expected = reduced(clean, gold)
         names = {c.name for answer in row.golden_answers for c in answer}
         if [[c.parameters for c in a] for a in row.golden_answers] != [
             [c.parameters for c in a] for a in expected
@@ -247,8 +249,8 @@ class Preference(Perturbation):
         for tool in row.tools:
             if tool.name in treated:
                 continue
-            annotated = tool.name in _accepted_names(clean)
-            if annotated and not self._much_worse(tool, gold):
+            accepted = tool.name in accepted_names(clean)
+            if accepted and not self._much_worse(tool, gold):
                 least = f"{float(min(self.factors)):g}"
                 wrong.append(
                     f"{tool.name}, no longer accepted, is not worse than the gold by a factor of {least}"
@@ -257,7 +259,7 @@ class Preference(Perturbation):
                 same = (original.name, original.parameters) == (tool.name, tool.parameters)
                 if same and (
                     _is_annotated(original.description, tool.description)
-                    if annotated
+                    if accepted
                     else original.description == tool.description
                 ):
                     rest.remove(original)
@@ -276,14 +278,14 @@ class Preference(Perturbation):
         """The annotations of the gold tool and its distractor exchanged."""
         gold = row.tools[row.gold_tool_index or 0]
         swapped = {
-            gold.name: _bare(gold.description),
-            **{t.name: _bare(t.description) for t in row.tools if t.parameters == gold.parameters},
+            gold.name: bare(gold.description),
+            **{t.name: bare(t.description) for t in row.tools if t.parameters == gold.parameters},
         }
         notes = [_note_of(t) for t in row.tools if t.name in swapped and t is not gold]
         other = next(note for note in notes if note)
         tools = tuple(
             msgspec.structs.replace(
-                tool, description=_annotated(swapped[tool.name], other if tool is gold else _note_of(gold))
+                tool, description=annotated(swapped[tool.name], other if tool is gold else _note_of(gold))
             )
             if tool.name in swapped
             else tool
@@ -294,23 +296,28 @@ class Preference(Perturbation):
     def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
         if not self.stated:
             return ["messages changed"] if row.messages != clean.messages else []
-        span = wish_span(clean)
-        text = clean.messages[span.message].content[span.start : span.end]
-        joint = " " if text[-1] in ".!?" else ". "
-        for sentence in PREFERENCES[self.quality]:
-            if row.messages == replace_span(clean, span, text + joint + sentence)[0]:
-                return []
+        if any(row.messages == wished(clean, sentence)[0] for sentence in PREFERENCES[self.quality]):
+            return []
         return ["the query is not the clean one plus a preference"]
 
 
-def _annotated(description: str, note: str) -> str:
+def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
+    """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
+    span = wish_span(sample)
+    text = sample.messages[span.message].content[span.start : span.end]
+    joint = " " if text[-1] in ".!?" else ". "
+    return replace_span(sample, span, text + joint + sentence)
+
+
+def annotated(description: str, note: str) -> str:
+    """The description with the annotation as its last sentence."""
     text = description.rstrip()
     if not text:
         return note
     return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
 
 
-def _bare(description: str) -> str:
+def bare(description: str) -> str:
     """The description without its annotation."""
     return _ANNOTATION.sub("", description).rstrip()
 
@@ -323,20 +330,20 @@ def _note_of(tool: Tool) -> str:
 
 def _is_annotated(before: str, after: str) -> bool:
     found = _ANNOTATION.search(after)
-    return found is not None and after == _annotated(before, found.group())
+    return found is not None and after == annotated(before, found.group())
 
 
 @remembered(SAMPLES)
-def _accepted_names(sample: Sample) -> frozenset[str]:
+def accepted_names(sample: Sample) -> frozenset[str]:
     return frozenset(call.name for answer in sample.golden_answers for call in answer)
 
 
-def _reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:
+def reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:
     """The accepted answers that call treated tools only."""
     return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
 
 
-def _tool_changes(
+def tool_changes(
     clean: tuple[Tool, ...], treated: list[Tool], new: list[Tool], row: list[Tool]
 ) -> list[Change]:
     """Diff entries at the places of the shuffled registry, after one that says how it was reordered."""
@@ -350,5 +357,7 @@ def _tool_changes(
             out.append(Change(f"/tools/{place}/name", before.name, after.name))
         if before.description != after.description:
             out.append(Change(f"/tools/{place}/description", before.description, after.description))
+        if before.parameters is not after.parameters:
+            out.append(Change(f"/tools/{place}/parameters", before.parameters, after.parameters))
     came = sorted(places[id(tool)] for tool in new)
     return out + [Change(f"/tools/{place}", None, plain(row[place])) for place in came]

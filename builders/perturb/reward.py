@@ -15,7 +15,7 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, register
-from .offers import Preference
+from .offers import NAMES_DISTRACTOR, Preference
 
 _HOW_MADE = (
     "A second tool equivalent to the gold tool enters and both descriptions are annotated with a "
@@ -54,7 +54,7 @@ class Abbreviated(Preference):
     suffix = None
     flags = MappingProxyType(
         {
-            "history_names_distractor": "the transcript already calls the tool by the name that the "
+            NAMES_DISTRACTOR: "the transcript already calls the tool by the name that the "
             "distractor now has; reported apart"
         }
     )

@@ -119,7 +119,7 @@ def system_text(registry: Registry, tools: Sequence[Tool], lent: Originals = NON
 
 def parameter_text(schema: dict[str, Json], own: Originals, lent: Originals) -> str:
     """A schema in upstream's form: the original text where there is one, else that of the same tool with the
-    schema's descriptions, else a new text."""
+    schema's descriptions or with some of its parameters, else a new text."""
     key = dumps(schema)
     if (original := own.get(key) or lent.get(key)) is not None:
         return original
@@ -131,7 +131,18 @@ def parameter_text(schema: dict[str, Json], own: Originals, lent: Originals) -> 
                 if "description" in about:
                     declared[name]["description"] = about["description"]
             return json.dumps(declared)
+    for known, text in own.items():
+        if _is_part(schema, loads(known)):
+            return json.dumps({k: v for k, v in json.loads(text).items() if k in schema["properties"]})
     return json.dumps({name: _declared(about) for name, about in _objects(schema.get("properties")).items()})
+
+
+def _is_part(schema: dict[str, Json], whole: dict[str, Json]) -> bool:
+    """Whether it has some of the parameters of `whole`, as they are there."""
+    properties, known = schema.get("properties"), whole.get("properties")
+    if not properties or not isinstance(properties, dict) or not isinstance(known, dict):
+        return False
+    return all(name in known and known[name] == about for name, about in properties.items())
 
 
 def _masked(schema: dict[str, Json]) -> str:

@@ -17,6 +17,7 @@ from .blind import BLIND, POLICIES, try_blind
 from .context import CONTEXT
 from .mixed import MIXED
 from .null_models import NULL_MODELS
+from .offers import OFFERS
 from .registry import REGISTRY
 from .scripted import SCRIPTED
 from .severity import SEVERITY
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 AGENTS: Mapping[str, Agent] = {
-    **SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **CONTEXT, **REGISTRY, **SEVERITY, **MIXED,
+    **SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **CONTEXT, **REGISTRY, **OFFERS, **SEVERITY, **MIXED,
 }  # fmt: skip
 
 

@@ -34,7 +34,8 @@ Choice = Callable[[Registry], frozenset[int]]
 """The places of the chosen tools: one of every group of `confusable`; none where no tool is listed."""
 
 _OFFER = re.compile(
-    r"\$\s?(?P<price>\d{1,15}(?:\.\d{1,15})?)|(?<!\d)(?P<time>\d{1,15}(?:\.\d{1,15})?)\s?(?P<unit>ms|s)\b"
+    r"(?:per (?:call|(?P<many>1,000) calls): )?\$\s?(?P<price>\d{1,15}(?:\.\d{1,15})?)"
+    r"|(?<!\d)(?P<time>\d{1,15}(?:\.\d{1,15})?)\s?(?P<unit>ms|s)\b"
 )
 """Bounded, and never begun within a number: a text of a million digits is read once."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -56,11 +57,11 @@ class Look(NamedTuple):
     schema: str
     described: bool
     length: int
-    """Characters of the description and of the parameters as JSON."""
+    """Characters of the description, every offer counted as one, and of the parameters as JSON."""
     masked: str
     """The description with every number as `0`, a price's or a time's unit included."""
     offer: float | None
-    """The price in dollars or the time in milliseconds that the description states last."""
+    """The price in dollars per call or the time in milliseconds that the description states last."""
     style: tuple[frozenset[str], frozenset[str], frozenset[str]]
     """Keys of the parameters' schema, keys of the parameters, their types."""
 
@@ -69,11 +70,12 @@ class Look(NamedTuple):
 def look(tool: Tool) -> Look:
     schema = _text(tool.parameters)
     described = bool(tool.description.strip())
+    without_offers = _OFFER.sub("0", tool.description)
     return Look(
         schema,
         described,
-        len(tool.description) + len(schema),
-        _NUMBER.sub("0", _OFFER.sub("0", tool.description)),
+        len(without_offers) + len(schema),
+        _NUMBER.sub("0", without_offers),
         _offer(tool.description),
         _style(tool),
     )
@@ -94,7 +96,7 @@ def _offer(description: str) -> float | None:
     if found is None:
         return None
     if found["price"] is not None:
-        return float(found["price"])
+        return float(found["price"]) / (1000 if found["many"] else 1)
     return float(found["time"]) * (1000 if found["unit"] == "s" else 1)
 
 
@@ -161,7 +163,7 @@ POLICIES: Mapping[str, Policy] = {
     ),
     "picks-longest-definition": Policy(
         "takes the confusable tool that has a description, of several the one with the longest definition "
-        "(description and parameters)",
+        "(description without its offer, and parameters)",
         partial(_least, _defined),
     ),
     "picks-odd-schema": Policy(

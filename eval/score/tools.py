@@ -35,7 +35,7 @@ def changes_schemas(code: str) -> bool:
 
 
 def in_the_old_type(calls: tuple[Call, ...], row: Sample, clean: Sample) -> bool:
-    """Whether a call gives a value that is no text where the row's schema, unlike the clean one, asks for one.
+    """Whether a call gives another value than a text where only the row's schema, not the clean one, wants one.
 
     Most scorers forgive that a text is written as a number; where the type is what changed, it is the point.
     """

@@ -36,7 +36,8 @@ Tokenizer = Annotated[
     Path | None, typer.Option(help="The model's tokenizer folder: prompts over the limit are dropped.")
 ]
 Names = Annotated[
-    list[str] | None, typer.Option(help="Type codes to draw from, also comma-separated; default all 16.")
+    list[str] | None,
+    typer.Option(help="Types, packs or levels to draw from, also comma-separated; default the core's 16."),
 ]
 
 
@@ -50,6 +51,9 @@ def build_toolrl_dr(
     repeat: Annotated[int, typer.Option(help="Differently perturbed copies of each row.")] = 1,
     types: Names = None,
     components: Components = None,
+    counterbalance: Annotated[
+        bool, typer.Option("--counterbalance", help="Swap the offers in half of the priced rows.")
+    ] = False,
     generator: Generator = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves draws, positions and mixtures.")] = 0,
     max_requests: MaxRequests = None,
@@ -91,6 +95,7 @@ def build_toolrl_dr(
         ratio=_share("--ratio", ratio),
         alpha=_share("--alpha", alpha),
         copies=repeat,
+        counterbalance=counterbalance,
         retry_probability=retry_probability,
         retry_position=retry_position,
         workers=who,

@@ -1,0 +1,269 @@
+"""Balanced offers: what a rule cannot answer that takes the best offer, or the plain name.
+
+design   what the two tools differ in                          what decides
+inv      price and time, in opposite orders                    which of the two the request asks for
+unit     the same offer in other units                         the offers after conversion
+moot     the cheaper or quicker one lacks a parameter          whether the request needs that parameter
+
+A choice that could give the gold away is made by a draw that the CD type and the TD type of a design share,
+and one of the two takes its opposite: over both together the suffixed name is the gold in exactly half of
+the rows, and so are the smaller number (unit) and the complete tool (moot). Of `inv` both types have the very
+same registry. So they apply to the same samples; those that call two tools, or accept another one than the
+first answer's, are left out.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
+
+from .base import Context, NotApplicable
+from .offers import (
+    FACTORS,
+    NAMES_DISTRACTOR,
+    VALUES,
+    Preference,
+    accepted_names,
+    annotated,
+    free_name,
+    tool_changes,
+    wished,
+)
+from .query import called_in_history
+from .registry import gold_tools, index_of
+
+Schema = dict[str, Json]
+
+
+class Side(NamedTuple):
+    """What one of the two tools offers."""
+
+    note: str
+    """What its description ends with."""
+    parameters: Schema
+
+
+class Two(NamedTuple):
+    """The two tools of a row: what the gold tool offers, and the other one."""
+
+    gold: Side
+    other: Side
+
+
+def the_gold_tool(sample: Sample) -> int:
+    """The place of the one tool that every accepted answer calls. Raises NotApplicable."""
+    found = gold_tools(sample)
+    if len(found) > 1:
+        raise NotApplicable("several_gold_tools")
+    if accepted_names(sample) != found.keys():
+        raise NotApplicable("other_tools_accepted")
+    return next(iter(found.values()))
+
+
+class Balanced(Preference):
+    """The common course of the types whose gold has the suffixed name in half of the rows."""
+
+    pack = "offers"
+    may_change = ("messages", "the set of tools", "golden answers")
+    ground_truth_changes = True
+    train_augmentable = True
+    stated = True
+    suffix = "_1"
+    traits = (*Preference.traits, "design")
+    caught_by = "balanced_offers_in_order"
+    flags = MappingProxyType(
+        {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse choice here"}
+    )
+
+    design: ClassVar[str]
+    mirrored: ClassVar[bool] = False
+    """Whether the shared draws are taken the other way round."""
+    wishes: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Sentences that join the request, by `quality`."""
+
+    def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
+        """What the gold tool and the other one offer. Raises NotApplicable.
+
+        `second` is the shared draw beside the one of the names: which number is smaller, which tool lacks
+        what, which annotation stands last.
+        """
+        raise NotImplementedError
+
+    def answers(self, sample: Sample, gold: Side) -> tuple[GoldenAnswer, ...]:
+        """The accepted answers, by the clean name, of a tool with the parameters of `gold`."""
+        return sample.golden_answers
+
+    def suffixed(self, drawn: bool) -> bool:
+        """Whether the gold tool has the suffixed name."""
+        return drawn != self.mirrored
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """A second tool enters, and both are annotated.
+
+        Draws, in this order: whether the gold has the suffixed name, the second choice, what the type's
+        offers need, the sentence, the order of the registry.
+        """
+        index = the_gold_tool(sample)
+        original = sample.tools[index]
+        drawn, second = rng.random() < 0.5, rng.random() < 0.5
+        pair = self.two(sample, original, second, rng)
+        new_name = free_name(original.name + "_1", {tool.name for tool in sample.tools})
+        suffixed = self.suffixed(drawn)
+        plain_side, new_side = (pair.other, pair.gold) if suffixed else (pair.gold, pair.other)
+        treated = list(sample.tools)
+        treated[index] = _made(original.name, original, plain_side)
+        new = _made(new_name, original, new_side)
+        golden = _called(self.answers(sample, pair.gold), new_name if suffixed else original.name)
+        changes = []
+        if golden != sample.golden_answers:
+            before, after = map(msgspec.to_builtins, (sample.golden_answers, golden))
+            changes.append(Change("/golden_answers", before, after))
+        messages, change = wished(sample, rng.choice(self.wishes[self.quality]))
+        changes.append(change)
+        shuffled = [*treated, new]
+        rng.shuffle(shuffled)
+        changes += tool_changes(sample.tools, treated, [new], shuffled)
+        return self.row(
+            sample,
+            changes,
+            flags=(NAMES_DISTRACTOR,) if suffixed and original.name in called_in_history(sample) else (),
+            messages=messages,
+            tools=tuple(shuffled),
+            golden_answers=golden,
+            gold_tool_index=index_of(shuffled, new if suffixed else treated[index]),
+        )
+
+    def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
+        """What is wrong with what the gold tool and the other one offer."""
+        raise NotImplementedError
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """One more tool, both annotated as the design says, the gold's answers called by its name."""
+        try:
+            index = the_gold_tool(clean)
+        except NotApplicable as skip:
+            return [f"the type does not apply to this sample: {skip.reason}"]
+        original = clean.tools[index]
+        new_name = free_name(original.name + "_1", {tool.name for tool in clean.tools})
+        by_name = {tool.name: tool for tool in row.tools if tool.name in (original.name, new_name)}
+        rest = [tool for tool in row.tools if tool.name not in by_name]
+        others = [tool for tool in clean.tools if tool is not original]
+        if len(by_name) != 2 or len(row.tools) != len(clean.tools) + 1 or not _same_tools(rest, others):
+            return ["the registry is not the clean one plus one tool beside the gold tool"]
+        place = row.gold_tool_index
+        names = {call.name for answer in row.golden_answers for call in answer}
+        if place is None or not 0 <= place < len(row.tools) or names != {row.tools[place].name}:
+            return ["the gold does not call the tool at gold_tool_index, and no other"]
+        gold_name = row.tools[place].name
+        if gold_name not in by_name:
+            return [f"{gold_name} is not one of the two tools"]
+        gold, other = by_name[gold_name], by_name[new_name if gold_name == original.name else original.name]
+        notes = [_note(original, tool) for tool in (gold, other)]
+        if None in notes:
+            return ["the description of one of the two tools is more than annotated"]
+        pair = Two(Side(notes[0] or "", gold.parameters), Side(notes[1] or "", other.parameters))
+        wrong = self._check_row(clean, row, gold_name, pair.gold)
+        flagged = gold_name == new_name and original.name in called_in_history(clean)
+        if (NAMES_DISTRACTOR in row.flags) != flagged:
+            wrong.append(f"the flag {NAMES_DISTRACTOR} is not as the transcript says")
+        return wrong + self.wrong_offers(clean, original, pair)
+
+    def _check_row(self, clean: Sample, row: Sample, gold_name: str, gold: Side) -> list[str]:
+        wrong = []
+        if row.golden_answers != _called(self.answers(clean, gold), gold_name):
+            wrong.append("the gold is not the clean gold, called by the gold tool's name")
+        if not any(row.messages == wished(clean, one)[0] for one in self.wishes[self.quality]):
+            wrong.append("the query is not the clean one plus a wish of this type")
+        return wrong
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The offers of the two tools exchanged."""
+        gold, other = self.pair_of(clean, row)
+        notes = {gold.name: _note(clean.tools[clean.gold_tool_index or 0], other) or ""}
+        notes[other.name] = _note(clean.tools[clean.gold_tool_index or 0], gold) or ""
+        return self.with_notes(clean, row, notes)
+
+    def pair_of(self, clean: Sample, row: Sample) -> tuple[Tool, Tool]:
+        """The gold tool of a row and the other one."""
+        known = {tool.name for tool in clean.tools} - {clean.tools[clean.gold_tool_index or 0].name}
+        gold = row.tools[row.gold_tool_index or 0]
+        return gold, next(tool for tool in row.tools if tool is not gold and tool.name not in known)
+
+    def with_notes(self, clean: Sample, row: Sample, notes: Mapping[str, str]) -> Sample:
+        """The row with other annotations, by the tools' names."""
+        text = clean.tools[clean.gold_tool_index or 0].description
+        tools = tuple(
+            msgspec.structs.replace(tool, description=annotated(text, notes[tool.name]))
+            if tool.name in notes
+            else tool
+            for tool in row.tools
+        )
+        return msgspec.structs.replace(row, tools=tools)
+
+    def with_other_wish(self, clean: Sample, row: Sample, sentence: str) -> Sample:
+        """The row with another wish."""
+        messages, change = wished(clean, sentence)
+        kept = tuple(change if one.path.startswith("/messages") else one for one in row.changes)
+        return msgspec.structs.replace(row, messages=messages, changes=kept)
+
+
+class Offer(NamedTuple):
+    """What a description says that a call costs or takes."""
+
+    value: float
+    """Dollars per call, or milliseconds."""
+    start: int
+    """Where the description's annotations begin."""
+
+
+_OFFERS = {
+    "cost": re.compile(r"Price per (?P<unit>call|1,000 calls): \$(?P<number>\d+\.\d+)\."),
+    "time": re.compile(r"Typical response time: (?P<number>\d+(?:\.\d+)?) (?P<unit>ms|s)\."),
+}
+_PER = {"call": 1.0, "1,000 calls": 0.001, "ms": 1.0, "s": 1000.0}
+
+
+def offer_in(description: str, quality: str) -> Offer | None:
+    """The offer of that quality in a description; None where it makes none."""
+    found = {name: list(pattern.finditer(description)) for name, pattern in _OFFERS.items()}
+    if not found[quality]:
+        return None
+    last = found[quality][-1]
+    start = min(one[-1].start() for one in found.values() if one)
+    return Offer(round(float(last["number"]) * _PER[last["unit"]], 6), start)
+
+
+def offers_of(quality: str, rng: random.Random) -> tuple[int, int]:
+    """The value of the better offer and of the worse one, in thousandths of a dollar or milliseconds."""
+    value = rng.choice(VALUES[quality])
+    return value, value * rng.choice(FACTORS)
+
+
+def _made(name: str, original: Tool, side: Side) -> Tool:
+    return Tool(name, annotated(original.description, side.note), side.parameters)
+
+
+def _called(answers: tuple[GoldenAnswer, ...], name: str) -> tuple[GoldenAnswer, ...]:
+    return tuple(tuple(Call(name, call.parameters) for call in answer) for answer in answers)
+
+
+def _note(original: Tool, tool: Tool) -> str | None:
+    """What was added to the original description; None where it is something else."""
+    before = annotated(original.description, "")
+    if tool.description.startswith(before) and len(tool.description) > len(before):
+        return tool.description[len(before) :]
+    return None
+
+
+def _same_tools(left: list[Tool], right: list[Tool]) -> bool:
+    rest = list(right)
+    for tool in left:
+        if tool not in rest:
+            return False
+        rest.remove(tool)
+    return not rest

@@ -1,0 +1,271 @@
+"""Offers that may be moot (`_moot`): the cheaper or quicker look-alike lacks a parameter.
+
+In one half of the rows the request needs that parameter, so the better offer cannot serve and the complete
+tool is the gold; in the other half the parameter is optional and unused, and the better offer is the gold.
+Which half is drawn once for each sample: where CD_moot takes a needed parameter, TD_moot takes an unused one.
+So a sample serves only if its gold tool has a parameter of each kind.
+"""
+
+import random
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, dumps
+from robustbench_tc.taxonomy import Rows
+
+from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
+from .base import Case, NotApplicable, register
+from .query import SAMPLES
+from .registry import may_be_left_out
+
+WISHES: dict[str, tuple[str, ...]] = {
+    "cost": (
+        "Of the tools that can do all of this, use the cheapest.",
+        "Pick the least expensive tool that can take everything I asked for.",
+        "As long as the tool covers all of it, keep the cost of the call as low as possible.",
+        "My budget is tight, so choose the cheapest tool that can handle every part of this.",
+    ),
+    "time": (
+        "Of the tools that can do all of this, use the fastest.",
+        "Pick the quickest tool that can take everything I asked for.",
+        "As long as the tool covers all of it, get me the answer as soon as possible.",
+        "I am in a hurry, so choose the fastest tool that can handle every part of this.",
+    ),
+}
+
+_READ = {
+    "cost": re.compile(r"Price per call: \$(\d+\.\d{3})\."),
+    "time": re.compile(r"Typical response time: (\d+) ms\."),
+}
+
+_HOW_MADE = (
+    "A look-alike of the gold tool enters, named like it and `_1`; one of the two lacks a parameter and is "
+    "{better} by a factor of 4 or more. In half of the rows (over CD_moot and TD_moot) the request states a "
+    "value of that parameter and every accepted answer gives it: the gold is the complete tool. In the other "
+    "half the parameter is optional, no accepted answer needs it and no value of it is said: the gold is the "
+    "tool without it, and its answer does not give it. The gold has the name with `_1` in half of the rows. "
+    "A sentence that asks for the {wish} of the tools that can do all of it joins the last user turn; where "
+    "a call was executed after that turn, the closing turn that asks for the scored call. The registry is "
+    "shuffled."
+)
+
+
+class Kinds(NamedTuple):
+    """The parameters of a gold tool that can be taken away."""
+
+    needed: tuple[str, ...]
+    """Every accepted answer gives it, with a value that the conversation states and that is no default. Where
+    there is one that the schema does not require, only those: the registry then says less."""
+    unused: tuple[str, ...]
+    """The schema does not require it, every accepted answer may leave it out, and none of its values is
+    stated."""
+
+
+def kinds(sample: Sample) -> Kinds:
+    """Both kinds of parameters of the sample's gold tool. Raises NotApplicable."""
+    found = _kinds(sample)
+    if isinstance(found, str):
+        raise NotApplicable(found)
+    return found
+
+
+@remembered(SAMPLES)
+def _kinds(sample: Sample) -> Kinds | str:
+    """The same, or the reason why there are none: it is asked for again by the other type and by checks."""
+    try:
+        tool = sample.tools[the_gold_tool(sample)]
+    except NotApplicable as skip:
+        return skip.reason
+    said = "\n".join(message.content for message in sample.messages).casefold()
+    calls = [call for answer in sample.golden_answers for call in answer]
+    needed, unused = [], []
+    for name, about in tool.properties.items():
+        given = [call.parameters[name] for call in calls if name in call.parameters]
+        values = [value for accepted in given for value in _listed(accepted)]
+        default = about.get("default") if isinstance(about, dict) else None
+        if len(given) == len(calls) and not any(map(may_be_left_out, given)):
+            if default not in values and any(_stated(value, said, whole=True) for value in values):
+                needed.append(name)
+        elif (
+            name not in tool.required
+            and all(map(may_be_left_out, given))
+            and not any(_stated(value, said, whole=False) for value in values)
+        ):
+            unused.append(name)
+    optional = [name for name in needed if name not in tool.required]
+    if not needed:
+        return "no_needed_parameter"
+    if not unused:
+        return "no_unused_optional_parameter"
+    return Kinds(tuple(optional or needed), tuple(unused))
+
+
+def _listed(values: Json) -> list[Json]:
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def _stated(value: Json, said: str, *, whole: bool) -> bool:
+    """Whether the conversation holds the value's text, or one within it; `whole`: as words of their own."""
+    if isinstance(value, dict):
+        return any(_stated(inner, said, whole=whole) for inner in value.values())
+    if isinstance(value, list | tuple):
+        return any(_stated(inner, said, whole=whole) for inner in value)
+    if isinstance(value, bool) or value is None or value == OMIT:
+        return False
+    text = (value if isinstance(value, str) else dumps(value)).strip().casefold()
+    if not text or text not in said:
+        return False
+    return not whole or _as_words(text, said)
+
+
+def _as_words(text: str, said: str) -> bool:
+    """Whether the text stands somewhere without a letter or digit before or after it."""
+    at = said.find(text)
+    while at >= 0:
+        if not said[at - 1 : at].isalnum() and not said[at + len(text) : at + len(text) + 1].isalnum():
+            return True
+        at = said.find(text, at + 1)
+    return False
+
+
+def without(schema: Schema, name: str) -> Schema:
+    """The schema without one of its parameters."""
+    out = dict(schema)
+    out["properties"] = {key: value for key, value in schema["properties"].items() if key != name}
+    if isinstance(schema.get("required"), list):
+        out["required"] = [key for key in schema["required"] if key != name]
+    return out
+
+
+class Moot(Balanced):
+    """The common course of both types."""
+
+    design = "moot"
+    prior_art = "none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox"
+    wishes = WISHES
+    otherwise_caught_by = "look_alike_lacks_one_parameter"
+    draws_as = "CD_moot"
+
+    def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
+        """The complete tool and the better offer that lacks a parameter; the first is the gold where the
+        request needs that parameter."""
+        can = kinds(sample)
+        is_needed = second != self.mirrored
+        better, worse = offers_of(self.quality, rng)
+        lacking = (rng.choice(can.unused), rng.choice(can.needed))[
+            is_needed
+        ]  # both drawn: one stream for two types
+        complete = Side(self._note(worse), tool.parameters)
+        lean = Side(self._note(better), without(tool.parameters, lacking))
+        return Two(complete, lean) if is_needed else Two(lean, complete)
+
+    def answers(self, sample: Sample, gold: Side) -> tuple[GoldenAnswer, ...]:
+        """The accepted answers without a parameter that the gold tool lacks."""
+        there = gold.parameters.get("properties", {})
+        known = sample.tools[the_gold_tool(sample)].properties.keys()
+        lost = known - there.keys()
+        if not any(lost & call.parameters.keys() for answer in sample.golden_answers for call in answer):
+            return sample.golden_answers
+        return tuple(
+            tuple(
+                Call(call.name, {k: v for k, v in call.parameters.items() if k not in lost}) for call in one
+            )
+            for one in sample.golden_answers
+        )
+
+    def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
+        try:
+            can = kinds(clean)
+        except NotApplicable as skip:
+            return [f"the type does not apply to this sample: {skip.reason}"]
+        needed = pair.gold.parameters == original.parameters
+        lean = pair.other if needed else pair.gold
+        complete = pair.gold if needed else pair.other
+        if complete.parameters != original.parameters or not any(
+            lean.parameters == without(original.parameters, name)
+            for name in (can.needed if needed else can.unused)
+        ):
+            return ["the two tools are not the clean one and one without a parameter that decides"]
+        read = [_READ[self.quality].fullmatch(side.note) for side in (lean, complete)]
+        if read[0] is None or read[1] is None:
+            return ["a tool makes no offer"]
+        if float(read[1].group(1)) < 4 * float(read[0].group(1)) - 1e-9:
+            return ["the tool that lacks a parameter is not the better offer by a factor of 4"]
+        return []
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The look-alike has every parameter after all."""
+        schema = clean.tools[clean.gold_tool_index or 0].parameters
+        pair = {tool.name for tool in self.pair_of(clean, row)}
+        tools = tuple(
+            msgspec.structs.replace(tool, parameters=schema) if tool.name in pair else tool
+            for tool in row.tools
+        )
+        return msgspec.structs.replace(row, tools=tools)
+
+    def _note(self, value: int) -> str:
+        if self.quality == "cost":
+            return f"Price per call: ${value / 1000:.3f}."
+        return f"Typical response time: {value} ms."
+
+
+@register
+class CDMoot(Moot):
+    """The cheaper look-alike lacks a parameter, which the request needs or not."""
+
+    code = "CD_moot"
+    order = 511
+    display_name = "MisDesc-Moot"
+    what_is_modified = (
+        "A look-alike enters; the cheaper of the two tools lacks a parameter, which the query needs in half "
+        "of the rows; the query asks for the cheapest tool that can do it."
+    )
+    how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
+    quality = "cost"
+    rows = Rows(paper=30, bundled=10, full=883)
+    golden = (
+        Case(
+            clean="ferry",
+            reads="""
+            - user: Which ferries leave Mallow Quay on Friday?
+            - gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures.
+            + user: Which ferries leave Mallow Quay on Friday? As long as the tool covers all of it, keep the cost of the call as low as possible.
+            + gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures. Price per call: $0.125.
+            + tool: ferries_1(port: From where, bikes: Only those that take bikes) Lists departures. Price per call: $0.025.
+            """,  # noqa: E501
+        ),
+    )
+
+
+@register
+class TDMoot(Moot):
+    """The quicker look-alike lacks a parameter, which the request needs or not."""
+
+    code = "TD_moot"
+    order = 512
+    display_name = "TimeDesc-Moot"
+    what_is_modified = (
+        "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in half "
+        "of the rows; the query asks for the fastest tool that can do it."
+    )
+    how_made = _HOW_MADE.format(better="quicker", wish="quickest")
+    quality = "time"
+    mirrored = True
+    rows = Rows(paper=30, bundled=10, full=883)
+    golden = (
+        Case(
+            clean="ferry",
+            reads="""
+            - user: Which ferries leave Mallow Quay on Friday?
+            - gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures.
+            - gold: ferries {"port":["Mallow Quay"],"day":["Friday"]}
+            + user: Which ferries leave Mallow Quay on Friday? As long as the tool covers all of it, get me the answer as soon as possible.
+            + tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures. Typical response time: 1250 ms.
+            + gold tool: ferries_1(port: From where, day: Which day) Lists departures. Typical response time: 250 ms.
+            + gold: ferries_1 {"port":["Mallow Quay"],"day":["Friday"]}
+            """,  # noqa: E501
+        ),
+    )

@@ -1,0 +1,351 @@
+"""Swapped offers: the six core reward rows with only the two annotations and the gold exchanged.
+
+In a core row the gold tool's name is always the shorter of the two, so a rule that reads no price is right.
+In the counterpart the annotations have changed places: the other tool truly is the better one, and the gold.
+Everything else is the core row's: its draws, its sentence, its order of the registry. A rule that reads no
+annotation takes the same tool in both, and is right in exactly one of them.
+
+type                        gold
+CD_swap, TD_swap, …         renamed to the suffixed name
+CD_AB_swap, TD_AB_swap      the original, readable name
+"""
+
+import random
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+import msgspec
+
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
+from robustbench_tc.taxonomy import Part, Rows
+
+from .base import REGISTRY, Case, Context, NotApplicable, register
+from .offers import NAMES_DISTRACTOR, Preference, bare
+from .query import called_in_history
+from .registry import gold_tools, plain
+
+_HOW_MADE = (
+    "The row of {core}, with the same draws, in which the annotations of the two tools have changed places: "
+    "the tool {which} now is the better one by a factor of 4 or more, and the gold. Names, query, order of "
+    "the registry and every other tool are the core row's."
+)
+_WHAT = "As {core} with the two annotations and the gold exchanged: {which} is the {better} one."
+
+
+class Swap(Preference):
+    """The common course of the six counterparts."""
+
+    pack = "offers"
+    prior_art = (
+        "none known for offers; pairs that differ in the decisive words alone: contrast sets (Gardner et al. "
+        "2020)"
+    )
+    ground_truth_changes = True
+    train_augmentable = True
+    stated = True
+    traits = (*Preference.traits, "design")
+    design: ClassVar[str] = "swap"
+    otherwise_caught_by = "exactly_one_counterpart"
+    solved_without_reading = (
+        "As in the core the better offer is always the gold: whoever always takes the cheapest or quickest "
+        "tool is right. The name, always the longer one here, helps nobody over core and swapped rows "
+        "together, and only the two together say whether a model reads the offer."
+    )
+
+    core: ClassVar[str]
+    """The type whose rows these are the counterparts of."""
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        """The counterpart of the core type's row; `rng` is the core type's own (`draws_as`).
+
+        Samples that call two tools are left out: a rule that reads no annotation may take the better tool of
+        one pair and the worse of the other, and would be right in neither row.
+        """
+        if len(gold_tools(sample)) > 1:
+            raise NotApplicable("several_gold_tools")
+        return self.exchanged(sample, REGISTRY[self.core].perturb(sample, rng, context))
+
+    def exchanged(self, sample: Sample, core: Sample) -> Sample:
+        """The counterpart of `core`, the core type's row of `sample`; it may call several tools."""
+        pairs = self._pairs(sample)
+        tools = _with_descriptions_exchanged(core.tools, pairs)
+        golden = _renamed(core.golden_answers, pairs)
+        places = {tool.name: place for place, tool in enumerate(tools)}
+        changes = [one for one in core.changes if one.path.startswith("/messages")]
+        if golden != sample.golden_answers:
+            before, after = map(msgspec.to_builtins, (sample.golden_answers, golden))
+            changes.insert(0, Change("/golden_answers", before, after))
+        changes += [_moved(one, tools) for one in core.changes if one.path.startswith("/tools")]
+        plain_is_worse = self.suffix is not None and called_in_history(sample) & pairs.keys()
+        return self.row(
+            sample,
+            changes,
+            flags=(NAMES_DISTRACTOR,) if plain_is_worse else (),
+            messages=core.messages,
+            tools=tools,
+            golden_answers=golden,
+            gold_tool_index=places[golden[0][0].name],
+        )
+
+    def _pairs(self, sample: Sample) -> dict[str, str]:
+        """The name of each gold tool of the core row → that of its distractor, the gold here."""
+        taken = {tool.name for tool in sample.tools}
+        found: dict[str, str] = {}
+        for name in gold_tools(sample):
+            other = self.other_name(name, taken)
+            taken.add(other)
+            found |= {other: name} if self.suffix is None else {name: other}
+        return found
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """With everything exchanged back it is a row of the core type."""
+        try:
+            pairs = self._pairs(clean)
+        except NotApplicable as skip:
+            return [f"the type does not apply to this sample: {skip.reason}"]
+        names = [tool.name for tool in row.tools]
+        called = {call.name for answer in row.golden_answers for call in answer}
+        if not all(names.count(one) == 1 for pair in pairs.items() for one in pair):
+            return ["a gold tool or its counterpart is missing, or listed twice"]
+        if called != set(pairs.values()):
+            return ["the gold does not call the tools that are the better offers here"]
+        back = {gold: core for core, gold in pairs.items()}
+        golden = _renamed(row.golden_answers, back)
+        place = row.gold_tool_index
+        wrong = []
+        if place is None or not 0 <= place < len(names) or names[place] != row.golden_answers[0][0].name:
+            wrong.append("gold_tool_index does not point at the gold tool")
+        named = self.suffix is not None and bool(called_in_history(clean) & pairs.keys())
+        if (NAMES_DISTRACTOR in row.flags) != named:
+            wrong.append(f"the flag {NAMES_DISTRACTOR} is not as the transcript says")
+        core = msgspec.structs.replace(
+            row,
+            tools=_with_descriptions_exchanged(row.tools, pairs),
+            golden_answers=golden,
+            gold_tool_index=names.index(golden[0][0].name),
+        )
+        return wrong + REGISTRY[self.core].check(clean, core)
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """The counterpart of the gold tool says nothing of its price or time."""
+        at = row.gold_tool_index or 0
+        gold = row.tools[at]
+        tools = tuple(
+            msgspec.structs.replace(tool, description=bare(tool.description))
+            if tool is not gold and tool.parameters == gold.parameters
+            else tool
+            for tool in row.tools
+        )
+        return msgspec.structs.replace(row, tools=tools)
+
+
+def _with_descriptions_exchanged(tools: tuple[Tool, ...], pairs: dict[str, str]) -> tuple[Tool, ...]:
+    """The registry in which the two tools of each pair have each other's description."""
+    said = {tool.name: tool.description for tool in tools}
+    partner = pairs | {two: one for one, two in pairs.items()}
+    return tuple(
+        Tool(tool.name, said[partner[tool.name]], tool.parameters) if tool.name in partner else tool
+        for tool in tools
+    )
+
+
+def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[GoldenAnswer, ...]:
+    return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
+
+
+def _moved(change: Change, tools: tuple[Tool, ...]) -> Change:
+    """The diff entry of the core row with what the exchanged registry has at that place."""
+    _, _, place, *rest = [*change.path.split("/"), ""]
+    after: Json = change.after
+    if rest == ["description", ""]:
+        after = tools[int(place)].description
+    elif place and rest == [""] and change.before is None:
+        after = plain(tools[int(place)])
+    return Change(change.path, change.before, after)
+
+
+class SuffixedSwap(Swap):
+    """The suffixed tool is the better one."""
+
+    may_change: ClassVar[tuple[Part, ...]] = ("messages", "the set of tools", "golden answers")
+    flags = MappingProxyType(
+        {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse offer here"}
+    )
+
+
+class ReadableSwap(Swap):
+    """The tool with the original, readable name is the better one."""
+
+    ground_truth_changes = False
+    may_change: ClassVar[tuple[Part, ...]] = ("the set of tools", "golden answers")
+    suffix = None
+    stated = False
+
+
+@register
+class CDSwap(SuffixedSwap):
+    """CD with the offers exchanged: the tool called `_Budget` is the cheaper one."""
+
+    code = "CD_swap"
+    order = 501
+    display_name = "MisDesc-Swap"
+    core = draws_as = "CD"
+    what_is_modified = _WHAT.format(core="CD", which="the tool named _Budget", better="cheaper")
+    how_made = _HOW_MADE.format(core="CD", which="called `_Budget`")
+    quality = "cost"
+    suffix = "_Budget"
+    rows = Rows(paper=148, bundled=57, full=2983)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
+            + gold tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.025.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.100.
+            + gold: reserve_Budget {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
+
+
+@register
+class TDSwap(SuffixedSwap):
+    """TD with the offers exchanged: the tool called `_Fast` is the quicker one."""
+
+    code = "TD_swap"
+    order = 502
+    display_name = "TimeDesc-Swap"
+    core = draws_as = "TD"
+    what_is_modified = _WHAT.format(core="TD", which="the tool named _Fast", better="faster")
+    how_made = _HOW_MADE.format(core="TD", which="called `_Fast`")
+    quality = "time"
+    suffix = "_Fast"
+    rows = Rows(paper=148, bundled=57, full=2983)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
+            + gold tool: reserve_Fast(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 800 ms.
+            + gold: reserve_Fast {"place":["Luna"],"seats":[2]}
+            """,  # noqa: E501
+        ),
+    )
+
+
+@register
+class CDNTSwap(SuffixedSwap):
+    """CD_NT with the offers exchanged: the tool with the number in its name is the cheaper one."""
+
+    code = "CD_NT_swap"
+    order = 503
+    display_name = "MisDesc-N-Swap"
+    core = draws_as = "CD_NT"
+    what_is_modified = _WHAT.format(core="CD_NT", which="the tool with the suffix _1", better="cheaper")
+    how_made = _HOW_MADE.format(core="CD_NT", which="with the suffix `_1`")
+    quality = "cost"
+    suffix = "_1"
+    rows = Rows(paper=148, bundled=57, full=2983)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.002.
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.016.
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    )
+
+
+@register
+class TDNTSwap(SuffixedSwap):
+    """TD_NT with the offers exchanged: the tool with the number in its name is the quicker one."""
+
+    code = "TD_NT_swap"
+    order = 504
+    display_name = "TimeDesc-N-Swap"
+    core = draws_as = "TD_NT"
+    what_is_modified = _WHAT.format(core="TD_NT", which="the tool with the suffix _1", better="faster")
+    how_made = _HOW_MADE.format(core="TD_NT", which="with the suffix `_1`")
+    quality = "time"
+    suffix = "_1"
+    rows = Rows(paper=148, bundled=57, full=2983)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. Use whichever tool has the shortest response time.
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
+            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 1600 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,  # noqa: E501
+        ),
+    )
+
+
+@register
+class CDABSwap(ReadableSwap):
+    """CD_AB with the offers exchanged: the tool with the readable name is the cheaper one."""
+
+    code = "CD_AB_swap"
+    order = 505
+    display_name = "MisDesc-Abbr-Swap"
+    core = draws_as = "CD_AB"
+    what_is_modified = _WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper")
+    how_made = _HOW_MADE.format(core="CD_AB", which="with the readable name")
+    quality = "cost"
+    rows = Rows(paper=144, bundled=53, full=2891)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + tool: res(place: Where, seats: How many) Books a table. Price per call: $0.010.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
+            """,
+        ),
+    )
+
+
+@register
+class TDABSwap(ReadableSwap):
+    """TD_AB with the offers exchanged: the tool with the readable name is the quicker one."""
+
+    code = "TD_AB_swap"
+    order = 506
+    display_name = "TimeDesc-Abbr-Swap"
+    core = draws_as = "TD_AB"
+    what_is_modified = _WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster")
+    how_made = _HOW_MADE.format(core="TD_AB", which="with the readable name")
+    quality = "time"
+    rows = Rows(paper=144, bundled=53, full=2891)
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 120 ms.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            + tool: res(place: Where, seats: How many) Books a table. Typical response time: 600 ms.
+            """,
+        ),
+    )
+
+
+SWAPPED: Mapping[str, Swap] = {unit.core: unit for unit in REGISTRY.values() if isinstance(unit, Swap)}
+"""Core type → its counterpart."""

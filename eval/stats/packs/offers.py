@@ -1,0 +1,193 @@
+"""Tables of the pack `offers`: whether a model reads the offer, and what it does where rules do not help."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import blind
+from ..blind import TypeFigures
+from ..confidence import shares
+from ..intervals import Interval, of_estimate
+from . import Cell, Given, Table
+
+PACKS = ("offers",)
+
+STATED = ("CD", "TD", "CD_NT", "TD_NT")
+"""Core types whose request states the preference: `reads the offer` is over these."""
+
+UNSTATED = ("CD_AB", "TD_AB")
+"""Those that state none: apart."""
+
+DESIGNS = {
+    "inv": ("CD_inv", "TD_inv"),
+    "unit": ("CD_unit", "TD_unit"),
+    "moot": ("CD_moot", "TD_moot"),
+}
+"""Design → its two types."""
+
+
+class Pair(NamedTuple):
+    """The verdicts on two rows of one sample, in one repeat."""
+
+    clean_id: str
+    first: bool
+    second: bool
+
+
+def tables(given: Given) -> Iterable[Table]:
+    """Those that the run has rows for."""
+    verdicts = _verdicts(given)
+    pairs = {
+        code: found
+        for code in (*STATED, *UNSTATED)
+        if (found := list(_pairs(verdicts, code, f"{code}_swap")))
+    }
+    if pairs:
+        yield _reads_the_offer(pairs)
+    if rows := list(_designs(verdicts)):
+        yield Table(
+            name="offers_balanced",
+            title="Offers that no single rule decides",
+            columns=("types", "rows", "accuracy", "samples with both", "right on both"),
+            rows=tuple(rows),
+            note="inv: price and time stand against each other and the request says which counts; of one "
+            "sample both types have the same registry, so whoever does not read the request is right on both "
+            "in none. unit: offers in different units. moot: the better offer lacks a parameter, which the "
+            "request needs or not. Over both types of a design the suffixed name is the gold in half of the "
+            "rows.",
+        )
+    if rows := list(_rules(given, verdicts)):
+        yield Table(
+            name="offers_rules",
+            title="Offers beside rules that read no request",
+            columns=("who", "core and swapped", *DESIGNS),
+            rows=tuple(rows),
+            note="Accuracy over the rows of the types; rules get the gold's arguments. Over core rows and "
+            "their swapped ones a rule that reads no annotation is right in half of the rows and in no pair. "
+            "A sample that calls two tools has a core row and no swapped one.",
+        )
+
+
+_Verdicts = Mapping[str, Mapping[tuple[str, int], bool]]
+"""Type code → (clean id, repeat) → whether the answer is right."""
+
+
+def _verdicts(given: Given) -> _Verdicts:
+    """Of the types whose values may be shown, over the rows of the subset."""
+    wanted = {*STATED, *UNSTATED, *given.codes("offers")} & set(given.outcomes.usable(given.allow_missing))
+    found: dict[str, dict[tuple[str, int], bool]] = {code: {} for code in sorted(wanted)}
+    asked = {
+        code: {clean_id for clean_id, n in zip(given.outcomes.clean_ids, column.tolist(), strict=True) if n}
+        for code, column in zip(given.outcomes.types, given.outcomes.n.T, strict=True)
+        if code in wanted
+    }
+    names = ("type_code", "clean_id", "repeat", "correct")
+    rows = (given.run.rows[name].tolist() for name in names)
+    for code, clean_id, repeat, correct in zip(*rows, strict=True):
+        if code in wanted and correct >= 0 and clean_id in asked[code]:
+            found[code][clean_id, int(repeat)] = bool(correct)
+    return found
+
+
+def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:
+    """The samples that have a verdict on a row of both types."""
+    others = verdicts.get(second, {})
+    for (clean_id, repeat), right in verdicts.get(first, {}).items():
+        if (clean_id, repeat) in others:
+            yield Pair(clean_id, right, others[clean_id, repeat])
+
+
+def _share(found: Iterable[tuple[str, bool]]) -> Interval | None:
+    """The share of right ones with its interval over clean ids; None without any."""
+    right: dict[str, int] = {}
+    rows: dict[str, int] = {}
+    for clean_id, is_right in found:
+        right[clean_id] = right.get(clean_id, 0) + is_right
+        rows[clean_id] = rows.get(clean_id, 0) + 1
+    if not rows:
+        return None
+    made = shares(np.array(list(right.values())), np.array(list(rows.values())))
+    return of_estimate(made, sum(rows.values()), "hull")
+
+
+def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
+    def line(name: str, codes: Sequence[str]) -> tuple[Cell, ...] | None:
+        found = [pair for code in codes for pair in pairs.get(code, ())]
+        if not found:
+            return None
+        return (
+            name,
+            len(found),
+            _share((one.clean_id, one.first) for one in found),
+            _share((one.clean_id, one.second) for one in found),
+            _share((one.clean_id, one.first and one.second) for one in found),
+            sum(one.first and not one.second for one in found),
+            sum(one.second and not one.first for one in found),
+            sum(not one.first and not one.second for one in found),
+        )
+
+    lines = [
+        line("CD, TD and NT", STATED),
+        *(line(code, (code,)) for code in STATED),
+        line("AB (no preference stated)", UNSTATED),
+        *(line(code, (code,)) for code in UNSTATED),
+    ]
+    return Table(
+        name="reads_the_offer",
+        title="Reads the offer: right on a core row and on its swapped counterpart",
+        columns=(
+            "types",
+            "pairs",
+            "core row",
+            "swapped row",
+            "both: reads the offer",
+            "core only",
+            "swapped only",
+            "neither",
+        ),
+        rows=tuple(one for one in lines if one is not None),
+        note="The swapped row is the core row with the two annotations and the gold exchanged: who chooses "
+        "by name or place is right in one of them and never in both. Types without both rows are left out.",
+    )
+
+
+def _designs(verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
+    for design, codes in DESIGNS.items():
+        there = [code for code in codes if verdicts.get(code)]
+        rows = [(clean_id, right) for code in there for (clean_id, _), right in verdicts[code].items()]
+        if rows:
+            both = list(_pairs(verdicts, *codes))
+            yield (
+                f"{design}: {', '.join(there)}",
+                len(rows),
+                _share(rows),
+                len(both),
+                _share((one.clean_id, one.first and one.second) for one in both),
+            )
+            if len(there) > 1:
+                for code in there:
+                    own = [(clean_id, right) for (clean_id, _), right in verdicts[code].items()]
+                    yield code, len(own), _share(own), None, None
+
+
+def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
+    """The run's own accuracies, then those of the rules that the dataset's figures hold."""
+    core = tuple(code for code in (*STATED, *UNSTATED) if verdicts.get(code) and verdicts.get(f"{code}_swap"))
+    groups = ((*core, *(f"{code}_swap" for code in core)), *DESIGNS.values())
+    figures = {one.type_code: one for one in blind.read(given.run.record.get("needs_no_reading", ()))}
+    names = dict.fromkeys(name for one in figures.values() for name in one.right)
+    if not names:
+        return
+    own = (
+        _share((clean_id, right) for code in codes for (clean_id, _), right in verdicts.get(code, {}).items())
+        for codes in groups
+    )
+    yield (given.run.model, *own)
+    for name in names:
+        yield (name, *(_rule(name, [figures[c] for c in codes if c in figures]) for codes in groups))
+
+
+def _rule(name: str, figures: Sequence[TypeFigures]) -> float | None:
+    rows = sum(one.rows for one in figures)
+    return sum(one.right.get(name, 0) for one in figures) / rows if rows else None

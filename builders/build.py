@@ -33,7 +33,8 @@ from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
-from .perturb import REGISTRY, Text, refuse_text
+from .perturb import REGISTRY, Text, refuse_answer
+from .perturb.base import Taken
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
@@ -81,7 +82,7 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
             codes = (t.code for t in taxonomy.types("all"))
             raise unknown("perturbation type, component, pack or level", name, (*words, *codes))
         wanted.update(meant)
-    return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
+    return tuple(t.code for t in taxonomy.among(wanted))
 
 
 class Prepared(NamedTuple):
@@ -97,6 +98,7 @@ def prepare(
     spec: BuildSpec,
     *,
     accept: Accept | None = None,
+    taken: Taken | None = None,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
     pool: Pool | None = None,
@@ -121,7 +123,7 @@ def prepare(
     if written:
         if generators is None:
             generators = parse_generators(
-                spec.generators, bundled=spec.profile == "bundled", settings=spec.settings
+                spec.generators, bundled=spec.profile == "bundled", settings=spec.settings, also=written
             )
         silent = frozenset(code for code in written if isinstance(generators[code], Silent))
         requests = text_requests(pool.samples, [code for code in written if code not in silent])
@@ -129,7 +131,7 @@ def prepare(
             wanted, generator = requests.get(kind, []), generators[kind]
             progress(f"{len(wanted)} texts for {kind}")
             recordings.append(Recording(kind, generator))
-            answers = asyncio.run(recordings[-1].generate(wanted, refuse_text))
+            answers = asyncio.run(recordings[-1].generate(wanted, refuse_answer))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
                 first = missing[0]
@@ -139,7 +141,7 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent)
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, taken=taken)
     return Prepared(plan, pool.issues, tuple(recordings))
 
 
@@ -149,6 +151,7 @@ def build(
     *,
     card: Callable[[BuildReport], str],
     accept: Accept | None = None,
+    taken: Taken | None = None,
     check: bool = True,
     force: bool = False,
     discard_changes: bool = False,
@@ -158,7 +161,8 @@ def build(
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
 
-    `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
+    `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
+    with translated values. With `check`, every row
     passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
     """
     with (
@@ -166,7 +170,7 @@ def build(
         files.atomic_dir(out, kind="robustbench-tc", force=force, discard_changes=discard_changes) as folder,
     ):
         plan, issues, recordings = prepare(
-            spec, accept=accept, progress=progress, generators=generators, pool=pool
+            spec, accept=accept, taken=taken, progress=progress, generators=generators, pool=pool
         )
         tally = Tally()
         checksums: dict[str, str] = {}
@@ -177,7 +181,7 @@ def build(
             progress(f"writing {code}")
             _write(tables, folder, code, checksums)
         for name in TABLES:
-            table = table_rows(name, issues)
+            table = table_rows(name, issues, spec.codes)
             columns = {column: [row[column] for row in table] for column in features(name)}
             _write(iter([parquet.table(columns, features(name))]), folder, name, checksums)
         report = BuildReport(

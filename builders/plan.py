@@ -12,6 +12,7 @@ from robustbench_tc.schema import Sample, Tool, dumps, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
+from .perturb.base import Taken
 
 
 class Skip(msgspec.Struct, frozen=True):
@@ -33,6 +34,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Accepted texts by request key, or the reason why there is none."""
     silent: frozenset[str] = frozenset()
     """Model-written types for which nobody writes anything: their texts are not even asked for."""
+    taken: Taken | None = None
+    """The scorer's word on golden calls with translated values; a function of the sample, as all else."""
 
     def fingerprint(self) -> str:
         """64 hex digits over everything in it."""
@@ -44,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
-        return Context(self.texts, donor_pools(self.samples), self.silent)
+        return Context(self.texts, donor_pools(self.samples), self.silent, self.taken)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)

@@ -23,6 +23,7 @@ from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS
 from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.builders.perturb import facts as types
+from robustbench_tc.builders.perturb.language import TEMPLATES
 from robustbench_tc.builders.sources import READERS
 from robustbench_tc.builders.sources import facts as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
@@ -55,7 +56,7 @@ def files() -> dict[Path, str]:
     data = ROOT / "src" / "robustbench_tc" / "data"
     heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
     return {
-        data / "taxonomy.json": _json({"types": kinds}),
+        data / "taxonomy.json": _json({"types": kinds, "of_a_language": [types.facts(unit, known) for unit in TEMPLATES]}),
         data / "sources.json": _json({"sources": known}),
         heatmap: _heatmap(heatmap.read_text("utf-8"), kinds),
         marts: _marts(marts.read_text("utf-8"), kinds),

@@ -28,7 +28,17 @@ with final as (
         max(accuracy) filter (where type_code = 'transient_malformed_response') as transient_malformed_response,
         max(accuracy) filter (where type_code = 'transient_schema_drift') as transient_schema_drift,
         max(accuracy) filter (where type_code = 'CD_AB_pref') as "CD_AB_pref",
-        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref"
+        max(accuracy) filter (where type_code = 'TD_AB_pref') as "TD_AB_pref",
+        max(accuracy) filter (where type_code = 'language_zh') as language_zh,
+        max(accuracy) filter (where type_code = 'language_hi') as language_hi,
+        max(accuracy) filter (where type_code = 'language_es') as language_es,
+        max(accuracy) filter (where type_code = 'language_ar') as language_ar,
+        max(accuracy) filter (where type_code = 'language_sw') as language_sw,
+        max(accuracy) filter (where type_code = 'language_full_zh') as language_full_zh,
+        max(accuracy) filter (where type_code = 'language_full_hi') as language_full_hi,
+        max(accuracy) filter (where type_code = 'language_full_es') as language_full_es,
+        max(accuracy) filter (where type_code = 'language_full_ar') as language_full_ar,
+        max(accuracy) filter (where type_code = 'language_full_sw') as language_full_sw
     from int_cells
     group by dataset_version, run, model
 )

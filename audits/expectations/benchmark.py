@@ -179,6 +179,15 @@ def _texts_expectations() -> tuple[Expectation, ...]:
         ),
         SUITES.native(
             "texts",
+            "translation_length",
+            "A translation (of 40 characters or more) is an eighth to twice as long: Chinese is that dense.",
+            "ExpectColumnValuesToBeBetween",
+            column="translation_ratio",
+            min_value=0.125,
+            max_value=2.0,
+        ),
+        SUITES.native(
+            "texts",
             "tool_description_length",
             "95 % of tool descriptions keep their length within 20 %: length alone moves a model's choice.",
             "ExpectColumnValuesToBeBetween",

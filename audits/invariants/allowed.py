@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.languages import VALUE_MAP
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Part
 
-from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, perturbed, static
+from .base import HOLDS, OFFERS, REWRITES, Verdict, invariant, of, perturbed, static, translated
 
 
 @invariant(perturbed)
@@ -140,6 +141,9 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             if msgspec.to_builtins(where[index]) != stated:
                 return f"{change.path} is not that message"
             where[index] = None
+        elif change.path == VALUE_MAP and translated(taxonomy.get(row.type_code)):
+            if change.before is not None or not isinstance(change.after, dict):
+                return f"{change.path} is not a map of values"
         elif head == "golden_answers" and not rest:
             if golden is not None or dumps(change.before) != dumps(clean.golden_answers):
                 return "/golden_answers was not that in the clean row"
@@ -201,6 +205,11 @@ def _same_set(left: list[Json], right: tuple[Tool, ...]) -> bool:
             return False
         rest.remove(tool)
     return not rest
+
+
+def other_language(code: str) -> bool:
+    """Whether the type's texts are in another language than the clean ones: lengths differ by language."""
+    return taxonomy.known(code) and "language" in taxonomy.get(code).traits
 
 
 def rewritten_texts(row: Sample) -> Iterator[tuple[str, str | None, str | None, str, str]]:

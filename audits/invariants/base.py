@@ -47,6 +47,11 @@ def abbreviated(kind: PerturbationType | None) -> bool:
     return kind is not None and kind.channel == "offers" and kind.traits.get("suffix") is None
 
 
+def translated(kind: PerturbationType | None) -> bool:
+    """For requests whose golden values are written in the user's language."""
+    return kind is not None and kind.traits.get("values") == "translated"
+
+
 REWRITES = of("query", "descriptions")
 OFFERS = of("offers")
 

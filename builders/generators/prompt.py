@@ -13,7 +13,7 @@ import msgspec
 
 from robustbench_tc.schema import Json
 
-from ..perturb.base import TextRequest
+from ..perturb.base import REGISTRY, TextRequest
 
 _FILE = re.compile(r"(.+)\.v(\d+)\.txt")
 _ENVIRONMENT = jinja2.Environment(
@@ -53,11 +53,12 @@ def marker(request: TextRequest) -> str:
 
 @cache
 def prompt(kind: str) -> Prompt:
-    """The newest prompt of a type."""
+    """The newest prompt of a type: types that share one name it."""
+    name = REGISTRY[kind].prompt or kind
     found = {
         int(match.group(2)): entry
         for entry in files("robustbench_tc.builders").joinpath("prompts").iterdir()
-        if (match := _FILE.fullmatch(entry.name)) and match.group(1) == kind
+        if (match := _FILE.fullmatch(entry.name)) and match.group(1) == name
     }
     version = max(found)
     system, user = found[version].read_text("utf-8").split("\n=====\n")

@@ -10,13 +10,14 @@ in from outside, so a unit is a pure function.
 import hashlib
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Change, Component, Json, Sample, Tool
 from robustbench_tc.taxonomy import Channel, Level, Method, Pack, Part, Rows
 
@@ -79,6 +80,10 @@ def _key(kind: str, tool: str | None, parameter: str | None, text: str, sample: 
     return hashlib.sha256(_ENCODE(parts)).hexdigest()[:32]  # texts only: `dumps` has nothing to look for
 
 
+Taken: TypeAlias = Callable[[Sample, Mapping[str, str]], bool]
+"""Whether the sample's scorer takes its golden call with other texts for the values that the map names."""
+
+
 class Context:
     """What a unit may look at besides the sample: accepted texts by key, and donor tools by source."""
 
@@ -87,8 +92,10 @@ class Context:
         texts: Mapping[str, Text | str] | None = None,
         donors: Mapping[str, Sequence[Tool]] | None = None,
         silent: frozenset[str] = frozenset(),
+        taken: Taken | None = None,
     ) -> None:
-        """`silent`: the model-written types for which nobody writes anything."""
+        """`silent`: the model-written types for which nobody writes anything. `taken`: the scorer's word."""
+        self._taken = taken
         self._texts = texts or {}
         self._donors = donors or {}
         self._silent = silent
@@ -101,6 +108,15 @@ class Context:
         if isinstance(found, str):
             raise NotApplicable(found)
         return found
+
+    def taken_as(self, sample: Sample, surfaces: Mapping[str, str]) -> bool:
+        """Whether the scorer takes the golden call with its values replaced by `surfaces`.
+
+        Raises UserError where no scorer was handed in: such rows cannot be made without one.
+        """
+        if self._taken is None:
+            raise UserError("rows with translated values need the scorers: make them with `rbtc build`")
+        return self._taken(sample, surfaces)
 
     def donors(self, source: str) -> Sequence[Tool]:
         """Tools of the source's clean samples that may lend parameters, in a fixed order."""
@@ -152,6 +168,8 @@ class Perturbation:
     """Flags that its rows may carry, with words for the card."""
     traits: ClassVar[tuple[str, ...]] = ()
     """Names of further class attributes, which tell the types of one channel apart."""
+    prompt: ClassVar[str] = ""
+    """Model-written types: the name of the prompt, where several types share one; else it is the code's."""
     solved_without_reading: ClassVar[str] = ""
     """Why the type stays although the registry alone gives the gold tool away (`audits/shortcuts.py`)."""
     prior_art: ClassVar[str] = ""
@@ -165,6 +183,10 @@ class Perturbation:
     def requests(self, sample: Sample) -> Sequence[TextRequest]:
         """The texts this type needs for the sample; none for rule and runtime types."""
         return ()
+
+    def refuse(self, request: TextRequest, answer: Json) -> str | None:
+        """Why an answer to one of `requests` is not taken, or None."""
+        return refuse_text(request, answer)
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The perturbed row. Raises NotApplicable with a reason."""
@@ -218,8 +240,22 @@ class Perturbation:
         )
 
 
-REGISTRY: dict[str, Perturbation] = {}
-"""Every unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
+DERIVED: list[Callable[[str], Perturbation | None]] = []
+"""Functions that make the unit of a code that no module states (`language_de`), or give None."""
+
+
+class Units(dict[str, Perturbation]):
+    """Units by code. A derived one is found by its code and stands in no list."""
+
+    def __missing__(self, code: str) -> Perturbation:
+        for derive in DERIVED:
+            if (unit := derive(code)) is not None:
+                return unit
+        raise KeyError(code)
+
+
+REGISTRY = Units()
+"""Every stated unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
 
 
 def register(unit: type[Perturbation]) -> type[Perturbation]:
@@ -251,6 +287,11 @@ def lost_digits(before: str, after: str) -> list[str]:
         else:
             lost.append(digits)
     return lost
+
+
+def refuse_answer(request: TextRequest, answer: Json) -> str | None:
+    """Why the type of the request does not take the answer, or None."""
+    return REGISTRY[request.kind].refuse(request, answer)
 
 
 def refuse_text(request: TextRequest, answer: Json) -> str | None:

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator
 
 from robustbench_tc import seeding
+from robustbench_tc.languages import value_map
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 
 from .base import Case, Context, NotApplicable, Perturbation, Text
@@ -72,7 +73,8 @@ def context_of(unit: Perturbation, case: Case) -> Context:
         for request in unit.requests(clean)
         if request.input in case.texts
     }
-    return Context(written, {clean.source: [tool for sample in CLEAN.values() for tool in sample.tools]})
+    donors = {clean.source: [tool for sample in CLEAN.values() for tool in sample.tools]}
+    return Context(written, donors, taken=lambda sample, surfaces: False)
 
 
 def row_of(unit: Perturbation, case: Case) -> Sample:
@@ -110,6 +112,8 @@ def _lines(row: Sample) -> Iterator[str]:
         yield f"the first call is answered: {row.injected_error}"
     for flag in row.flags:
         yield f"flag: {flag}"
+    for value, surface in value_map(row).items():
+        yield f"{value} is written: {surface}"
 
 
 def _parameter(name: str, inner: object) -> str:

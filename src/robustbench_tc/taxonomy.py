@@ -6,13 +6,15 @@ with the dataset as the configs `taxonomy` and `evidence`. Order is that of the 
 after it.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
+from . import languages
 from .errors import UserError, unknown
 from .schema import Component, Json
 
@@ -134,7 +136,8 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def _all() -> tuple[PerturbationType, ...]:
+def _all() -> dict[str, tuple[PerturbationType, ...]]:
+    """`types`: every type that is stated. `of_a_language`: those that each further language has."""
     text = files("robustbench_tc").joinpath("data/taxonomy.json").read_bytes()
     try:
         found: dict[str, tuple[PerturbationType, ...]] = msgspec.json.decode(
@@ -142,13 +145,41 @@ def _all() -> tuple[PerturbationType, ...]:
         )
     except ValueError as error:
         raise UserError(f"data/taxonomy.json: {error}: write it again with `make facts`") from None
-    return found["types"]
+    return found
+
+
+_OF_A_LANGUAGE = re.compile(r"language(?:_full)?_([a-z]{2})")
+
+
+@cache
+def _of_a_language(code: str) -> PerturbationType | None:
+    """The type of a language that no module states: its facts are those of its family, named after it."""
+    match = _OF_A_LANGUAGE.fullmatch(code)
+    if match is None or match[1] not in languages.LANGUAGES:
+        return None
+    named = languages.language(match[1])
+    for place, kind in enumerate(_all().get("of_a_language", ())):
+        text = msgspec.json.encode(kind).decode()
+        made = msgspec.json.decode(
+            text.replace("{code}", named.code).replace("{language}", named.name), type=PerturbationType
+        )
+        if made.code == code:
+            order = _AFTER_ALL + 2 * list(languages.LANGUAGES).index(named.code) + place
+            return msgspec.structs.replace(made, order=order)
+    return None
+
+
+_AFTER_ALL = 10_000
+"""Types that no module states stand after all others."""
 
 
 @cache
 def types(status: Literal["core", "extension", "all"] = "core") -> tuple[PerturbationType, ...]:
-    """The types in order: the 22 of the benchmark, or with the extensions that this package can build."""
-    return tuple(kind for kind in _all() if status in ("all", kind.status))
+    """The types in order: the 22 of the benchmark, or with the extensions that this package states.
+
+    Those of further languages come into being by their names: `among` has them too.
+    """
+    return tuple(kind for kind in _all()["types"] if status in ("all", kind.status))
 
 
 def named(name: str) -> tuple[str, ...] | None:
@@ -169,15 +200,27 @@ def codes() -> tuple[str, ...]:
 
 def get(code: str) -> PerturbationType:
     """The type of that code. Raises UserError with near misses."""
-    found = _by_code()
-    if code not in found:
-        raise unknown("perturbation type", code, found)
-    return found[code]
+    found = _by_code().get(code) or _of_a_language(code)
+    if found is None:
+        if match := _OF_A_LANGUAGE.fullmatch(code):
+            languages.language(match[1])  # raises: there is no such language
+        raise unknown("perturbation type", code, _by_code())
+    return found
 
 
 def known(code: str) -> bool:
     """Whether there is a type of that code."""
-    return code in _by_code()
+    return code in _by_code() or _of_a_language(code) is not None
+
+
+def among(names: Iterable[str]) -> tuple[PerturbationType, ...]:
+    """The types that are among the names, in order; also those that no module states (`language_de`)."""
+    wanted = dict.fromkeys(names)
+    further = (found for name in wanted if name not in _by_code() and (found := _of_a_language(name)))
+    return (
+        *(kind for kind in types("all") if kind.code in wanted),
+        *sorted(further, key=lambda kind: kind.order),
+    )
 
 
 @cache

@@ -11,12 +11,12 @@ from robustbench_tc.io.numbers import p_value, points
 from . import paper
 from .stats.confidence import shares
 from .stats.intervals import Interval, apart_from, of_counts
-from .stats.paired import DeltaPair, Pair, compare_delta_lines, compare_lines
+from .stats.paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
 from .stats.power import Power, power
 from .stats.runs import Outcomes, Run, Subset, align
-from .stats.significance import fisher_p, holm
+from .stats.significance import fisher_p, holm, holm_by
 from .stats.summary import gaps
-from .stats.values import HEADS, Counts, codes_of, from_counts
+from .stats.values import HEADS, Counts, codes_of, from_counts, leading, pack_of
 
 LEVEL = 0.05
 """Below it we say that there is a difference."""
@@ -82,14 +82,14 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
     """The comparison of aligned counts; nothing overall where they share no row."""
     overall = compare_lines(first, second, {name: codes_of(name) for name in HEADS})
     deltas = compare_delta_lines(first, second, {name: codes_of(name) for name in taxonomy.COMPONENTS})
-    there = compare_lines(first, second, {code: [code] for code in first.types if code != taxonomy.CLEAN})
-    corrected = holm({code: pair.p for code, pair in there.items()})
+    there = compare_types(first, second, (code for code in first.types if code != taxonomy.CLEAN))
+    corrected = holm_by(pack_of, {code: pair.p for code, pair in there.items()})
     types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
     return Comparison(
         a=names[0],
         b=names[1],
         dataset_version=None,
-        verdict=_verdict(names, overall, types) if overall else "",
+        verdict=_verdict(names, overall, _leading(types)) if overall else "",
         overall=overall,
         deltas=deltas,
         types=types,
@@ -98,11 +98,16 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
         deltas_holm=holm({name: p for name, one in deltas.items() if (p := one.difference.p) is not None}),
         power=power(
             {name: pair.difference for name, pair in overall.items()},
-            {one.type_code: one.pair.difference for one in types},
+            {code: there[code].difference for code in leading(there)},
             first,
             second,
         ),
     )
+
+
+def _leading(types: tuple[TypePair, ...]) -> tuple[TypePair, ...]:
+    kept = leading(one.type_code for one in types)
+    return tuple(one for one in types if one.type_code in kept)
 
 
 def labels(a: Run, b: Run) -> tuple[str, str]:

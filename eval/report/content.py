@@ -18,9 +18,9 @@ from robustbench_tc.eval.stats.packs import Given, Table
 from robustbench_tc.eval.stats.packs import tables as pack_tables
 from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
-from robustbench_tc.eval.stats.significance import Trend, holm, log_linear, stars
+from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
-from robustbench_tc.eval.stats.values import codes_of
+from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
 
@@ -297,8 +297,8 @@ def _type_marks(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
 ) -> dict[str, Mark]:
     codes = [code for code in new_summary.types if code in base_summary.types]
-    there = paired.compare_lines(base, new, {code: [code] for code in codes}, convention)
-    corrected = holm({code: pair.p for code, pair in there.items()})
+    there = paired.compare_types(base, new, codes, convention)
+    corrected = holm_by(pack_of, {code: pair.p for code, pair in there.items()})
     return {
         code: Mark(pair.difference.value, corrected[code], stars(corrected[code]))
         for code, pair in there.items()

@@ -12,7 +12,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL, Loss
 from robustbench_tc.eval.stats.significance import Trend, log_linear
 from robustbench_tc.eval.stats.summary import TypeRow
-from robustbench_tc.eval.stats.values import Line
+from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
 
 from .content import Model
@@ -123,8 +123,9 @@ def error_bars(model: Model) -> Markup:
 
 
 def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
-    """Component → type code → name, of the types that a model has a value of; other types come last."""
-    there = {code for model in models for code in model.summary.types}
+    """Component → type code → name, of the core types that a model has a value of; of all types that one has
+    where none is of the core."""
+    there = set(leading({code for model in models for code in model.summary.types}))
     found: dict[str, dict[str, str]] = {}
     for one in taxonomy.types("all"):
         if one.code in there:
@@ -136,7 +137,10 @@ def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
 def reach(models: Sequence[Model]) -> float:
     """The shift of the strongest colour: the largest of these figures."""
     shifts = [
-        abs(row.delta_matched.value) for m in models for row in m.summary.types.values() if row.delta_matched
+        abs(found.value)
+        for m in models
+        for code in leading(m.summary.types)
+        if (found := m.summary.types[code].delta_matched)
     ]
     return max([LEAST_REACH, *shifts])
 
@@ -186,7 +190,7 @@ def forest_axis(models: Sequence[Model]) -> Axis:
     """One axis for every model: the forests stand side by side."""
     ends = [0.05, -0.05]
     for model in models:
-        shown = [row.delta_matched for row in model.summary.types.values()]
+        shown = [model.summary.types[code].delta_matched for code in leading(model.summary.types)]
         shown += [model.summary.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS]
         ends += [end for found in shown if found for end in (found.low, found.high)]
     low, high = min(ends), max(ends)

@@ -7,6 +7,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.losses import LEVEL
 from robustbench_tc.eval.stats.summary import Summary, TypeRow
+from robustbench_tc.eval.stats.values import leading
 from robustbench_tc.io import numbers
 
 
@@ -24,7 +25,8 @@ def finding(summary: Summary) -> Finding:
 
     A loss is named as such only where the exact paired test, corrected by Holm for looking at every type,
     tells it from none: with nothing lost, one report in twenty at most names one. Among those the largest
-    estimate is taken. Its interval is that of the tables, not corrected for having been picked.
+    estimate is taken. Its interval is that of the tables, not corrected for having been picked. Types beyond
+    the core are spoken of only where there is none of the core.
     """
     clean = summary.lines[taxonomy.CLEAN]
     if summary.values["clean"] is None:
@@ -33,6 +35,7 @@ def finding(summary: Summary) -> Finding:
     if not clean.correct:
         return Finding(f"gets none of its {clean.n} clean answers right, so nothing can be lost.")
     rows = {code: row for code, row in summary.types.items() if row.flips and row.delta_matched}
+    rows = {code: rows[code] for code in leading(rows)}
     if not rows:
         return Finding("cannot be judged: no perturbed row and its clean row are both answered.")
     losing = [code for code, row in rows.items() if _p(row) < LEVEL and _delta(row) > 0]

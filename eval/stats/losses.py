@@ -3,15 +3,15 @@
 The test is that of the flips (`significance.paired_p`, clean_ids as units), corrected by Holm within a table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from robustbench_tc import taxonomy
 
 from .runs import Outcomes
-from .significance import holm, paired_p
-from .values import codes_of
+from .significance import holm_by, paired_p
+from .values import codes_of, pack_of
 
 LEVEL = 0.05
 """A corrected p below it is called significant."""
@@ -28,7 +28,7 @@ class Loss(msgspec.Struct, frozen=True):
     p: float
     """Exact paired test of "as many lost as gained"."""
     p_holm: float
-    """The same, corrected for every other cell of the table."""
+    """The same, corrected for every other cell of the table (types beyond the core: of their pack in it)."""
 
     @property
     def significant(self) -> bool:
@@ -63,7 +63,8 @@ def by_source(
             if code != taxonomy.CLEAN:
                 tables.setdefault(source, {}).update(_tested(part, code, [code]))
     flat = _corrected(
-        {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()}
+        {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()},
+        lambda cell: pack_of(cell.partition("\n")[2]),
     )
     return {source: {code: flat[f"{source}\n{code}"] for code in row} for source, row in tables.items()}
 
@@ -77,8 +78,10 @@ def _tested(outcomes: Outcomes, name: str, codes: list[str]) -> dict[str, tuple[
     return {name: (pairs, lost, gained, paired_p(outcomes.matched(codes)[0]))} if pairs else {}
 
 
-def _corrected(found: Mapping[str, tuple[int, int, int, float]]) -> dict[str, Loss]:
-    corrected = holm({name: p for name, (*_, p) in found.items()})
+def _corrected(
+    found: Mapping[str, tuple[int, int, int, float]], family: Callable[[str], str] = lambda name: ""
+) -> dict[str, Loss]:
+    corrected = holm_by(family, {name: p for name, (*_, p) in found.items()})
     return {
         name: Loss(pairs, lost, gained, (lost - gained) / pairs, p, corrected[name])
         for name, (pairs, lost, gained, p) in found.items()

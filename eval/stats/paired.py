@@ -18,6 +18,7 @@ from .lattice import Floats, Ints
 from .runs import Outcomes
 from .significance import paired_p, signs_p
 from .summary import Convention
+from .values import beyond_core
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -95,6 +96,18 @@ class DeltaPair(msgspec.Struct, frozen=True):
     closed: Interval | None
     """The share of a's Δ that b closes, with Fieller's set; None where that set has no ends: it cannot be
     said."""
+
+
+def compare_types(
+    a: Outcomes, b: Outcomes, codes: Iterable[str], convention: Convention = "cluster"
+) -> dict[str, Pair]:
+    """`compare_lines` of single types; those of the core are worked out apart, so that no other moves a
+    digit of theirs."""
+    core: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
+    for code in codes:
+        (others if beyond_core([code]) else core)[code] = [code]
+    return compare_lines(a, b, core, convention) | compare_lines(a, b, others, convention)
 
 
 def compare_deltas(a: Outcomes, b: Outcomes, codes: Iterable[str]) -> DeltaPair | None:

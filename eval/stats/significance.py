@@ -1,7 +1,7 @@
 """Is the difference real: exact paired and unpaired tests, and Holm's correction for many types."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -94,6 +94,13 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         running = max(running, min(1.0, (len(p_values) - rank) * p))
         adjusted[key] = running
     return {key: adjusted[key] for key in p_values}
+
+
+def holm_by(family: Callable[[str], str], p_values: Mapping[str, float]) -> dict[str, float]:
+    """`holm` within each family of keys, so that no test of one family weakens those of another."""
+    families = {family(key) for key in p_values}
+    parts = [holm({key: p for key, p in p_values.items() if family(key) == one}) for one in families]
+    return {key: next(part[key] for part in parts if key in part) for key in p_values}
 
 
 def stars(p: float | None) -> int:

@@ -29,8 +29,8 @@ from .intervals import (
 from .lattice import Floats, Ints
 from .power import Power, power
 from .runs import Outcomes
-from .significance import holm, paired_p
-from .values import METRICS, RETENTIONS, Counts, Line, Values, codes_of
+from .significance import holm_by, paired_p
+from .values import METRICS, RETENTIONS, Counts, Line, Values, beyond_core, codes_of, leading, pack_of
 
 Convention = Literal["cluster", "paper"]
 
@@ -56,7 +56,7 @@ class Flips(msgspec.Struct, frozen=True):
     p: float
     """Exact paired test of "as many lost as gained" (McNemar's, with one row per clean_id)."""
     p_holm: float
-    """The same, corrected for looking at every type of the model."""
+    """The same, corrected for looking at every type of its pack."""
 
 
 class TypeRow(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ def summarise(
     losses: dict[str, Interval | None] = {
         name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS
     }
-    of_types = {code: row.delta_matched for code, row in made.types.items()}
+    of_types = {code: made.types[code].delta_matched for code in leading(made.types)}
     return replace(made, types=types, power=power(losses, of_types, outcomes))
 
 
@@ -183,10 +183,16 @@ class Clustered:
     ) -> dict[tuple[str, ...], Estimate]:
         found = {codes: columns(codes) for codes in self._kept}
         there = [codes for codes, (_, rows) in found.items() if rows.any()]
-        if not there:
-            return {}
-        made = shares(*(np.stack([found[codes][side] for codes in there]) for side in (0, 1)))
-        return {codes: made.at(i) for i, codes in enumerate(there)}
+        worked_out: dict[tuple[str, ...], Estimate] = {}
+        # The core apart from the rest: the last digit of a sum depends on what is summed beside it.
+        for part in (
+            [codes for codes in there if not beyond_core(codes)],
+            [codes for codes in there if beyond_core(codes)],
+        ):
+            if part:
+                made = shares(*(np.stack([found[codes][side] for codes in part]) for side in (0, 1)))
+                worked_out |= {codes: made.at(i) for i, codes in enumerate(part)}
+        return worked_out
 
     def accuracy(self, codes: Sequence[str]) -> Interval:
         return of_estimate(self._lines[tuple(codes)], self._rows(codes), "hull")
@@ -258,7 +264,7 @@ class Independent:
 def _flips(outcomes: Outcomes, found: Values, codes: Iterable[str]) -> dict[str, Flips]:
     there = {code: found.lines[code] for code in codes if found.lines[code].pairs}
     p_values = {code: paired_p(outcomes.matched([code])[0]) for code in there}
-    corrected = holm(p_values)
+    corrected = holm_by(pack_of, p_values)
     return {
         code: Flips(line.pairs, line.lost, line.gained, p_values[code], corrected[code])
         for code, line in there.items()

@@ -4,7 +4,7 @@ gap are worked out. `summary` puts intervals around them; the terminal, the repo
 
 import functools
 import operator
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -100,6 +100,23 @@ def codes_of(name: str) -> tuple[str, ...]:
     """The core types of a component, or of all for `perturbed`; of anything else itself."""
     found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component))
     return found or (name,)
+
+
+def leading(codes: Iterable[str]) -> tuple[str, ...]:
+    """The types that sentences and figures about all types speak of: those of the core; where there is none
+    of them, all."""
+    found = tuple(codes)
+    return tuple(code for code in found if code in taxonomy.codes()) or found
+
+
+def beyond_core(codes: Iterable[str]) -> bool:
+    """Whether a line holds types beyond the core."""
+    return any(code != taxonomy.CLEAN and pack_of(code) != "core" for code in codes)
+
+
+def pack_of(code: str) -> str:
+    """The types that a type's tests are corrected with: its pack."""
+    return taxonomy.get(code).pack
 
 
 def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial: bool = False) -> Values:

@@ -259,3 +259,32 @@ def test_a_row_without_an_answer_says_so(tmp_path: Path) -> None:
     [row] = failures.find(run, "bfcl_v3__level1_1::CD")
     assert row.verdict is None and row.why == "no verdict: no answer was had (HTTP 500)"
     assert failures.failures(run) == []
+
+
+def test_flips_of_repeats_are_counted_in_answers_and_rounded() -> None:
+    """Three rows of which b gets one of two repeats right and a none: one and a half answers."""
+    first, second = (
+        runs.Outcomes(
+            clean_ids=("x", "y", "z"), types=("clean", "CD"), repeats=2, n=two,
+            correct=right, missing=none, pairs=none, kept=none, lost=none, gained=none,
+        )
+        for two, none in [(np.full((3, 2), 2), np.zeros((3, 2), np.int64))]
+        for right in (none, np.array([[0, 1]] * 3))
+    )  # fmt: skip
+    pair = paired.compare_lines(first, second, {"CD": ["CD"]})["CD"]
+    assert (pair.only_a, pair.only_b, pair.a, pair.b) == (0, 2, 0.0, 0.5)
+
+
+def test_a_difference_of_two_gaps_reaches_two() -> None:
+    """a loses everything and b gains everything: their Δ are 1 and −1."""
+    none = np.zeros((9, 2), np.int64)
+    first, second = (
+        runs.Outcomes(
+            clean_ids=tuple("abcdefghi"), types=("clean", "CD"), repeats=1, n=np.ones((9, 2), np.int64),
+            correct=np.array([right] * 9), missing=none, pairs=none, kept=none, lost=none, gained=none,
+        )
+        for right in ([1, 0], [0, 1])
+    )  # fmt: skip
+    found = paired.compare_delta_lines(first, second, {"CD": ["CD"]})["CD"]
+    assert (found.a, found.b, found.difference.value, found.difference.high) == (1.0, -1.0, 2.0, 2.0)
+    assert 1 < found.difference.low < 2

@@ -147,3 +147,11 @@ def test_a_damaged_column_is_one_line(tmp_path: Path) -> None:
     pq.write_table(table.set_column(at, "correct", pa.array([["yes"]])), made / "scores.parquet")
     with pytest.raises(UserError, match=r"scores\.parquet is damaged: "):
         runs.read(made)
+
+
+def test_every_value_comes_with_its_interval(tmp_path: Path) -> None:
+    found = overview_of(tmp_path / "run", ROWS, len(ROWS))
+    assert {"clean", "perturbed", "retention", "delta_reward", "delta_matched_action"} <= set(found.intervals)
+    for name, line in (("clean", found.clean), ("perturbed", found.perturbed)):
+        one = found.intervals[name]
+        assert one.value == line.accuracy and one.low < one.value < one.high

@@ -70,6 +70,11 @@ def test_independent_differences_are_the_convolution(na: int, nb: int, data: st.
     assert difference_quantiles(a, b, QS) == pytest.approx(expected)
 
 
+def test_the_difference_to_something_below_zero_lies_above() -> None:
+    one, below = Lattice(0, np.array([0.5, 0.5]), 1), Lattice(-5, np.array([1.0]), 1)
+    assert difference_quantiles(one, below, (0.25, 0.75)) == (5.0, 6.0)
+
+
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=8))
 def test_sign_flips_are_what_enumeration_gives(column: list[int]) -> None:
     null = sign_flips(np.array(column))

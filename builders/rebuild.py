@@ -21,6 +21,7 @@ from . import generations
 from .build import BuildSpec, build
 from .generators.base import is_written
 from .report import BuildReport
+from .perturb.base import Taken
 from .sources import Accept, KnownIssue, Pool, Profile, rlla
 from .toolrl_dr import TrainingSpec
 from .toolrl_dr import build as build_training

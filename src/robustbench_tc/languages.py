@@ -104,6 +104,13 @@ def share_in(script: str, text: str) -> float | None:
     return sum(pattern.match(char) is not None for char in letters) / len(letters)
 
 
+def is_written_in(script: str, text: str) -> bool:
+    """Whether at least half of the text's letters and digits are of the script, and there is one."""
+    signs = [char for char in text if char.isalnum()]
+    pattern = _letters(script)
+    return bool(signs) and 2 * sum(pattern.match(char) is not None for char in signs) >= len(signs)
+
+
 def value_map(row: Sample) -> dict[str, str]:
     """Golden value → what stands for it in the row's request; {} for a row that keeps its values.
 

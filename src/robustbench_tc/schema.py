@@ -178,7 +178,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ErrorMode = Literal[
-    "empty", "omitted", "missing_call", "wrong_name", "wrong_parameters", "name_bias", "other"
+    "empty",
+    "omitted",
+    "missing_call",
+    "wrong_name",
+    "wrong_parameters",
+    "name_bias",
+    "wrong_language",
+    "other",
 ]
 """Why a wrong prediction is wrong (`eval.score.error_modes`)."""
 

@@ -158,7 +158,9 @@ def failures(
     type_code: Annotated[str | None, typer.Option("--type", help="Only this type, or clean.")] = None,
     mode: Annotated[
         str | None,
-        typer.Option(help="empty, omitted, missing_call, wrong_name, wrong_parameters, name_bias or other."),
+        typer.Option(
+            help="empty, omitted, missing_call, wrong_name, wrong_parameters, name_bias, wrong_language, other."
+        ),
     ] = None,
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
     flag: Annotated[

@@ -297,7 +297,10 @@ _ROWS: Mapping[str, tuple[int, int]] = MappingProxyType(
 )
 """Rows of profile paper: with values kept, and with values translated."""
 
-_BUNDLED: Mapping[str, tuple[int, int]] = MappingProxyType(dict.fromkeys(RECORDED, (24, 10)))
+_BUNDLED: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"zh": (23, 17), "hi": (23, 17), "es": (23, 16), "ar": (23, 17), "sw": (23, 15)}
+)
+"""The same of profile bundled."""
 
 for _place, _code in enumerate(RECORDED):
     register(

@@ -12,6 +12,7 @@ from robustbench_tc.schema import Sample
 
 from .base import Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
+from .language import LANGUAGE_AGENTS
 from .null_models import NULL_MODELS
 from .scripted import SCRIPTED
 
@@ -27,7 +28,7 @@ __all__ = [
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND}
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **LANGUAGE_AGENTS, **NULL_MODELS, **BLIND}
 
 
 def agent(name: str) -> Agent:

@@ -95,9 +95,7 @@ def features(config: str) -> datasets.Features:
     )
 
 
-def table_rows(
-    config: str, issues: tuple[Any, ...] = (), codes: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+def table_rows(config: str, issues: tuple[Any, ...] = (), codes: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The rows of a table config; `issues` are the readers' known issues, `codes` types beside the stated."""
     if config == "taxonomy":
         stated = (kind.code for kind in taxonomy.types("all"))

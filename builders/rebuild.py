@@ -20,8 +20,8 @@ from robustbench_tc.schema import Json, Sample, record
 from . import generations
 from .build import BuildSpec, build
 from .generators.base import is_written
-from .report import BuildReport
 from .perturb.base import Taken
+from .report import BuildReport
 from .sources import Accept, KnownIssue, Pool, Profile, rlla
 from .toolrl_dr import TrainingSpec
 from .toolrl_dr import build as build_training

@@ -49,7 +49,7 @@ def self_check(sample: Sample, clean: Sample | None = None) -> str | None:
 
 
 def taken(sample: Sample, surfaces: Mapping[str, str]) -> bool:
-    """Whether the scorer takes the sample's first golden call with `surfaces` for the values they stand for."""
+    """Whether the scorer takes the sample's first golden call with `surfaces` in the place of its values."""
     tools = scoring_tools(sample, sample)
     calls = concrete(with_surfaces(sample.golden_answers[0], surfaces), tools, source=sample.source)
     return score(

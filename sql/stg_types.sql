@@ -1,19 +1,61 @@
 -- The perturbation types, in the order of the paper's Table 1. The one home of the list is the package's
--- taxonomy; it is read as text and taken apart by name.
+-- taxonomy; it is read as text and taken apart by name. Types of languages that no module states come after all
+-- others: each family's facts, with the language in the place of the holes.
 create or replace view stg_types as
 with taxonomy as (
-    select unnest(json_extract(content, '$.types[*]')) as entry
+    select content
     from read_text(coalesce(getvariable('taxonomy'), 'src/robustbench_tc/data/taxonomy.json'))
 ),
 
-final as (
+stated as (
+    select unnest(json_extract(content, '$.types[*]')) as entry
+    from taxonomy
+),
+
+families as (
+    select
+        unnest(json_extract(content, '$.of_a_language[*]')) as entry,
+        generate_subscripts(json_extract(content, '$.of_a_language[*]'), 1) - 1 as place
+    from taxonomy
+),
+
+languages as (
+    select
+        unnest(json_extract(content, '$.languages[*]')) as entry,
+        generate_subscripts(json_extract(content, '$.languages[*]'), 1) - 1 as place
+    from taxonomy
+),
+
+listed as (
     select
         json_extract_string(entry, '$.code') as type_code,
         json_extract_string(entry, '$.display_name') as display_name,
         json_extract_string(entry, '$.component') as component,
-        json_extract_string(entry, '$.pack') = 'core' as core,
+        json_extract_string(entry, '$.pack') as pack,
         cast(json_extract_string(entry, '$.order') as integer) as type_order
-    from taxonomy
+    from stated
+    union all
+    select
+        replace(json_extract_string(families.entry, '$.code'), '{code}', languages.entry ->> 0) as type_code,
+        replace(json_extract_string(families.entry, '$.display_name'), '{language}', languages.entry ->> 1)
+            as display_name,
+        json_extract_string(families.entry, '$.component') as component,
+        json_extract_string(families.entry, '$.pack') as pack,
+        cast(10000 + 2 * languages.place + families.place as integer) as type_order
+    from families
+    cross join languages
+),
+
+final as (
+    select
+        type_code,
+        display_name,
+        component,
+        pack = 'core' as core,
+        type_order,
+        pack
+    from listed
+    qualify row_number() over (partition by type_code order by type_order) = 1
 )
 
 select * from final;

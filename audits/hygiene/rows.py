@@ -21,8 +21,8 @@ from .texts import CREDENTIAL, Find, Flagged, Known, Texts, digest, in_short, kn
 
 OF_A_ROW = {
     "length": "A row beyond all bounds fits no context, and hides what is in it.",
-    "language": "A rewritten text keeps its language and script, or has those that its type says: another one "
-    "is another perturbation.",
+    "language": "A rewritten text keeps its language and script, or has its type's: another one is another "
+    "perturbation.",
     "answer_leaks": "A text that names the gold tool gives the answer away.",
     "tools_are_schemas": "A tool's parameters are a JSON Schema without remote or circular references: "
     "what validates or serves a call must neither fetch nor loop.",

@@ -58,7 +58,7 @@ OFFERS = of("offers")
 
 def codes_of(wanted: For) -> tuple[str, ...]:
     """Codes of the types that an invariant is for, in the taxonomy's order."""
-    return tuple(kind.code for kind in taxonomy.types("all") if wanted(kind))
+    return tuple(kind.code for kind in taxonomy.types("known") if wanted(kind))
 
 
 class Invariant(NamedTuple):

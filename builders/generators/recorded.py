@@ -89,7 +89,8 @@ class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
 
 
 Line: TypeAlias = _Text | _Edits | _Refused | _Score | _Serves | _Sample
-"""One line of packed answers: a text, its edits, why there is none, a score, if a tool serves, or whose samples they are."""
+"""One line of packed answers: a text, its edits, why there is none, a score, if a tool serves, or whose
+samples they are."""
 
 
 class Judgment(msgspec.Struct, frozen=True):

@@ -3,10 +3,10 @@
     translations.jsonl             {"clean_id", "lang", "input", "partial", "full", "value_map"}
     translation_judgments.jsonl    {"clean_id", "lang", "variant", "score", "reason", "unmapped"}
 
-`partial` keeps every golden value, `full` translates them; `value_map` says what stands in it for which value.
-`partial` null: nobody translated the request into these languages (`lang` may name several). `score` null: the
-text was written after the judgment, so nobody has judged it and it is not used. `unmapped`: values whose words
-in `full` could stand for another English value too.
+`partial` keeps every golden value, `full` translates them; `value_map` says what stands in it for which
+value. `partial` null: nobody translated the request into these languages (`lang` may name several). `score`
+null: the text was written after the judgment, so nobody has judged it and it is not used. `unmapped`: values
+whose words in `full` could stand for another English value too.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class Translated(NamedTuple):
     kind: str
     input: str
     output: Json
-    """A text; with translated values an object with `text`, `value_map` and, where there are any, `unmapped`."""
+    """A text; with translated values an object with `text`, `value_map` and, if there are any, `unmapped`."""
     refused: str | None
 
 

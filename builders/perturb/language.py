@@ -50,12 +50,12 @@ _HOW_MADE = (
     "{language}. "
 )
 _HOW_KEPT = (
-    "Every golden value stays verbatim, and every digit; a text that loses one is refused, and one that is not "
-    "mostly in the language's script where that is another than the Latin. The golden call is the clean row's."
+    "Every golden value stays verbatim, and every digit; a text that loses one is refused, and so is one that "
+    "is not mostly in the language's script, where that is not Latin. The golden call is the clean row's."
 )
 _HOW_TRANSLATED = (
-    "Values are translated too, and a map says what stands for each golden value; digits stay. The golden call "
-    "is the clean row's, in English. A sample takes no such row where no value was translated, where a "
+    "Values are translated too, and a map says what stands for each golden value; digits stay. The golden "
+    "call is the clean row's, in English. A sample takes no such row where no value was translated, where a "
     "translated value does not lead back to one English value, and where the scorer takes the translated one."
 )
 _MLCL = "MLCL (Luo et al. 2026, arXiv:2601.05366): {} translated queries in Chinese, Hindi and Igbo"
@@ -254,7 +254,12 @@ _TRANSLATED_CASES = {
     "hi": ("table", "Luna", "लूना", "आज रात लूना में 2 सीटें बुक करो।"),
     "es": ("dialogue", "Brunt Ness", "Cabo Brunt", "Entonces dime qué hay libre en Cabo Brunt."),
     "ar": ("table", "Luna", "لونا", "احجز 2 من المقاعد في لونا الليلة."),
-    "sw": ("dialogue", "Brunt Ness", "Rasi ya Brunt", "Basi nionyeshe nafasi zilizo wazi pale Rasi ya Brunt."),
+    "sw": (
+        "dialogue",
+        "Brunt Ness",
+        "Rasi ya Brunt",
+        "Basi nionyeshe nafasi zilizo wazi pale Rasi ya Brunt.",
+    ),
 }
 
 

@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Iterator
+from typing import ClassVar
 
 import msgspec
 
 from robustbench_tc.schema import Change, Message, Sample, Tool
-from robustbench_tc.taxonomy import Rows
+from robustbench_tc.taxonomy import Pack, Rows
 
 from .base import (
     Case,
@@ -50,12 +51,12 @@ class Rewrite(Perturbation):
 
     component = "observation"
     level = "perception"
-    pack = "core"
+    pack: ClassVar[Pack] = "core"
     method = "llm"
     ground_truth_changes = False
     train_augmentable = True
     applies_to = "every source"
-    paper_rows = 199
+    paper_rows: ClassVar[int | None] = 199
 
 
 class QueryRewrite(Rewrite):

@@ -41,7 +41,7 @@ _SCRIPTS = {
     "Telugu": "\u0c00-\u0c7f",
     "Thai": "\u0e00-\u0e7f",
 }
-"""Script → its characters. Languages in Latin letters have none: their script does not tell them from English."""
+"""Script → its characters. Latin is not among them: it does not tell a language from English."""
 
 
 class Language(NamedTuple):
@@ -131,9 +131,8 @@ _COPIED = re.compile(r"[A-Z0-9@/_=]|[a-z]\.[a-z]")
 
 
 def own_words(text: str, values: Iterable[str] = ()) -> str:
-    """What of a text its writer says in their own words: without the `values`, without what is quoted, and
-    without names, numbers, addresses and identifiers in Latin letters, which are copied whatever the language.
-    """
+    """What of a text its writer says in their own words: without the `values` and what is quoted, and without
+    names, numbers, addresses and identifiers in Latin letters, which are copied whatever the language."""
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, " ")
     text = _QUOTED.sub(" ", text)

@@ -135,17 +135,20 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.paper_rows is None else self.paper_rows - self.paper_unchanged
 
 
+class _Facts(msgspec.Struct, frozen=True):
+    types: tuple[PerturbationType, ...]
+    of_a_language: tuple[PerturbationType, ...] = ()
+    """The facts that the types of all languages share, with holes for the language."""
+
+
 @cache
-def _all() -> dict[str, tuple[PerturbationType, ...]]:
-    """`types`: every type that is stated. `of_a_language`: those that each further language has."""
+def _all() -> "_Facts":
+    """What `make facts` wrote."""
     text = files("robustbench_tc").joinpath("data/taxonomy.json").read_bytes()
     try:
-        found: dict[str, tuple[PerturbationType, ...]] = msgspec.json.decode(
-            text, type=dict[str, tuple[PerturbationType, ...]]
-        )
+        return msgspec.json.decode(text, type=_Facts)
     except ValueError as error:
         raise UserError(f"data/taxonomy.json: {error}: write it again with `make facts`") from None
-    return found
 
 
 _OF_A_LANGUAGE = re.compile(r"language(?:_full)?_([a-z]{2})")
@@ -158,7 +161,7 @@ def _of_a_language(code: str) -> PerturbationType | None:
     if match is None or match[1] not in languages.LANGUAGES:
         return None
     named = languages.language(match[1])
-    for place, kind in enumerate(_all().get("of_a_language", ())):
+    for place, kind in enumerate(_of_families()):
         text = msgspec.json.encode(kind).decode()
         made = msgspec.json.decode(
             text.replace("{code}", named.code).replace("{language}", named.name), type=PerturbationType
@@ -169,17 +172,26 @@ def _of_a_language(code: str) -> PerturbationType | None:
     return None
 
 
+def _of_families() -> tuple[PerturbationType, ...]:
+    """The facts that all languages share, with holes for the language."""
+    return _all().of_a_language
+
+
 _AFTER_ALL = 10_000
 """Types that no module states stand after all others."""
 
 
 @cache
-def types(status: Literal["core", "extension", "all"] = "core") -> tuple[PerturbationType, ...]:
-    """The types in order: the 22 of the benchmark, or with the extensions that this package states.
+def types(status: Literal["core", "extension", "all", "known"] = "core") -> tuple[PerturbationType, ...]:
+    """The types in order: the 22 of the benchmark, or with the extensions that this package states (`all`).
 
-    Those of further languages come into being by their names: `among` has them too.
+    `known`: also those that come into being by their names, as `language_de` does: what a dataset can hold.
     """
-    return tuple(kind for kind in _all()["types"] if status in ("all", kind.status))
+    if status == "known":
+        codes = (kind.code.replace("{code}", code) for kind in _of_families() for code in languages.LANGUAGES)
+        further = (found for code in codes if code not in _by_code() and (found := _of_a_language(code)))
+        return (*types("all"), *sorted(further, key=lambda kind: kind.order))
+    return tuple(kind for kind in _all().types if status in ("all", kind.status))
 
 
 def named(name: str) -> tuple[str, ...] | None:
@@ -215,12 +227,8 @@ def known(code: str) -> bool:
 
 def among(names: Iterable[str]) -> tuple[PerturbationType, ...]:
     """The types that are among the names, in order; also those that no module states (`language_de`)."""
-    wanted = dict.fromkeys(names)
-    further = (found for name in wanted if name not in _by_code() and (found := _of_a_language(name)))
-    return (
-        *(kind for kind in types("all") if kind.code in wanted),
-        *sorted(further, key=lambda kind: kind.order),
-    )
+    wanted = frozenset(names)
+    return tuple(kind for kind in types("known") if kind.code in wanted)
 
 
 @cache

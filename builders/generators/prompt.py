@@ -5,6 +5,7 @@ text to rewrite stands between markers that hold the request's hash, so that not
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -29,6 +30,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """`v1`: part of the label of every text that it made."""
     system: str
     user: str
+    words: Mapping[str, str]
+    """What stands for placeholders that several types fill each in its own way."""
 
     def messages(self, request: TextRequest) -> list[dict[str, Json]]:
         """The conversation that asks for the text."""
@@ -38,6 +41,7 @@ class Prompt(msgspec.Struct, frozen=True):
             "tool": request.tool,
             "parameter": request.parameter,
             "keep": request.keep,
+            **self.words,
             **{name: _json(value) for name, value in request.context.items()},
         }
         return [
@@ -62,7 +66,7 @@ def prompt(kind: str) -> Prompt:
     }
     version = max(found)
     system, user = found[version].read_text("utf-8").split("\n=====\n")
-    return Prompt(kind, f"v{version}", system.strip(), user.strip())
+    return Prompt(kind, f"v{version}", system.strip(), user.strip(), REGISTRY[kind].prompt_words)
 
 
 def _json(value: Json) -> Json:

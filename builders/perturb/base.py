@@ -170,6 +170,8 @@ class Perturbation:
     """Names of further class attributes, which tell the types of one channel apart."""
     prompt: ClassVar[str] = ""
     """Model-written types: the name of the prompt, where several types share one; else it is the code's."""
+    prompt_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What such a prompt says of this type: its placeholders, beside those of every request."""
     solved_without_reading: ClassVar[str] = ""
     """Why the type stays although the registry alone gives the gold tool away (`audits/shortcuts.py`)."""
     prior_art: ClassVar[str] = ""

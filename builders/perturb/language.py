@@ -33,7 +33,7 @@ from .base import (
     register,
 )
 from .observation import QueryRewrite, reworded
-from .query import gold_texts, kept_values, query_span, query_text, replace_span
+from .query import gold_texts, kept_values, query_span, replace_span
 
 NO_VALUE = "no_value_to_translate"
 NOT_UNIQUE = "surface_not_unique"
@@ -50,8 +50,8 @@ _HOW_MADE = (
     "{language}. "
 )
 _HOW_KEPT = (
-    "Every golden value stays verbatim, and every digit; a text that loses one is refused, and so is one that "
-    "is not mostly in the language's script, where that is not Latin. The golden call is the clean row's."
+    "Every golden value stays verbatim, and every digit; a text that loses one is refused, and so is one "
+    "that is not mostly in the language's script, where that is not Latin. The golden call is the clean row's."
 )
 _HOW_TRANSLATED = (
     "Values are translated too, and a map says what stands for each golden value; digits stay. The golden "
@@ -75,16 +75,6 @@ class InLanguage(QueryRewrite):
     values: ClassVar[str]
     """kept or translated."""
     traits = ("language", "values")
-
-    def asked(self, text: str, keep: tuple[str, ...]) -> TextRequest:
-        """What a writer is asked for."""
-        words: dict[str, Json] = {"language": LANGUAGES[self.language].name}
-        return TextRequest(kind=self.code, input=text, keep=keep, context=words)
-
-    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
-        """The query's span with the golden values that stand in it."""
-        text = query_text(sample)
-        return (self.asked(text, kept_values(sample, text)),)
 
 
 class Kept(InLanguage):
@@ -120,6 +110,7 @@ class Translated(InLanguage):
 
     train_augmentable = False
     values = "translated"
+    applies_to = "one gold tool"
     prompt = "language_full"
     prior_art = _PRIOR_ART["translated"]
     caught_by = "gold_values_kept"
@@ -127,11 +118,10 @@ class Translated(InLanguage):
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """As the base; a sample without a value in words needs no text."""
-        text = query_text(sample)
-        keep = kept_values(sample, text)
-        if not any(letter.isalpha() for value in keep for letter in value):
+        (request,) = super().requests(sample)
+        if not any(letter.isalpha() for value in request.keep for letter in value):
             raise NotApplicable(NO_VALUE)
-        return (self.asked(text, keep),)
+        return (request,)
 
     def refuse(self, request: TextRequest, answer: Json) -> str | None:
         """Every digit stands, each golden value verbatim or through its surface, and the script is right."""
@@ -288,6 +278,7 @@ def facts_of(base: type[InLanguage], language: Language) -> dict[str, Any]:
         "display_name": f"{language.name}-{'Kept' if kept else 'Full'}",
         "what_is_modified": _CHANGED.format(language=language.name, values=changed),
         "how_made": _HOW_MADE.format(language=language.name) + made,
+        "prompt_words": MappingProxyType({"language": language.name}),
         "judged_as": f"a user's request; the second is a translation into {language.name}",
     }
 

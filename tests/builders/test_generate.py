@@ -59,9 +59,10 @@ def write(
 # --- which generator ----------------------------------------------------------------------------------
 
 
-def test_the_model_written_types_are_the_five() -> None:
-    assert set(kinds()) == {code for code in taxonomy.codes() if taxonomy.get(code).method == "llm"}
-    assert len(kinds()) == 5
+def test_the_model_written_types_are_the_five_of_the_core_and_two_of_each_language() -> None:
+    core = {code for code in taxonomy.codes() if taxonomy.get(code).method == "llm"}
+    assert len(core) == 5 and len(kinds()) == 15
+    assert set(kinds()) - core == {kind.code for kind in taxonomy.types("all") if kind.pack == "language"}
 
 
 def test_recorded_is_the_default_and_the_last_word_wins() -> None:

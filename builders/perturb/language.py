@@ -51,7 +51,8 @@ _HOW_MADE = (
 )
 _HOW_KEPT = (
     "Every golden value stays verbatim, and every digit; a text that loses one is refused, and so is one "
-    "that is not mostly in the language's script, where that is not Latin. The golden call is the clean row's."
+    "that is not mostly in the language's script, where that is not Latin. The golden call is the clean "
+    "row's."
 )
 _HOW_TRANSLATED = (
     "Values are translated too, and a map says what stands for each golden value; digits stay. The golden "

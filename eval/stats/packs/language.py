@@ -29,7 +29,7 @@ def tables(given: Given) -> Iterator[Table]:
             title="Values in the user's language: what they cost beyond the language itself",
             columns=("language", "samples", "right, values kept", "right, translated", "difference", "p"),
             rows=execution,
-            note="Only samples that have both rows. The difference is accuracy with values kept minus accuracy "
+            note="Only samples that have both rows. The difference is accuracy with values kept minus that "
             "with values translated, which is Δ translated minus Δ kept on the same samples: the part of "
             "the loss that lies in writing the call and not in reading the request. Its interval and the "
             "exact paired test take samples as units, also over all languages.",

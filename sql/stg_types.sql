@@ -26,6 +26,11 @@ languages as (
     from taxonomy
 ),
 
+codes as (
+    select json_extract_string(entry, '$.code') as type_code
+    from stated
+),
+
 listed as (
     select
         json_extract_string(entry, '$.code') as type_code,
@@ -48,14 +53,15 @@ listed as (
 
 final as (
     select
-        type_code,
-        display_name,
-        component,
-        pack = 'core' as core,
-        type_order,
-        pack
+        listed.type_code,
+        listed.display_name,
+        listed.component,
+        listed.pack = 'core' as core,
+        listed.type_order,
+        listed.pack
     from listed
-    qualify row_number() over (partition by type_code order by type_order) = 1
+    -- A language that modules state has its types there.
+    where listed.type_order < 10000 or listed.type_code not in (select codes.type_code from codes)
 )
 
 select * from final;

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Rewrite(Perturbation):
     method = "llm"
     ground_truth_changes = False
     train_augmentable = True
-    applies_to = "every source"
+    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]] = "every source"
     paper_rows: ClassVar[int | None] = 199
 
 

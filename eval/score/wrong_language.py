@@ -3,7 +3,7 @@ that the request has for it, or is written in the request's script (spec/axes.md
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from robustbench_tc import taxonomy
 from robustbench_tc.languages import LANGUAGES, is_written_in, value_map
@@ -35,48 +35,49 @@ def leaves_users_language(calls: Sequence[Call], golden: GoldenAnswer, row: Samp
 def _differing(calls: Sequence[Call], golden: GoldenAnswer) -> Iterator[tuple[str | None, set[str]]]:
     """The values that gold does not accept, in gold's order, each with the texts that gold accepts there;
     None for one that is not a text."""
-    left = list(calls)
-    for expected in golden:
-        same = [call for call in left if call.name == expected.name]
-        if not same:
-            continue
-        call = min(same, key=lambda call: sum(_differs(call.parameters, *one) for one in _compared(expected)))
-        left.remove(call)
-        for name, accepted in _compared(expected):
-            if _differs(call.parameters, name, accepted):
-                texts = {text for text in _leaves(accepted) if text is not None}
-                known = {_folded(text) for text in texts}
-                for text in _leaves(call.parameters[name]):
-                    if text is None or _folded(text) not in known:
-                        yield text, texts
+    for expected, call in _paired(calls, golden):
+        for name, accepted in expected.parameters.items():
+            texts = {text for text, is_text in _leaves(accepted) if is_text}
+            for text, is_text in _others(call, name, accepted):
+                yield (text if is_text else None), texts
 
 
-def _compared(golden: Call) -> list[tuple[str, Json]]:
-    return [(name, accepted) for name, accepted in golden.parameters.items() if ANY not in accepted]
+def _paired(calls: Sequence[Call], golden: GoldenAnswer) -> list[tuple[Call, Call]]:
+    """Golden calls with the call of the same name that means each, in gold's order: those that differ least
+    are paired first."""
+    costs = sorted(
+        (sum(len(_others(call, *one)) for one in expected.parameters.items()), place, other)
+        for place, expected in enumerate(golden)
+        for other, call in enumerate(calls)
+        if call.name == expected.name
+    )
+    meant: dict[int, int] = {}
+    for _, place, other in costs:
+        if place not in meant and other not in meant.values():
+            meant[place] = other
+    return [(golden[place], calls[meant[place]]) for place in sorted(meant)]
 
 
-def _differs(parameters: Mapping[str, Json], name: str, accepted: Json) -> bool:
-    """Whether the value of a parameter that is there is none of the accepted ones."""
-    if name not in parameters:
-        return False
-    value = _shape(parameters[name])
-    return all(value != _shape(one) for one in accepted)
+def _others(call: Call, name: str, accepted: Json) -> list[tuple[str, bool]]:
+    """The values of a parameter that stand in none of the accepted ones; [] where it takes any value, or is
+    not there."""
+    if name not in call.parameters or ANY in accepted:
+        return []
+    known = {_folded(text) for text, _ in _leaves(accepted)}
+    return [leaf for leaf in _leaves(call.parameters[name]) if _folded(leaf[0]) not in known]
 
 
-def _shape(value: Json) -> str:
-    """A value for comparing: its JSON text, folded, with numbers and their texts alike."""
-    return _folded(value if isinstance(value, str) else dumps(value).replace('"', ""))
-
-
-def _leaves(value: Json) -> Iterator[str | None]:
-    """The texts inside of a value; None for each number or truth value."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield value if isinstance(value, str) else None
+def _leaves(value: Json) -> Iterator[tuple[str, bool]]:
+    """The values inside of lists and objects, in their order, as texts, and whether they are texts."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += reversed(list(one.values()))
+        elif isinstance(one, list | tuple):
+            left += reversed(one)
+        else:
+            yield (one, True) if isinstance(one, str) else (dumps(one), False)
 
 
 def _plain(text: str) -> str:

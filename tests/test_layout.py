@@ -16,6 +16,7 @@ SHARED = ("io", "llm", "compute", "release")
 CONTRACT = {
     "schema",
     "taxonomy",
+    "languages",
     "sources",
     "memo",
     "errors",

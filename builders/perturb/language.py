@@ -1,4 +1,4 @@
-"""Language: the user writes in another language than the tools speak (spec/axes.md, section 1).
+"""Language: the user writes in another language than the tools speak (packs/language.md).
 
 type                 the request                                              gold
 language_zh, …       translated, every golden value verbatim                  unchanged

@@ -1,5 +1,5 @@
 """Whether a value was left in the user's language: right tool, and the first value that differs is the one
-that the request has for it, or is written in the request's script (spec/axes.md, section 1).
+that the request has for it, or is written in the request's script (packs/language.md).
 """
 
 import unicodedata

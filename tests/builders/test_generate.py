@@ -152,7 +152,7 @@ def test_what_ships_answers_the_paper_samples(shared: Path) -> None:
         "paraphrase_tool_description": 386,
         "paraphrase_parameter_description": 1141,
         "redundant": 661,
-    } | {f"language_{code}": 191 for code in RECORDED} | {f"language_full_{code}": 83 for code in RECORDED}
+    } | {f"language_{code}": 191 for code in RECORDED} | {f"language_full_{code}": 79 for code in RECORDED}
     for kind, generator in parse_generators([]).items():
         answers = asyncio.run(generator.generate(requests[kind], refuse_answer))
         found = Counter(a if isinstance(a, str) else a.generator for a in answers.values())

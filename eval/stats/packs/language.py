@@ -1,5 +1,5 @@
 """The language pack: what another language costs, how much of it is values in the user's words, and how often
-a wrong answer left a value in the user's language (spec/axes.md, section 1).
+a wrong answer left a value in the user's language (packs/language.md).
 """
 
 from collections.abc import Iterator, Sequence

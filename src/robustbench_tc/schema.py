@@ -107,8 +107,8 @@ class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     null for something added, `after` null for something removed. `/tools` with two lists of names is a
     reordering. `/messages/1` with a whole message (role and content) is one that was added (its place in the
     row) or removed (its place in the clean row). `/value_map` is no place: it says which words of the request
-    stand for which golden value (`languages.value_map`). `at` is set where only a passage of a text changed: the
-    offset in characters at which `before` stood in the clean text.
+    stand for which golden value (`languages.value_map`). `at` is set where only a passage of a text changed:
+    the offset in characters at which `before` stood in the clean text.
     """
 
     path: str

@@ -39,6 +39,9 @@ NO_VALUE = "no_value_to_translate"
 NOT_UNIQUE = "surface_not_unique"
 TAKEN = "surface_is_accepted"
 
+LONGER = 40
+"""Characters that words may have beyond four times those of their value."""
+
 FIRST = 101
 """Order of the first type; those with translated values follow those with kept ones."""
 
@@ -208,8 +211,10 @@ def refuse_translation(code: str, before: str, keep: tuple[str, ...], found: Tra
     for value, surface in surfaces.items():
         if not surface.strip() or surface not in found.text:
             return f"no words for the value {value!r}: {surface!r} is not in the text"
+        if len(surface) > 4 * len(value) + LONGER:
+            return f"words that are far longer than the value {value!r}"
     for value in keep:
-        if value not in found.text and value not in surfaces:
+        if value not in found.text and not _is_other(value, surfaces.get(value, value)):
             return f"lost value {value!r}"
     if digits := lost_digits(before, found.text):
         return f"lost digits {digits[0]}"
@@ -219,7 +224,12 @@ def refuse_translation(code: str, before: str, keep: tuple[str, ...], found: Tra
 def translated_values(sample: Sample, found: Translation) -> dict[str, str]:
     """Of the map what is about a golden value, and differs from it."""
     gold = set(gold_texts(sample))
-    return {v: s for v, s in found.value_map.items() if v in gold and s.casefold() != v.casefold()}
+    return {v: s for v, s in found.value_map.items() if v in gold and _is_other(v, s)}
+
+
+def _is_other(value: str, surface: str) -> bool:
+    """Whether a surface differs by more than its case."""
+    return surface.casefold() != value.casefold()
 
 
 def not_unique(surfaces: Mapping[str, str]) -> bool:

@@ -78,6 +78,8 @@ def test_a_text_with_values_kept(code: str, answer: Json, reason: str | None) ->
         ({"text": "今晚在露娜订座位。", "value_map": {"Luna": "露娜", "2": "座位"}}, "lost digits 2"),
         ({"text": "Book 2 at 露娜 tonight", "value_map": {"Luna": "露娜"}}, "fewer than half"),
         ({"text": ASKED, "value_map": {}}, "unchanged"),
+        ({"text": "今晚在 LUNA 订 2 个座位。", "value_map": {"Luna": "LUNA"}}, "lost value 'Luna'"),
+        ({"text": "好" * 80 + " 2 个", "value_map": {"Luna": "好" * 80}}, "words that are far longer"),
         ("今晚在露娜订 2 个座位。", "not a JSON object"),
         (["x"], "not a JSON object"),
         ({"text": 7, "value_map": {}}, "not a JSON object"),

@@ -16,7 +16,7 @@ from robustbench_tc.steps import steps
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
-from .invariants.allowed import rewritten_texts
+from .invariants.allowed import other_language, rewritten_texts
 from .invariants.base import HOLDS
 from .plain_columns import plain_columns
 
@@ -50,7 +50,7 @@ OF_THE_PASS = {
 
 COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *HYGIENE, *INVARIANTS)
 
-TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio")
+TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio", "translation_ratio")
 
 SHORT = 40
 """Characters from which the length of a rewritten text is compared."""
@@ -276,7 +276,9 @@ def _collect(row: Sample, found: Found) -> None:
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None
         described = tool is not None and parameter is None
-        entry = (f"{row.id} {path}", row.type_code, ratio, ratio if described else None)
+        translated = other_language(row.type_code)
+        ratios = (None if translated else ratio, ratio if described else None, ratio if translated else None)
+        entry = (f"{row.id} {path}", row.type_code, *ratios)
         for name, value in zip(TEXT_COLUMNS, entry, strict=True):
             found.texts[name].append(value)
     if not taxonomy.known(row.type_code) or taxonomy.get(row.type_code).channel != "siblings":

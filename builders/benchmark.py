@@ -13,7 +13,7 @@ with `load_dataset("robustbench-tc", "CD_AB")` and needs none of this code.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +95,11 @@ def features(config: str) -> datasets.Features:
     )
 
 
-def table_rows(config: str, issues: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
-    """The rows of a table config; `issues` are the readers' known issues."""
+def table_rows(config: str, issues: tuple[Any, ...] = (), codes: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The rows of a table config; `issues` are the readers' known issues, `codes` types beside the stated."""
     if config == "taxonomy":
-        return [taxonomy.published(kind) for kind in taxonomy.types("all")]
+        stated = (kind.code for kind in taxonomy.types("all"))
+        return [taxonomy.published(kind) for kind in taxonomy.among((*stated, *codes))]
     if config == "evidence":
         return [{name: row.get(name) for name in _TABLE_COLUMNS[config]} for row in taxonomy.evidence()]
     return [

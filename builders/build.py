@@ -34,7 +34,8 @@ from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
-from .perturb import REGISTRY, Text, refuse_text
+from .perturb import REGISTRY, Text, refuse_answer
+from .perturb.base import Taken
 from .perturb.mixed import DESIGN
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
@@ -83,7 +84,7 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
             codes = (t.code for t in taxonomy.types("all"))
             raise unknown("perturbation type, component, pack or level", name, (*words, *codes))
         wanted.update(meant)
-    return tuple(t.code for t in taxonomy.types("all") if t.code in wanted)
+    return tuple(t.code for t in taxonomy.among(wanted))
 
 
 def _mixture(name: str) -> tuple[str, ...]:
@@ -116,6 +117,7 @@ def prepare(
     spec: BuildSpec,
     *,
     accept: Accept | None = None,
+    taken: Taken | None = None,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
     pool: Pool | None = None,
@@ -141,7 +143,7 @@ def prepare(
     if written:
         if generators is None:
             generators = parse_generators(
-                spec.generators, bundled=spec.profile == "bundled", settings=spec.settings
+                spec.generators, bundled=spec.profile == "bundled", settings=spec.settings, also=written
             )
         silent = frozenset(code for code in written if isinstance(generators[code], Silent))
         requests = text_requests(pool.samples, [code for code in written if code not in silent])
@@ -149,7 +151,7 @@ def prepare(
             wanted, generator = requests.get(kind, []), generators[kind]
             progress(f"{len(wanted)} texts for {kind}")
             recordings.append(Recording(kind, generator))
-            answers = asyncio.run(recordings[-1].generate(wanted, refuse_text))
+            answers = asyncio.run(recordings[-1].generate(wanted, refuse_answer))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
                 first = missing[0]
@@ -160,7 +162,7 @@ def prepare(
                 )
             texts.update(answers)
     loans = borrowed(spec.codes, root, spec.profile, pool, accept)
-    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans)
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans, taken=taken)
     return Prepared(plan, pool.issues, tuple(recordings))
 
 
@@ -170,6 +172,7 @@ def build(
     *,
     card: Callable[[BuildReport], str],
     accept: Accept | None = None,
+    taken: Taken | None = None,
     check: bool = True,
     force: bool = False,
     discard_changes: bool = False,
@@ -179,7 +182,8 @@ def build(
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
 
-    `card` renders the README; `accept` is the scorer's self-check of a golden answer. With `check`, every row
+    `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
+    with translated values. With `check`, every row
     passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
     """
     with (
@@ -187,7 +191,7 @@ def build(
         files.atomic_dir(out, kind="robustbench-tc", force=force, discard_changes=discard_changes) as folder,
     ):
         plan, issues, recordings = prepare(
-            spec, accept=accept, progress=progress, generators=generators, pool=pool
+            spec, accept=accept, taken=taken, progress=progress, generators=generators, pool=pool
         )
         tally = Tally()
         checksums: dict[str, str] = {}
@@ -198,7 +202,7 @@ def build(
             progress(f"writing {code}")
             _write(tables, folder, code, checksums)
         for name in TABLES:
-            table = table_rows(name, issues)
+            table = table_rows(name, issues, spec.codes)
             columns = {column: [row[column] for row in table] for column in features(name)}
             _write(iter([parquet.table(columns, features(name))]), folder, name, checksums)
         report = BuildReport(

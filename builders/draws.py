@@ -15,7 +15,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Change, Sample, Tool, dumps
 
 from .generators.base import Generator
-from .perturb import REGISTRY, Context, NotApplicable, Text, refuse_text
+from .perturb import REGISTRY, Context, NotApplicable, Text, refuse_answer
 from .perturb.balanced import Balanced, offer_in
 from .perturb.offers import annotation
 from .perturb.swapped import SWAPPED
@@ -94,7 +94,7 @@ class Draws(msgspec.Struct, kw_only=True):
         for code, generator in self.generators.items():
             samples = [o.row.sample for o in pending if o.order[o.tried] == code]
             if requests := text_requests(samples, [code])[code]:
-                found.update(asyncio.run(generator.generate(requests, refuse_text)))
+                found.update(asyncio.run(generator.generate(requests, refuse_answer)))
         return found
 
     def _try(self, outcome: Outcome, context: Context) -> None:

@@ -15,7 +15,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import parse_endpoints
 
-from .generators.base import Generator, Silent, kinds
+from .generators.base import Generator, Silent, is_written, kinds
 from .generators.endpoint import Model, Settings, Spent
 from .generators.recorded import Recorded, from_path, shipped
 
@@ -51,21 +51,27 @@ def make_generator(
 
 
 def parse_generators(
-    specs: Sequence[str], *, bundled: bool = False, settings: Settings | None = None
+    specs: Sequence[str],
+    *,
+    bundled: bool = False,
+    settings: Settings | None = None,
+    also: Sequence[str] = (),
 ) -> dict[str, Generator]:
     """A generator for every model-written type: `recorded` unless `specs` say otherwise, the last one wins.
 
+    `also`: types beside the stated ones; those that `specs` name have one too (`language_de=…`).
+
     Raises UserError for an unknown generator or type, with near misses.
     """
-    chosen = dict.fromkeys(kinds(), "recorded")
+    chosen = dict.fromkeys((*kinds(), *also), "recorded")
     for spec in specs:
         match = _PER_KIND.fullmatch(spec.strip())
         if match is None:
-            chosen = dict.fromkeys(kinds(), spec)
+            chosen = dict.fromkeys(chosen, spec)
             continue
         kind, own = match.groups()
-        if kind not in chosen:
-            if kind in {t.code for t in taxonomy.types("all")}:
+        if not is_written(kind):
+            if taxonomy.known(kind):
                 raise UserError(f"--generator {spec}: {kind} is made by rule and takes no generator")
             raise unknown("model-written type", kind, kinds())
         chosen[kind] = own

@@ -34,7 +34,7 @@ from .generators.base import (
     Silent,
     Statistics,
     check,
-    kinds,
+    is_written,
 )
 from .perturb.base import Text, TextRequest
 
@@ -196,7 +196,7 @@ def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path.name}, line {number}: {error}") from None
         if line.statistics is not None:
-            if line.kind in found or line.kind not in kinds() or line.generator is None:
+            if line.kind in found or not is_written(line.kind) or line.generator is None:
                 raise UserError(f"{path.name}, line {number}: {line.kind!r} is not a type that begins here")
             current = found[line.kind] = Replay(line.kind, line, strict)
         elif current is None or line.kind != current.kind or line.input is None:

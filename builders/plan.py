@@ -12,6 +12,7 @@ from robustbench_tc.schema import Sample, Tool, dumps, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
+from .perturb.base import Taken
 
 
 class Skip(msgspec.Struct, frozen=True):
@@ -35,6 +36,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Model-written types for which nobody writes anything: their texts are not even asked for."""
     loans: Mapping[str, tuple[Sample, ...]] = {}
     """Samples that types borrow, by loan (`builders/loans.py`)."""
+    taken: Taken | None = None
+    """The scorer's word on golden calls with translated values; a function of the sample, as all else."""
 
     def fingerprint(self) -> str:
         """64 hex digits over everything in it."""
@@ -50,7 +53,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
-        return Context(self.texts, donor_pools(self.samples), self.silent, self.loans, self.samples)
+        donors = donor_pools(self.samples)
+        return Context(self.texts, donors, self.silent, self.loans, self.samples, self.taken)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)

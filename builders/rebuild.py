@@ -19,6 +19,7 @@ from robustbench_tc.schema import Json, Sample, record
 
 from . import generations
 from .build import BuildSpec, build
+from .perturb.base import Taken
 from .report import BuildReport
 from .sources import Accept, KnownIssue, Pool, Profile, rlla
 from .toolrl_dr import TrainingSpec
@@ -78,6 +79,7 @@ def rebuild(
     sources: Path | None,
     card: Callable[[BuildReport], str],
     accept: Accept | None = None,
+    taken: Taken | None = None,
 ) -> BuildReport:
     """Builds into `out` what `folder` says it is; without `sources` from its own clean rows.
 
@@ -86,7 +88,7 @@ def rebuild(
     """
     settings = settings_of(folder, BuildSettings)
     # In the taxonomy's order, each once, whatever order the report has: it is compared afterwards.
-    codes = tuple(t.code for t in taxonomy.types("all") if t.code in settings.types)
+    codes = tuple(t.code for t in taxonomy.among(settings.types))
     if unknown := set(settings.types) - set(codes):
         raise UserError(f"{marker.BUILD} names types that this package does not have: {sorted(unknown)}")
     generators = generations.replay(folder / generations.NAME)
@@ -102,7 +104,7 @@ def rebuild(
         allow_missing=True,
     )
     pool = own_pool(folder) if sources is None and settings.profile != "bundled" else None
-    return build(spec, out, card=card, accept=accept, generators=generators, pool=pool)
+    return build(spec, out, card=card, accept=accept, taken=taken, generators=generators, pool=pool)
 
 
 def own_pool(folder: Path) -> Pool:
@@ -140,7 +142,7 @@ def rebuild_training(
     """Builds into `out` the training data that `folder` says it is. Raises UserError where that cannot be."""
     settings = settings_of(folder, TrainingSettings)
     names = {*settings.types, *settings.not_generated}
-    codes = tuple(t.code for t in taxonomy.types("all") if t.code in names)
+    codes = tuple(t.code for t in taxonomy.among(names))
     if not codes or len(codes) != len(names):
         raise UserError(f"{marker.BUILD} names types that this package does not have")
     try:

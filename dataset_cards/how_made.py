@@ -5,12 +5,12 @@ from robustbench_tc.schema import GOLD_NOT_STATED
 
 HOW_MADE: dict[str, str] = {
     taxonomy.CLEAN: "The sample as upstream has it, read into the common columns.",
-    **{kind.code: kind.how_made for kind in taxonomy.types("all")},
+    **{kind.code: kind.how_made for kind in taxonomy.types("known")},
 }
 
 FLAGS: dict[str, str] = {
     GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",
-    **{flag: words for kind in taxonomy.types("all") for flag, words in kind.flags.items()},
+    **{flag: words for kind in taxonomy.types("known") for flag, words in kind.flags.items()},
 }
 
 PAPER_ROWS: dict[str, int] = {

@@ -207,7 +207,7 @@ def _load_folder(folder: Path) -> Dataset:
 
 
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
-    known = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))]
+    known = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))]
     rows: list[Sample] = []
     registries: dict[str, tuple[Tool, ...]] = {}
     with parallel.collecting_rarely():

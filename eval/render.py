@@ -1,7 +1,7 @@
 """Golden answers as a model would write them: one value for each parameter, in the source's output format."""
 
 import keyword
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.errors import unknown
@@ -28,6 +28,35 @@ def concrete(golden: GoldenAnswer, tools: Sequence[Tool], *, source: str | None 
     """
     found = sources.find(source) if source else None
     return tuple(_call(call, tools, found.scorer if found else source) for call in golden)
+
+
+def with_surfaces(golden: GoldenAnswer, surfaces: Mapping[str, str]) -> GoldenAnswer:
+    """A golden answer in which each parameter that a surface stands for accepts that alone.
+
+    `surfaces`: golden value → its text in the user's language. Of several accepted values the first that has
+    one is taken; values inside of lists and objects are replaced where they stand.
+    """
+    return tuple(
+        Call(call.name, {key: _surfaced(accepted, surfaces) for key, accepted in call.parameters.items()})
+        for call in golden
+    )
+
+
+def _surfaced(accepted: list[Json], surfaces: Mapping[str, str]) -> list[Json]:
+    for value in accepted:
+        if (other := _swapped(value, surfaces)) != value:
+            return [other]
+    return accepted
+
+
+def _swapped(value: Json, surfaces: Mapping[str, str]) -> Json:
+    if isinstance(value, str):
+        return surfaces.get(value, value)
+    if isinstance(value, list):
+        return [_swapped(inner, surfaces) for inner in value]
+    if isinstance(value, dict):
+        return {key: _swapped(inner, surfaces) for key, inner in value.items()}
+    return value
 
 
 def _call(golden: Call, tools: Sequence[Tool], scorer: str | None) -> Call:

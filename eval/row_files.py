@@ -105,7 +105,7 @@ class RowFiles:
 
 
 def _groups(folder: Path) -> Iterator[Group]:
-    for code in (taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))):
+    for code in (taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))):
         if (folder / code).is_dir():
             for file in parquet.shards(folder / code):
                 metadata = pq.read_metadata(file)

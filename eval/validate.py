@@ -1,7 +1,7 @@
 """The self-check: every golden answer, written in its source's format, must score 1.0 by its own scorer."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from robustbench_tc.taxonomy import CLEAN
 
 from .agents.base import DECLINED
 from .parse import parse
-from .render import concrete, render_calls
+from .render import concrete, render_calls, with_surfaces
 from .score import score, scoring_tools
 
 TABLES = frozenset({"taxonomy", "evidence", "known_issues"})
@@ -47,6 +47,19 @@ def self_check(sample: Sample, clean: Sample | None = None) -> str | None:
             if not found.correct:
                 return f"answer {number} as {way}: scores {found.score:g} ({found.reason})"
     return None
+
+
+def taken(sample: Sample, surfaces: Mapping[str, str]) -> bool:
+    """Whether the scorer takes the sample's first golden call with `surfaces` in the place of its values."""
+    tools = scoring_tools(sample, sample)
+    calls = concrete(with_surfaces(sample.golden_answers[0], surfaces), tools, source=sample.source)
+    return score(
+        calls,
+        source=sample.source,
+        category=sample.category,
+        golden_answers=sample.golden_answers,
+        tools=tools,
+    ).correct
 
 
 def _native(calls: tuple[Call, ...]) -> list[Json]:

@@ -16,7 +16,7 @@ from robustbench_tc.io.files import atomic_file
 def main(
     folder: Annotated[
         Path,
-        typer.Argument(help="Folder with generations.jsonl, judgments.jsonl and redundant_judgments.jsonl."),
+        typer.Argument(help="Folder with generations.jsonl, judgments.jsonl, …: ../shared/recorded."),
     ],
     out: Annotated[Path, typer.Option(help="The packed file.")] = SHIPPED,
 ) -> None:

@@ -13,7 +13,7 @@ named, and then nothing is written.
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,10 +23,13 @@ from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS
 from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.builders.perturb import facts as types
+from robustbench_tc.builders.perturb.language import TEMPLATES
 from robustbench_tc.builders.sources import READERS
 from robustbench_tc.builders.sources import facts as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
 from robustbench_tc.eval.score import has_scorer
+from robustbench_tc.languages import LANGUAGES
+from robustbench_tc.sources import Source
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -55,12 +58,21 @@ def files() -> dict[Path, str]:
     data = ROOT / "src" / "robustbench_tc" / "data"
     heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
     return {
-        data / "taxonomy.json": _json({"types": kinds}),
+        data / "taxonomy.json": _json(_taxonomy(kinds, known)),
         data / "sources.json": _json({"sources": known}),
         heatmap: _heatmap(heatmap.read_text("utf-8"), kinds),
         marts: _marts(marts.read_text("utf-8"), kinds),
         ROOT / "docs" / "types.md": "\n".join(_page(kinds)) + "\n",
         ROOT / "docs" / "formats.md": "\n".join(_formats()) + "\n",
+    }
+
+
+def _taxonomy(kinds: tuple[taxonomy.PerturbationType, ...], known: Iterable[Source]) -> dict[str, object]:
+    """The types, and what types of further languages are made of: a family's facts, codes and names."""
+    return {
+        "types": kinds,
+        "of_a_language": [types.facts(unit, known) for unit in TEMPLATES],
+        "languages": [(one.code, one.name) for one in LANGUAGES.values()],
     }
 
 

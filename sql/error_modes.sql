@@ -1,4 +1,5 @@
--- How wrong answers are wrong, per type. The paper's "wrong call" is wrong_name, ghost, wrong_parameters, name_bias.
+-- How wrong answers are wrong, per type. The paper's "wrong call" is wrong_name, ghost, wrong_parameters and name_bias;
+-- a value in the user's language (wrong_language) is one too.
 with wrong as (
     select
         predictions.run,
@@ -21,7 +22,7 @@ final as (
         component,
         type_code,
         error_mode,
-        error_mode in ('wrong_name', 'ghost', 'wrong_parameters', 'name_bias') as wrong_call,
+        error_mode in ('wrong_name', 'ghost', 'wrong_parameters', 'name_bias', 'wrong_language') as wrong_call,
         n,
         n / sum(n) over (partition by run, type_code) as share_of_wrong,
         type_order

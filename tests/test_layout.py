@@ -17,6 +17,7 @@ CONTRACT = {
     "schema",
     "taxonomy",
     "steps",
+    "languages",
     "sources",
     "memo",
     "errors",

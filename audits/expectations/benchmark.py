@@ -77,7 +77,7 @@ def _rows_expectations(configs: frozenset[str]) -> tuple[Expectation, ...]:
         for name, found in INVARIANTS.items()
         if any(map(found.of_type, core | configs))
     ]
-    components = {t.code: t.component for t in taxonomy.types("all")}
+    components = {t.code: t.component for t in taxonomy.types("known")}
     codes = [taxonomy.CLEAN, *components]
     return (
         *from_the_scan,
@@ -189,6 +189,15 @@ def _texts_expectations() -> tuple[Expectation, ...]:
             "ExpectColumnValuesToBeBetween",
             column="length_ratio",
             min_value=0.5,
+            max_value=2.0,
+        ),
+        SUITES.native(
+            "texts",
+            "translation_length",
+            "A translation (of 40 characters or more) is an eighth to twice as long: Chinese is that dense.",
+            "ExpectColumnValuesToBeBetween",
+            column="translation_ratio",
+            min_value=0.125,
             max_value=2.0,
         ),
         SUITES.native(

@@ -32,7 +32,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
     papers = _papers_rows(scan)
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
-    extensions = {t.code for t in taxonomy.types("all") if t.status == "extension"}
+    extensions = {t.code for t in taxonomy.types("known") if t.status == "extension"}
     data: dict[str, list[Any]] = {
         n: [] for n in "id complete known rows built stated floor reported splits accounted".split()
     }
@@ -142,7 +142,9 @@ def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str
 def tables_suite(folder: Folder) -> list[Check]:
     """The three tables: their columns, and the taxonomy as this package has it."""
     data: dict[str, list[Any]] = {"id": [], "columns": [], "taxonomy": []}
-    types = {t.code: t for t in taxonomy.types("all")}
+    stated = [kind.code for kind in taxonomy.types("all")]
+    built = list(folder.report.get("types") or ())
+    types = {kind.code: kind for kind in taxonomy.among((*stated, *built))}
     for table in TABLES:
         data["id"].append(table)
         rows = list(folder.rows(table)) if table in folder.configs() else []

@@ -71,7 +71,8 @@ def _of_verdicts(id: str, protects: str, column: str) -> Expectation:
 
 
 NUMBERS = frozenset(
-    "length_ratio description_ratio rows built stated floor reported gold_tool_index tools".split()
+    "length_ratio description_ratio translation_ratio rows built stated floor reported gold_tool_index "
+    "tools".split()
 )
 """Columns of numbers; the others hold objects."""
 

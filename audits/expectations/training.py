@@ -171,7 +171,7 @@ def _row(
     except (KeyError, TypeError, ValueError, IndexError) as error:
         return values | {"decodes": f"it does not decode: {type(error).__name__} {str(error)[:100]}"}
     perturbed = code != taxonomy.CLEAN
-    known = {t.code: t for t in taxonomy.types("all")}
+    known = {t.code: t for t in taxonomy.types("known")}
     kind = known.get(code)
     asked = turns[:-1] if config == "paft" else turns
     fits = (kind is None or kind.static) if split == "train" and config != "retry" else not perturbed

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from robustbench_tc.errors import need_extra
+from robustbench_tc.languages import other_script, own_words
 
 from .characters import scripts
 
@@ -30,6 +31,17 @@ def other_language(before: Sequence[str], after: str) -> Iterator[str]:
         # Two sure answers, or anything sure that is not English: short English texts are taken for Danish.
         if language != original and probability > SURE and (language != "en" or certain > SURE):
             yield f"{language} instead of {original}"
+
+
+def not_in_language(lang: str, values: Sequence[str], after: str) -> Iterator[str]:
+    """Whether a translated text is in another script or language than it says; `values` stay as they are."""
+    if wrong := other_script(lang, after, values):
+        yield wrong
+    said = own_words(after, values)
+    if len(after) >= SHORT and not wrong:
+        language, probability = _language(said)
+        if language != lang and probability > SURE:
+            yield f"{language} instead of {lang}"
 
 
 @lru_cache(maxsize=65_536)

@@ -13,6 +13,7 @@ from robustbench_tc.schema import Json, Sample, Tool, dumps, loads
 
 from ..invariants.allowed import added_tools, rewritten_texts
 from ..invariants.base import Verdict, of
+from ..invariants.texts import gold_values
 from . import language, leaks, lengths, schemas
 from .base import RULES
 from .leaves import Leaf, leaves
@@ -20,7 +21,8 @@ from .texts import CREDENTIAL, Find, Flagged, Known, Texts, digest, in_short, kn
 
 OF_A_ROW = {
     "length": "A row beyond all bounds fits no context, and hides what is in it.",
-    "language": "A rewritten text keeps its language and script: another one is another perturbation.",
+    "language": "A rewritten text keeps its language and script, or has its type's: another one is another "
+    "perturbation.",
     "answer_leaks": "A text that names the gold tool gives the answer away.",
     "tools_are_schemas": "A tool's parameters are a JSON Schema without remote or circular references: "
     "what validates or serves a call must neither fetch nor loop.",
@@ -190,6 +192,14 @@ class RowTexts(Texts):
 
 def _languages(row: Sample, clean: Sample, written: Iterable[Tool]) -> Verdict:
     """Rewritten texts beside what they rewrite, new tools beside the registry that they join."""
+    kind = taxonomy.get(row.type_code) if taxonomy.known(row.type_code) else None
+    if kind is not None and isinstance(lang := kind.traits.get("language"), str):
+        values = [value for value in gold_values(clean) if any(char.isalnum() for char in value)]
+        return in_short(
+            f"{path}: {what}"
+            for path, _, _, before, after in rewritten_texts(row)
+            for what in language.not_in_language(lang, [v for v in values if v in before], after)
+        )
     texts = [([before], after, path) for path, _, _, before, after in rewritten_texts(row)]
     beside = [text for tool in clean.tools for text in (tool.name, tool.description)]
     beside += [message.content for message in clean.messages]

@@ -5,11 +5,23 @@ from collections.abc import Iterator
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.languages import VALUE_MAP
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.steps import steps
 from robustbench_tc.taxonomy import Part
 
-from .base import HOLDS, MIXED, OFFERS, REWRITES, Verdict, invariant, of, perturbed, static
+from .base import (
+    HOLDS,
+    MIXED,
+    OFFERS,
+    REWRITES,
+    Verdict,
+    invariant,
+    of,
+    perturbed,
+    static,
+    translated,
+)
 
 
 @invariant(perturbed)
@@ -140,15 +152,8 @@ def replay(row: Sample, clean: Sample) -> Verdict:
     for change in sorted(row.changes, key=lambda c: -1 if c.at is None else c.at, reverse=True):
         head, *rest = _pointer(change.path)
         if head == "messages" and len(rest) == 2 and rest[1] == "content":
-            at, index = change.at or 0, int(rest[0])
-            message = messages[index] if index < len(messages) else None
-            if message is None or not isinstance(change.before, str) or not isinstance(change.after, str):
-                return f"{change.path} is not a change of a message"
-            old = message.content
-            if old[at : at + len(change.before)] != change.before:
-                return f"{change.path} was not that text in the clean row"
-            new = old[:at] + change.after + old[at + len(change.before) :]
-            messages[index] = Message(message.role, new)
+            if problem := _rewrite(messages, change, int(rest[0])):
+                return problem
         elif head == "messages" and len(rest) == 1:
             index, added = int(rest[0]), change.before is None
             where, stated = (kept, change.after) if added else (messages, change.before)
@@ -157,6 +162,9 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             if msgspec.to_builtins(where[index]) != stated:
                 return f"{change.path} is not that message"
             where[index] = None
+        elif change.path == VALUE_MAP and translated(taxonomy.get(row.type_code)):
+            if change.before is not None or not isinstance(change.after, dict):
+                return f"{change.path} is not a map of values"
         elif head == "golden_answers" and not rest:
             if golden is not None or dumps(change.before) != dumps(clean.golden_answers):
                 return "/golden_answers was not that in the clean row"
@@ -184,6 +192,18 @@ def replay(row: Sample, clean: Sample) -> Verdict:
     if left == list(stayed) or (reordered and _same_set(left, stayed)):
         return HOLDS
     return "the tools hold a change that the diff does not name"
+
+
+def _rewrite(messages: list[Message | None], change: Change, index: int) -> Verdict:
+    """Applies the change of a passage in `messages`."""
+    at, message = change.at or 0, messages[index] if index < len(messages) else None
+    if message is None or not isinstance(change.before, str) or not isinstance(change.after, str):
+        return f"{change.path} is not a change of a message"
+    old = message.content
+    if old[at : at + len(change.before)] != change.before:
+        return f"{change.path} was not that text in the clean row"
+    messages[index] = Message(message.role, old[:at] + change.after + old[at + len(change.before) :])
+    return HOLDS
 
 
 def _is_tool_at(tools: tuple[Tool, ...], index: int, stated: Json) -> bool:
@@ -227,6 +247,11 @@ def _same_set(left: list[Json], right: tuple[Tool, ...]) -> bool:
             return False
         rest.remove(tool)
     return not rest
+
+
+def other_language(code: str) -> bool:
+    """Whether the type's texts are in another language than the clean ones: lengths differ by language."""
+    return taxonomy.known(code) and "language" in taxonomy.get(code).traits
 
 
 def rewritten_texts(row: Sample) -> Iterator[tuple[str, str | None, str | None, str, str]]:

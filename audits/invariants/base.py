@@ -68,6 +68,11 @@ def abbreviated(kind: PerturbationType | None) -> bool:
     return design(kind) == "" and kind is not None and kind.traits.get("suffix") is None
 
 
+def translated(kind: PerturbationType | None) -> bool:
+    """For requests whose golden values are written in the user's language."""
+    return kind is not None and kind.traits.get("values") == "translated"
+
+
 REWRITES = of("query", "descriptions")
 OFFERS = of("offers")
 MIXED = of("mixed")
@@ -75,7 +80,7 @@ MIXED = of("mixed")
 
 def codes_of(wanted: For) -> tuple[str, ...]:
     """Codes of the types that an invariant is for, in the taxonomy's order."""
-    return tuple(kind.code for kind in taxonomy.types("all") if wanted(kind))
+    return tuple(kind.code for kind in taxonomy.types("known") if wanted(kind))
 
 
 class Invariant(NamedTuple):

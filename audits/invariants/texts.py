@@ -5,11 +5,22 @@ from collections import Counter
 from collections.abc import Iterator
 
 from robustbench_tc import taxonomy
+from robustbench_tc.languages import value_map
 from robustbench_tc.schema import ANY, OMIT, Json, Sample, dumps
 from robustbench_tc.transcript import CLOSING_TURN
 
 from .allowed import rewritten_texts
-from .base import HOLDS, OFFERS, REWRITES, Verdict, design, invariant, of, states_preference
+from .base import (
+    HOLDS,
+    OFFERS,
+    REWRITES,
+    Verdict,
+    design,
+    invariant,
+    of,
+    states_preference,
+    translated,
+)
 
 _COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
 _DISMISSED = re.compile(
@@ -45,13 +56,31 @@ def digits_kept(row: Sample, clean: Sample) -> Verdict:
 @invariant(REWRITES)
 def gold_values_kept(row: Sample, clean: Sample) -> Verdict:
     """A call copies its values from the text: every gold value that stood there still does."""
-    values = set(gold_values(clean))
+    values, surfaces = set(gold_values(clean)), value_map(row)
     for path, tool, _, before, after in rewritten_texts(row):
         # A description may move a value to the head of a sentence; a query is copied from letter by letter.
         kept = after if tool is None else after.casefold()
         lost = [v for v in values if v in before and (v if tool is None else v.casefold()) not in kept]
+        # Where the user's language has words of its own for a value, these stand there.
+        lost = [v for v in lost if not surfaces.get(v) or surfaces[v] not in after]
         if lost:
             return f"{path} lost {len(lost)} gold values"
+    return HOLDS
+
+
+@invariant(translated)
+def surfaces_stand_for_values(row: Sample, clean: Sample) -> Verdict:
+    """What the map names as a golden value's words stands in the request, for that one value of the gold."""
+    surfaces, values = value_map(row), set(gold_values(clean))
+    texts = [after for _, _, _, _, after in rewritten_texts(row)]
+    if not surfaces:
+        return "no map says what stands for the golden values"
+    if strange := [value for value in surfaces if value not in values]:
+        return f"{len(strange)} values of its map are not the gold's"
+    if len({surface.casefold() for surface in surfaces.values()}) < len(surfaces):
+        return "its map gives two values the same words"
+    if any(not any(surface in text for text in texts) for surface in surfaces.values()):
+        return "words of its map do not stand in the request"
     return HOLDS
 
 

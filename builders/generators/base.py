@@ -26,6 +26,11 @@ def kinds() -> tuple[str, ...]:
     return tuple(t.code for t in taxonomy.types("all") if t.method == "llm" and t.channel != "mixed")
 
 
+def is_written(code: str) -> bool:
+    """Whether a model writes the texts of the type; also of one that no module states (`language_de`)."""
+    return taxonomy.known(code) and not taxonomy.parts(code) and taxonomy.get(code).method == "llm"
+
+
 class Refusal(NamedTuple):
     """An answer that was not taken."""
 
@@ -38,6 +43,11 @@ class Refusal(NamedTuple):
 def writes_tools(kind: str) -> bool:
     """Whether the type asks for new tools instead of a text."""
     return taxonomy.get(kind).channel == "siblings"
+
+
+def writes_translations(kind: str) -> bool:
+    """Whether the type asks for a text with a map of its translated values."""
+    return taxonomy.get(kind).traits.get("values") == "translated"
 
 
 class Statistics(msgspec.Struct):

@@ -24,9 +24,9 @@ from robustbench_tc.llm import (
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, writes_tools
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, writes_tools, writes_translations
 from .prompt import marker, prompt
-from .tools import ANSWER_SCHEMA, read_tools
+from .tools import ANSWER_SCHEMA, read_object, read_tools
 
 TRIES = 3
 """How often a text is asked for, refusals included."""
@@ -38,7 +38,24 @@ MAX_TOKENS = 2048
 MAX_TOKENS_REASONING = 8192
 """With room for the thoughts that count as completion."""
 
-_RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "new_tools", "schema": ANSWER_SCHEMA}}
+_TRANSLATION_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "value_map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "unmapped": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["text", "value_map", "unmapped"],
+}
+
+_FORMS: dict[str, Json] = {
+    "tools": {"type": "json_schema", "json_schema": {"name": "new_tools", "schema": ANSWER_SCHEMA}},
+    "translation": {
+        "type": "json_schema",
+        "json_schema": {"name": "translation", "schema": _TRANSLATION_SCHEMA},
+    },
+}
+"""What an endpoint with structured output is asked for, by the form of the answer; texts have none."""
 
 _REFUSED = (
     """Your answer was refused: {reason}. Follow the rules, and reply with the whole corrected answer."""
@@ -95,7 +112,9 @@ class Model:
         self._settings = settings or Settings()
         self._spent = spent or Spent()
         self._statistics = Statistics(generator=self.label)
-        self._structured = writes_tools(kind)
+        form = "tools" if writes_tools(kind) else "translation" if writes_translations(kind) else ""
+        self._form = _FORMS.get(form)
+        self._structured = self._form is not None
 
     def statistics(self) -> dict[str, Any]:
         return self._statistics.report()
@@ -175,7 +194,7 @@ class Model:
         params: dict[str, Json] = {"temperature": TEMPERATURE, "max_tokens": limit}
         if self._structured:
             try:
-                structured = {**params, "response_format": _RESPONSE_FORMAT}
+                structured = {**params, "response_format": self._form}
                 return await client.complete(ChatRequest(messages, params=structured))
             except LLMError as error:
                 if error.code not in ("bad_request", "rejected"):
@@ -185,7 +204,9 @@ class Model:
 
     def _read(self, request: TextRequest, done: Completion) -> Json:
         text = done.text.rpartition("</think>")[2].strip()
-        return read_tools(text) if writes_tools(request.kind) else unwrapped(text, request)
+        if writes_tools(request.kind):
+            return read_tools(text)
+        return read_object(text) if writes_translations(request.kind) else unwrapped(text, request)
 
     def _report_progress(self, stats: Stats) -> None:
         if self._settings.progress is not None:
@@ -217,6 +238,8 @@ def _oversized(request: TextRequest, answer: Json, done: Completion) -> str | No
     """Why an answer is more than what was asked for: cut off, or with a speech around it."""
     if done.finish_reason == "length":
         return "it was cut off at the token limit"
+    if writes_translations(request.kind) and isinstance(answer, dict):
+        answer = answer.get("text")  # its map names parts of it: the acceptance check looks at them
     if not isinstance(answer, str):
         return None
     if "\n" in answer and "\n" not in request.input.strip():

@@ -5,6 +5,7 @@ text to rewrite stands between markers that hold the request's hash, so that not
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -13,7 +14,7 @@ import msgspec
 
 from robustbench_tc.schema import Json
 
-from ..perturb.base import TextRequest
+from ..perturb.base import REGISTRY, TextRequest
 
 _FILE = re.compile(r"(.+)\.v(\d+)\.txt")
 _ENVIRONMENT = jinja2.Environment(
@@ -29,6 +30,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """`v1`: part of the label of every text that it made."""
     system: str
     user: str
+    words: Mapping[str, str]
+    """What stands for placeholders that several types fill each in its own way."""
 
     def messages(self, request: TextRequest) -> list[dict[str, Json]]:
         """The conversation that asks for the text."""
@@ -38,6 +41,7 @@ class Prompt(msgspec.Struct, frozen=True):
             "tool": request.tool,
             "parameter": request.parameter,
             "keep": request.keep,
+            **self.words,
             **{name: _json(value) for name, value in request.context.items()},
         }
         return [
@@ -53,15 +57,16 @@ def marker(request: TextRequest) -> str:
 
 @cache
 def prompt(kind: str) -> Prompt:
-    """The newest prompt of a type."""
+    """The newest prompt of a type: types that share one name it."""
+    name = REGISTRY[kind].prompt or kind
     found = {
         int(match.group(2)): entry
         for entry in files("robustbench_tc.builders").joinpath("prompts").iterdir()
-        if (match := _FILE.fullmatch(entry.name)) and match.group(1) == kind
+        if (match := _FILE.fullmatch(entry.name)) and match.group(1) == name
     }
     version = max(found)
     system, user = found[version].read_text("utf-8").split("\n=====\n")
-    return Prompt(kind, f"v{version}", system.strip(), user.strip())
+    return Prompt(kind, f"v{version}", system.strip(), user.strip(), REGISTRY[kind].prompt_words)
 
 
 def _json(value: Json) -> Json:

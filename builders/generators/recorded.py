@@ -11,6 +11,10 @@ edits of the text they are made in.
     ["serves", "31ab…", false, "…", ["8e02…"]]             whether a new tool serves a sample, by hash of both
     ["sample", "c04d…"]                                    a sample that new tools were written for
 
+    ["refused", "language_es", "1f3c…", "not_judged"]      why there is no text: not written, or not judged
+
+Translated requests lie in files of their own (`generators/translations.py`) and are packed with the others.
+
 New tools are written for samples: a line names its sample (`clean_id`), or it is for every sample that the
 judgments beside it name. A tool that was judged to serve a sample is not given to it.
 
@@ -32,7 +36,8 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, dumps, parameter_hash, parameter_hashes, tool_hash
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, kinds, writes_tools
+from . import translations
+from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, is_written, kinds, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
@@ -58,6 +63,12 @@ class _Edits(msgspec.Struct, frozen=True, array_like=True, tag="edits"):
         return self.edits
 
 
+class _Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
+    kind: str
+    key: str
+    reason: str
+
+
 class _Score(msgspec.Struct, frozen=True, array_like=True, tag="score"):
     kind: str
     key: str
@@ -77,8 +88,9 @@ class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
     key: str
 
 
-Line: TypeAlias = _Text | _Edits | _Score | _Serves | _Sample
-"""One line of packed answers: a text, its edits, a score, if a tool serves, or whose samples they are."""
+Line: TypeAlias = _Text | _Edits | _Refused | _Score | _Serves | _Sample
+"""One line of packed answers: a text, its edits, why there is none, a score, if a tool serves, or whose
+samples they are."""
 
 
 class Judgment(msgspec.Struct, frozen=True):
@@ -235,13 +247,13 @@ class Book:
     def __init__(
         self,
         label: str,
-        lines: Iterable[_Text | _Edits | Answer],
+        lines: Iterable[_Text | _Edits | _Refused | Answer],
         samples: Collection[str] = (),
         served: Mapping[str, Served] = MappingProxyType({}),
     ) -> None:
         self.label = label
         self._samples, self._served = frozenset(samples), served
-        self._lines: dict[str, list[_Text | _Edits | Answer]] = {}
+        self._lines: dict[str, list[_Text | _Edits | _Refused | Answer]] = {}
         for line in lines:
             key = line.request.key if isinstance(line, Answer) else line.key
             self._lines.setdefault(key, []).append(line)
@@ -258,6 +270,8 @@ class Book:
         for line in lines:
             if isinstance(line, Answer):
                 yield self._idle(request, line.output), line.generator or self.label, line.refused
+            elif isinstance(line, _Refused):
+                yield None, self.label, line.reason
             elif isinstance(line, _Text):
                 yield self._idle(request, line.value), self.label, None
             else:
@@ -309,7 +323,7 @@ def _packed_book(path: Path) -> Book:
     lines = _unpack(path)
     return Book(
         "recorded",
-        (line for line in lines if isinstance(line, _Text | _Edits)),
+        (line for line in lines if isinstance(line, _Text | _Edits | _Refused)),
         [line.key for line in lines if isinstance(line, _Sample)],
         _packed_served(lines),
     )
@@ -320,14 +334,19 @@ def _written_book(path: Path, label: str) -> Book:
 
     Raises UserError where new tools are for no sample at all.
     """
-    answers, samples = list(_read(path, Answer)), _samples(path.parent)
+    alone = not path.is_file() and (path.parent / translations.TEXTS).is_file()
+    answers, samples = [] if alone else list(_read(path, Answer)), _samples(path.parent)
     lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
     if not samples and (one := next(lost, None)):
         raise UserError(
             f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
             "judge them in redundant_judgments.jsonl"
         )
-    return Book(label, answers, samples, dict(_served(path.parent, label)))
+    translated = (
+        Answer(kind=one.kind, input=one.input, output=one.output, refused=one.refused)
+        for one in translations.translations(path.parent)
+    )
+    return Book(label, (*answers, *translated), samples, dict(_served(path.parent, label)))
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -397,11 +416,15 @@ def _samples(folder: Path) -> list[str]:
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
-    for line in _read(path, _Judged):
+    alone = not path.is_file() and (path.parent / translations.JUDGMENTS).is_file()
+    for line in () if alone else _read(path, _Judged):
         yield (
             judgment_address(line.request, line.output),
             Judgment(line.kind, line.score, line.reason, judge),
         )
+    for one in translations.judgments(path.parent):
+        request = TextRequest(kind=one.kind, input=one.input)
+        yield judgment_address(request, one.text), Judgment(one.kind, one.score, one.reason, judge)
 
 
 def pack(folder: Path) -> bytes:
@@ -416,10 +439,23 @@ def pack(folder: Path) -> bytes:
     for judged in _read(folder / "judgments.jsonl", _Judged):
         key, output = judgment_address(judged.request, judged.output)
         lines.append(_Score(judged.kind, key, output, judged.score, judged.reason))
+    lines += _packed_translations(folder)
     lines += [_Sample(key) for key in _samples(folder)]
     for key, found in _served(folder, "recorded"):
         lines.append(_Serves(key, found.serves, found.reason, tuple(sorted(found.parameters))))
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
+
+
+def _packed_translations(folder: Path) -> Iterator[Line]:
+    for one in translations.translations(folder):
+        key = TextRequest(kind=one.kind, input=one.input).key
+        if one.refused is None:
+            yield _Text(one.kind, key, one.output)
+        else:
+            yield _Refused(one.kind, key, one.refused)
+    for judged in translations.judgments(folder):
+        key, output = judgment_address(TextRequest(kind=judged.kind, input=judged.input), judged.text)
+        yield _Score(judged.kind, key, output, judged.score, judged.reason)
 
 
 def _unpack(path: Path) -> list[Line]:
@@ -442,10 +478,9 @@ L = TypeVar("L", bound=msgspec.Struct)
 
 def _read(path: Path, kind: type[T]) -> Iterator[T]:
     """The lines of a JSONL file of answers. Raises UserError with the line that does not fit."""
-    known = kinds()
     for number, found in _lines(path, kind):
-        if found.kind not in known:
-            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, known)}")
+        if not is_written(found.kind):
+            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, kinds())}")
         yield found
 
 

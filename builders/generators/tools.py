@@ -123,6 +123,11 @@ def read_tools(text: str) -> Json:
     return None
 
 
+def read_object(text: str) -> Json:
+    """The first JSON object in a model's answer; None without any."""
+    return next((value for value in _json_values(text[: 64 * 1024]) if isinstance(value, dict)), None)
+
+
 def _tidy(tool: dict[str, Json]) -> dict[str, Json]:
     if isinstance(tool.get("function"), dict):  # the wire format of the tools parameter
         tool = tool["function"]

@@ -17,6 +17,7 @@ from .base import (
     lost_digits,
     lost_values,
     normalise_text,
+    refuse_answer,
     refuse_text,
 )
 from .query import gold_texts, kept_values, query_span, query_text
@@ -36,6 +37,7 @@ __all__ = [
     "normalise_text",
     "query_span",
     "query_text",
+    "refuse_answer",
     "refuse_text",
 ]
 

@@ -13,10 +13,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Change, Component, Json, Sample, Tool
 from robustbench_tc.taxonomy import Channel, Level, Method, NoCall, Pack, Part, Rows
 
@@ -81,6 +82,9 @@ def _key(kind: str, tool: str | None, parameter: str | None, text: str, sample: 
 
 Made = TypeVar("Made")
 
+Taken: TypeAlias = Callable[[Sample, Mapping[str, str]], bool]
+"""Whether the sample's scorer takes its golden call with other texts for the values that the map names."""
+
 
 class Context:
     """What a unit may look at besides the sample: accepted texts by key, donor tools by source, and the clean
@@ -93,9 +97,11 @@ class Context:
         silent: frozenset[str] = frozenset(),
         loans: Mapping[str, tuple[Sample, ...]] | None = None,
         samples: Sequence[Sample] = (),
+        taken: Taken | None = None,
     ) -> None:
         """`silent`: the model-written types for which nobody writes anything. `loans`: samples that types
-        borrow, by name (`Perturbation.borrows`)."""
+        borrow, by name (`Perturbation.borrows`). `taken`: the scorer's word."""
+        self._taken = taken
         self._texts = texts or {}
         self._donors = donors or {}
         self._silent = silent
@@ -119,6 +125,15 @@ class Context:
         if isinstance(found, str):
             raise NotApplicable(found)
         return found
+
+    def taken_as(self, sample: Sample, surfaces: Mapping[str, str]) -> bool:
+        """Whether the scorer takes the golden call with its values replaced by `surfaces`.
+
+        Raises UserError where no scorer was handed in: such rows cannot be made without one.
+        """
+        if self._taken is None:
+            raise UserError("rows with translated values need the scorers: make them with `rbtc build`")
+        return self._taken(sample, surfaces)
 
     def donors(self, source: str) -> Sequence[Tool]:
         """Tools of the source's clean samples that may lend parameters, in a fixed order."""
@@ -174,6 +189,10 @@ class Perturbation:
     """Flags that its rows may carry, with words for the card."""
     traits: ClassVar[tuple[str, ...]] = ()
     """Names of further class attributes, which tell the types of one channel apart."""
+    prompt: ClassVar[str] = ""
+    """Model-written types: the name of the prompt, where several types share one; else it is the code's."""
+    prompt_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What such a prompt says of this type: its placeholders, beside those of every request."""
     solved_without_reading: ClassVar[str] = ""
     """Why the type stays although the registry alone gives the gold tool away (`audits/shortcuts.py`)."""
     series: ClassVar[str] = ""
@@ -196,6 +215,10 @@ class Perturbation:
     def requests(self, sample: Sample) -> Sequence[TextRequest]:
         """The texts this type needs for the sample; none for rule and runtime types."""
         return ()
+
+    def refuse(self, request: TextRequest, answer: Json) -> str | None:
+        """Why an answer to one of `requests` is not taken, or None."""
+        return refuse_text(request, answer)
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The perturbed row. Raises NotApplicable with a reason."""
@@ -249,8 +272,22 @@ class Perturbation:
         )
 
 
-REGISTRY: dict[str, Perturbation] = {}
-"""Every unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
+DERIVED: list[Callable[[str], Perturbation | None]] = []
+"""Functions that make the unit of a code that no module states (`language_de`), or give None."""
+
+
+class Units(dict[str, Perturbation]):
+    """Units by code. A derived one is found by its code and stands in no list."""
+
+    def __missing__(self, code: str) -> Perturbation:
+        for derive in DERIVED:
+            if (unit := derive(code)) is not None:
+                return unit
+        raise KeyError(code)
+
+
+REGISTRY = Units()
+"""Every stated unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
 
 
 def register(unit: type[Perturbation]) -> type[Perturbation]:
@@ -282,6 +319,11 @@ def lost_digits(before: str, after: str) -> list[str]:
         else:
             lost.append(digits)
     return lost
+
+
+def refuse_answer(request: TextRequest, answer: Json) -> str | None:
+    """Why the type of the request does not take the answer, or None."""
+    return REGISTRY[request.kind].refuse(request, answer)
 
 
 def refuse_text(request: TextRequest, answer: Json) -> str | None:

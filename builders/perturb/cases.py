@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from robustbench_tc import seeding
+from robustbench_tc.languages import value_map
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 
 from .base import Case, Context, NotApplicable, Perturbation, Text
@@ -185,8 +186,8 @@ def context_of(unit: Perturbation, case: Case) -> Context:
         for request in unit.requests(clean)
         if request.input in case.texts
     }
-    donors = [tool for sample in _DONORS for tool in sample.tools]
-    return Context(written, {clean.source: donors}, loans=LENT)
+    donors = {clean.source: [tool for sample in _DONORS for tool in sample.tools]}
+    return Context(written, donors, loans=LENT, taken=lambda sample, surfaces: False)
 
 
 def row_of(unit: Perturbation, case: Case) -> Sample:
@@ -242,6 +243,8 @@ def _lines(row: Sample) -> Iterator[str]:
         yield from (f"    {line}" for line in rest)
     for flag in row.flags:
         yield f"flag: {flag}"
+    for value, surface in value_map(row).items():
+        yield f"{value} is written: {surface}"
 
 
 def _parameter(name: str, inner: object) -> str:

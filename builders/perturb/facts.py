@@ -117,9 +117,9 @@ def problems(
         wrong.append("a type of a series states its dose, and no other type does")
     if (found.pack == "core") != (found.paper_rows is not None):
         wrong.append("paper_rows is stated for the types of the core, and for no other")
-    mixed = bool(taxonomy.parts(found.code))
-    if found.method == "llm" and not mixed and not (PROMPTS / f"{found.code}.v1.txt").is_file():
-        wrong.append(f"a model-written type has its prompt in builders/prompts/{found.code}.v1.txt")
+    prompt, mixed = unit.prompt or found.code, bool(taxonomy.parts(found.code))
+    if found.method == "llm" and not mixed and not (PROMPTS / f"{prompt}.v1.txt").is_file():
+        wrong.append(f"a model-written type has its prompt in builders/prompts/{prompt}.v1.txt")
     if checks is not None and unit.caught_by not in checks:
         wrong.append(f"caught_by names {unit.caught_by!r}, and the gate has no such check of rows")
     other = unit.otherwise_caught_by

@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Iterator
+from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import Change, Sample, Tool
-from robustbench_tc.taxonomy import Rows
+from robustbench_tc.schema import Change, Message, Sample, Tool
+from robustbench_tc.taxonomy import Pack, Rows
 
 from .base import (
     Case,
@@ -16,17 +17,17 @@ from .base import (
     TextRequest,
     lost_digits,
     lost_values,
-    refuse_text,
+    refuse_answer,
     register,
 )
 from .query import kept_values, query_span, query_text, replace_span
 from .registry import described_parameters, rewrite_descriptions
 
 
-def _accepted(request: TextRequest, context: Context) -> tuple[str, str]:
+def accepted_text(request: TextRequest, context: Context) -> tuple[str, str]:
     """The answer and its generator; NotApplicable if it breaks the acceptance check for this very sample."""
     text = context.text(request)
-    if reason := refuse_text(request, text.value):
+    if reason := refuse_answer(request, text.value):
         raise NotApplicable(f"text_refused: {reason}")
     return text.value, text.generator
 
@@ -50,12 +51,12 @@ class Rewrite(Perturbation):
 
     component = "observation"
     level = "perception"
-    pack = "core"
+    pack: ClassVar[Pack] = "core"
     method = "llm"
     ground_truth_changes = False
     train_augmentable = True
-    applies_to = "every source"
-    paper_rows = 199
+    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]] = "every source"
+    paper_rows: ClassVar[int | None] = 199
 
 
 class QueryRewrite(Rewrite):
@@ -74,7 +75,7 @@ class QueryRewrite(Rewrite):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Replaces the query's span by the accepted text; what surrounds it in the message stays."""
         (request,) = self.requests(sample)
-        text, generator = _accepted(request, context)
+        text, generator = accepted_text(request, context)
         messages, change = replace_span(sample, query_span(sample), text)
         return self.row(sample, [change], generator=generator, messages=messages)
 
@@ -95,20 +96,30 @@ class QueryRewrite(Rewrite):
         if (row.tools, row.golden_answers) != (clean.tools, clean.golden_answers):
             wrong.append("tools or gold changed")
         text = after[span.start : len(after) - len(tail)]
-        return wrong + _check_text(before[span.start : span.end], text, clean, "the query", fold_case=False)
+        return wrong + self.check_text(before[span.start : span.end], text, clean, row)
+
+    def check_text(self, before: str, text: str, clean: Sample, row: Sample) -> list[str]:
+        """What is wrong with the rewritten query itself."""
+        return _check_text(before, text, clean, "the query", fold_case=False)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The query without its digits, in the message and in the diff alike."""
-        (change,) = row.changes
-        index, text = int(change.path.split("/")[2]), str(change.after)
-        bare = "".join(letter for letter in text if not letter.isdigit())
-        message = row.messages[index]
-        other = msgspec.structs.replace(message, content=message.content.replace(text, bare))
-        return msgspec.structs.replace(
-            row,
-            messages=(*row.messages[:index], other, *row.messages[index + 1 :]),
-            changes=(msgspec.structs.replace(change, after=bare),),
-        )
+        text = str(row.changes[0].after)
+        return reworded(row, "".join(letter for letter in text if not letter.isdigit()))
+
+
+def reworded(row: Sample, text: str) -> Sample:
+    """The row with another text for its rewritten query, in the message and in the diff alike."""
+    change, *rest = row.changes
+    index = int(change.path.split("/")[2])
+    message = row.messages[index]
+    at = change.at or 0
+    content = message.content[:at] + text + message.content[at + len(str(change.after)) :]
+    return msgspec.structs.replace(
+        row,
+        messages=(*row.messages[:index], Message(message.role, content), *row.messages[index + 1 :]),
+        changes=(msgspec.structs.replace(change, after=text), *rest),
+    )
 
 
 @register
@@ -228,7 +239,7 @@ class ParaphraseToolDescription(Rewrite):
             if not tool.description.strip():
                 tools.append(tool)
                 continue
-            text, generator = _accepted(self._request(sample, tool), context)
+            text, generator = accepted_text(self._request(sample, tool), context)
             generators.append(generator)
             tools.append(msgspec.structs.replace(tool, description=text))
             changes.append(Change(f"/tools/{index}/description", tool.description, text))
@@ -313,7 +324,7 @@ class ParaphraseParameterDescription(Rewrite):
         for index, tool in enumerate(sample.tools):
 
             def rewrite(name: str, text: str, tool_name: str = tool.name) -> str:
-                answer, generator = _accepted(self._request(sample, tool_name, name, text), context)
+                answer, generator = accepted_text(self._request(sample, tool_name, name, text), context)
                 generators.append(generator)
                 return answer
 

@@ -15,6 +15,7 @@ from .abstention import ABSTENTION
 from .base import DECLINED, Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
 from .context import CONTEXT
+from .language import LANGUAGE_AGENTS
 from .mixed import MIXED
 from .null_models import NULL_MODELS
 from .offers import OFFERS
@@ -38,7 +39,8 @@ __all__ = [
 ]
 
 AGENTS: Mapping[str, Agent] = {
-    **SCRIPTED, **NULL_MODELS, **BLIND, **ABSTENTION, **CONTEXT, **REGISTRY, **OFFERS, **SEVERITY, **MIXED,
+    **SCRIPTED, **NULL_MODELS, **BLIND, **LANGUAGE_AGENTS, **ABSTENTION, **CONTEXT, **REGISTRY, **OFFERS,
+    **SEVERITY, **MIXED,
 }  # fmt: skip
 
 

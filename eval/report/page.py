@@ -91,7 +91,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
     lets run and style what this package wrote, by hash, and nothing be loaded."""
     models, papers = report.models, report.paper
     simulated = [found for model in models for found in _intervals(model) if found[2].method == "simulated"]
-    names = {t.code: t.display_name for t in taxonomy.types("all")}
+    names = {t.code: t.display_name for t in taxonomy.types("known")}
     styles = [str(figures.style()), _own("page.css")]
     scripts = [_own("page.js"), *([_own("browser.js")] if samples.text else [])]
     return (
@@ -112,7 +112,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             metrics=TABLE2,
             codes=list(names),
             names=names,
-            modified={t.code: t.what_is_modified for t in taxonomy.types("all")},
+            modified={t.code: t.what_is_modified for t in taxonomy.types("known")},
             sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, anchor)},
             simulated=", ".join(dict.fromkeys(readable(metric) for metric, _, _ in simulated)),
             error=max((found.error for _, _, found in simulated), default=0.0),
@@ -220,7 +220,7 @@ def _intervals(model: Model) -> Iterator[tuple[str, str, Interval]]:
 
 def markdown(report: Report) -> str:
     """Table 2, the types and the gaps, for a README or a pull request."""
-    codes = [t.code for t in taxonomy.types("all")]
+    codes = [t.code for t in taxonomy.types("known")]
     return (
         _environment()
         .get_template("report.md.j2")

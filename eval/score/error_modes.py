@@ -7,13 +7,15 @@ from robustbench_tc.schema import ErrorMode, Sample
 
 from .ghosts import unregistered
 from .result import Score
+from .wrong_language import leaves_users_language
 
 
 def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> ErrorMode | None:
     """None when correct. `empty`: nothing was written. `omitted`: text without a call (also where one was
     thought of or quoted only). `name_bias`: in a reward type, a distractor that the perturbation added
     was called. `missing_call`: every name is right, but fewer calls than gold. `wrong_parameters`: the right
-    names, other arguments or too often. `ghost`: a tool was called that the registry has not. `other`: no
+    names, other arguments or too often; `wrong_language`: so, and the first value that differs is in the
+    user's language instead of the tools'. `ghost`: a tool was called that the registry has not. `other`: no
     call is right, and a listed tool was called or the reply is broken. `wrong_name` otherwise."""
     if score.correct:
         return None
@@ -27,8 +29,11 @@ def error_mode(parsed: Parsed, score: Score, row: Sample, clean: Sample) -> Erro
     if row.component == "reward" and not distractors(row, clean).isdisjoint(names):
         return "name_bias"
     wanted = [Counter(call.name for call in golden) for golden in row.golden_answers]
-    if any(golden <= names and golden.keys() == names.keys() for golden in wanted):
-        return "wrong_parameters"
+    named = [golden <= names and golden.keys() == names.keys() for golden in wanted]
+    if any(named):
+        answers = (golden for golden, right in zip(row.golden_answers, named, strict=True) if right)
+        foreign = any(leaves_users_language(parsed.calls, golden, row) for golden in answers)
+        return "wrong_language" if foreign else "wrong_parameters"
     if any(names < golden for golden in wanted):
         return "missing_call"
     return "ghost" if unregistered(names, row) else "wrong_name"

@@ -35,7 +35,7 @@ def changes_schemas(code: str) -> bool:
 
 
 def in_the_old_type(calls: tuple[Call, ...], row: Sample, clean: Sample) -> bool:
-    """Whether a call gives another value than a text where only the row's schema, not the clean one, wants one.
+    """Whether a call gives no text where the row's schema, and not the clean one's, wants a text.
 
     Most scorers forgive that a text is written as a number; where the type is what changed, it is the point.
     """

@@ -20,7 +20,7 @@ from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
 from .eval.evaluate import Evaluated, Names, evaluate, words
 from .eval.leaderboard.serve import serve
-from .eval.validate import self_check
+from .eval.validate import self_check, taken
 from .eval.verdicts import score
 from .release.publish import Published, publish
 from .schema import Message, dumps
@@ -161,6 +161,7 @@ def build_release(
         out,
         card=benchmark_card,
         accept=self_check,
+        taken=taken,
         force=force,
         discard_changes=discard_changes,
         progress=progress,
@@ -403,7 +404,7 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
         origin = "" if root is None else "the pinned sources"
 
     def make(build: Path, out: Path) -> None:
-        rebuild(build, out, sources=root, card=benchmark_card, accept=self_check)
+        rebuild(build, out, sources=root, card=benchmark_card, accept=self_check, taken=taken)
 
     return Rebuild(make, origin, why_not, _rendered_again)
 
@@ -762,6 +763,7 @@ def amend(
         out,
         card=benchmark_card,
         accept=self_check,
+        taken=taken,
         generators=generations.replay(folder / generations.NAME, strict=False),
         pool=pool,
         progress=progress,

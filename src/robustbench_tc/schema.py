@@ -107,8 +107,9 @@ class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     `path` is a JSON pointer into the row (`/messages/0/content`, `/tools/2`, `/golden_answers`); `before` is
     null for something added, `after` null for something removed. `/tools` with two lists of names is a
     reordering. `/messages/1` with a whole message (role and content) is one that was added (its place in the
-    row) or removed (its place in the clean row). `at` is set where only a passage of a text changed: the
-    offset in characters at which `before` stood in the clean text.
+    row) or removed (its place in the clean row). `/value_map` is no place: it says which words of the request
+    stand for which golden value (`languages.value_map`). `at` is set where only a passage of a text changed:
+    the offset in characters at which `before` stood in the clean text.
     """
 
     path: str
@@ -181,7 +182,15 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ErrorMode = Literal[
-    "empty", "omitted", "missing_call", "wrong_name", "ghost", "wrong_parameters", "name_bias", "other"
+    "empty",
+    "omitted",
+    "missing_call",
+    "wrong_name",
+    "ghost",
+    "wrong_parameters",
+    "name_bias",
+    "wrong_language",
+    "other",
 ]
 """Why a wrong prediction is wrong (`eval.score.error_modes`)."""
 

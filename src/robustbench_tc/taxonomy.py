@@ -6,6 +6,7 @@ with the dataset as the configs `taxonomy` and `evidence`. Order is that of the 
 after it.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
+from . import languages
 from .errors import UserError, unknown
 from .schema import Component, Json
 
@@ -172,22 +174,63 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.paper_rows is None else self.paper_rows - self.paper_unchanged
 
 
+class _Facts(msgspec.Struct, frozen=True):
+    types: tuple[PerturbationType, ...]
+    of_a_language: tuple[PerturbationType, ...] = ()
+    """The facts that the types of all languages share, with holes for the language."""
+
+
 @cache
-def _all() -> tuple[PerturbationType, ...]:
+def _all() -> "_Facts":
+    """What `make facts` wrote."""
     text = files("robustbench_tc").joinpath("data/taxonomy.json").read_bytes()
     try:
-        found: dict[str, tuple[PerturbationType, ...]] = msgspec.json.decode(
-            text, type=dict[str, tuple[PerturbationType, ...]]
-        )
+        return msgspec.json.decode(text, type=_Facts)
     except ValueError as error:
         raise UserError(f"data/taxonomy.json: {error}: write it again with `make facts`") from None
-    return found["types"]
+
+
+_OF_A_LANGUAGE = re.compile(r"language(?:_full)?_([a-z]{2})")
 
 
 @cache
-def types(status: Literal["core", "extension", "all"] = "core") -> tuple[PerturbationType, ...]:
-    """The types in order: the 22 of the benchmark, or with the extensions that this package can build."""
-    return tuple(kind for kind in _all() if status in ("all", kind.status))
+def _of_a_language(code: str) -> PerturbationType | None:
+    """The type of a language that no module states: its facts are those of its family, named after it."""
+    match = _OF_A_LANGUAGE.fullmatch(code)
+    if match is None or match[1] not in languages.LANGUAGES:
+        return None
+    named = languages.language(match[1])
+    for place, kind in enumerate(_of_families()):
+        text = msgspec.json.encode(kind).decode()
+        made = msgspec.json.decode(
+            text.replace("{code}", named.code).replace("{language}", named.name), type=PerturbationType
+        )
+        if made.code == code:
+            order = _AFTER_ALL + 2 * list(languages.LANGUAGES).index(named.code) + place
+            return msgspec.structs.replace(made, order=order)
+    return None
+
+
+def _of_families() -> tuple[PerturbationType, ...]:
+    """The facts that all languages share, with holes for the language."""
+    return _all().of_a_language
+
+
+_AFTER_ALL = 10_000
+"""Types that no module states stand after all others."""
+
+
+@cache
+def types(status: Literal["core", "extension", "all", "known"] = "core") -> tuple[PerturbationType, ...]:
+    """The types in order: the 22 of the benchmark, or with the extensions that this package states (`all`).
+
+    `known`: also those that come into being by their names, as `language_de` does: what a dataset can hold.
+    """
+    if status == "known":
+        codes = (kind.code.replace("{code}", code) for kind in _of_families() for code in languages.LANGUAGES)
+        further = (found for code in codes if code not in _by_code() and (found := _of_a_language(code)))
+        return (*types("all"), *sorted(further, key=lambda kind: kind.order))
+    return tuple(kind for kind in _all().types if status in ("all", kind.status))
 
 
 def parts(code: str) -> tuple[str, ...]:
@@ -198,7 +241,7 @@ def parts(code: str) -> tuple[str, ...]:
 def written(codes: Iterable[str]) -> tuple[str, ...]:
     """The model-written types whose texts these types need, in order: themselves, and parts of mixed ones."""
     needed = {one for code in codes for one in parts(code) or (code,)}
-    return tuple(one.code for one in types("all") if one.method == "llm" and one.code in needed)
+    return tuple(one.code for one in among(needed) if one.method == "llm")
 
 
 def named(name: str) -> tuple[str, ...] | None:
@@ -221,15 +264,23 @@ def codes() -> tuple[str, ...]:
 
 def get(code: str) -> PerturbationType:
     """The type of that code. Raises UserError with near misses."""
-    found = _by_code()
-    if code not in found:
-        raise unknown("perturbation type", code, found)
-    return found[code]
+    found = _by_code().get(code) or _of_a_language(code)
+    if found is None:
+        if match := _OF_A_LANGUAGE.fullmatch(code):
+            languages.language(match[1])  # raises: there is no such language
+        raise unknown("perturbation type", code, _by_code())
+    return found
 
 
 def known(code: str) -> bool:
     """Whether there is a type of that code."""
-    return code in _by_code()
+    return code in _by_code() or _of_a_language(code) is not None
+
+
+def among(names: Iterable[str]) -> tuple[PerturbationType, ...]:
+    """The types that are among the names, in order; also those that no module states (`language_de`)."""
+    wanted = frozenset(names)
+    return tuple(kind for kind in types("known") if kind.code in wanted)
 
 
 @cache

@@ -15,7 +15,7 @@ from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check
+from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.schema import Sample
 
 from . import builds
@@ -32,7 +32,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled samples with every type that this package can build by rule or has texts for."""
     folder = tmp_path_factory.mktemp("extended") / "robustbench-tc"
     spec = BuildSpec(profile="bundled", codes=tuple(kind.code for kind in taxonomy.types("all")))
-    build(spec, folder, card=benchmark_card, accept=self_check)
+    build(spec, folder, card=benchmark_card, accept=self_check, taken=taken)
     return folder
 
 

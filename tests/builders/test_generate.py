@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from robustbench_tc.builders.generate import Settings, kinds, make_generator, pa
 from robustbench_tc.builders.generators.endpoint import TRIES, unwrapped
 from robustbench_tc.builders.generators.prompt import marker, prompt
 from robustbench_tc.builders.generators.tools import ANSWER_SCHEMA, read_tools, refuse_tools
-from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest, refuse_text
+from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest, refuse_answer, refuse_text
 from robustbench_tc.builders.plan import text_requests
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.errors import UserError
+from robustbench_tc.languages import RECORDED
 from robustbench_tc.schema import Tool
 
 from .. import loopback
@@ -59,9 +61,10 @@ def write(
 # --- which generator ----------------------------------------------------------------------------------
 
 
-def test_the_model_written_types_are_the_five() -> None:
-    assert set(kinds()) == {code for code in taxonomy.codes() if taxonomy.get(code).method == "llm"}
-    assert len(kinds()) == 5
+def test_the_model_written_types_are_the_five_of_the_core_and_two_of_each_language() -> None:
+    core = {code for code in taxonomy.codes() if taxonomy.get(code).method == "llm"}
+    assert len(core) == 5 and len(kinds()) == 15
+    assert set(kinds()) - core == {kind.code for kind in taxonomy.types("all") if kind.pack == "language"}
 
 
 def test_recorded_is_the_default_and_the_last_word_wins() -> None:
@@ -134,22 +137,27 @@ def test_what_ships_answers_the_starter_samples() -> None:
     requests = text_requests(read(BUNDLED, "bundled").samples, kinds())
     generators = parse_generators([], bundled=True)
     for kind, wanted in requests.items():
-        answers = asyncio.run(generators[kind].generate(wanted, refuse_text))
-        assert {a if isinstance(a, str) else a.generator for a in answers.values()} == {"hand-written"}
+        answers = asyncio.run(generators[kind].generate(wanted, refuse_answer))
+        found = {a if isinstance(a, str) else a.generator for a in answers.values()}
+        assert found - {"refused: not_translated"} == {"hand-written"}
+        assert ("refused: not_translated" in found) is kind.startswith("language_")
 
 
 def test_what_ships_answers_the_paper_samples(shared: Path) -> None:
     requests = text_requests(read(shared / "sources", "paper").samples, kinds())
-    assert {kind: len(wanted) for kind, wanted in requests.items()} == {
+    counted = {kind: len(wanted) for kind, wanted in requests.items()}
+    assert counted == {
         "realistic_typos": 191,
         "query_paraphrase": 191,
         "paraphrase_tool_description": 386,
         "paraphrase_parameter_description": 1141,
         "redundant": 661,
-    }
+    } | {f"language_{code}": 191 for code in RECORDED} | {f"language_full_{code}": 79 for code in RECORDED}
     for kind, generator in parse_generators([]).items():
-        answers = asyncio.run(generator.generate(requests[kind], refuse_text))
-        assert {a if isinstance(a, str) else a.generator for a in answers.values()} == {"recorded"}
+        answers = asyncio.run(generator.generate(requests[kind], refuse_answer))
+        found = Counter(a if isinstance(a, str) else a.generator for a in answers.values())
+        unjudged = {"refused: not_judged": 1} if kind in ("language_es", "language_sw") else {}
+        assert found == {"recorded": counted[kind] - len(unjudged), **unjudged}
 
 
 # --- prompts ------------------------------------------------------------------------------------------
@@ -420,7 +428,12 @@ def obedient(body: dict[str, Any]) -> str:
         named = re.search(r"The tool to stand beside, (\S+),", asked)
         assert named is not None
         return json.dumps({"tools": [tool(named.group(1) + "_menu"), tool(named.group(1) + "_crew")]})
-    return f"Please: {match.group(2)}"
+    text = f"Please: {match.group(2)}"
+    system = body["messages"][0]["content"]
+    for language, letter in {"Chinese": "好", "Hindi": "क", "Arabic": "س"}.items():
+        if f"in {language}" in system:
+            text = f"{letter * len(text)} {text}"
+    return json.dumps({"text": text, "value_map": {}}) if '"value_map"' in system else text
 
 
 def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> None:
@@ -431,7 +444,7 @@ def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> No
         for _ in range(2):
             generators = parse_generators([f"openai:tiny@{server.url}"], settings=settings(tmp_path))
             for kind, wanted in requests.items():
-                answers = asyncio.run(generators[kind].generate(wanted, refuse_text))
+                answers = asyncio.run(generators[kind].generate(wanted, refuse_answer))
                 assert {a if isinstance(a, str) else a.generator for a in answers.values()} == {"tiny@v1"}
             counts.append(server.count)
         assert counts == [sum(map(len, requests.values()))] * 2

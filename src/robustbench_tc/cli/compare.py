@@ -159,7 +159,8 @@ def failures(
     mode: Annotated[
         str | None,
         typer.Option(
-            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias or other."
+            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias, "
+            "wrong_language or other."
         ),
     ] = None,
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
@@ -266,7 +267,7 @@ def _print_sample(found: "list[Judged]") -> None:
     table = Table()
     for name in ("type", "repeat", "verdict", "why", "reply"):
         table.add_column(name, overflow="fold")
-    order = {code: i for i, code in enumerate((taxonomy.CLEAN, *(t.code for t in taxonomy.types("all"))))}
+    order = {code: i for i, code in enumerate((taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))))}
     for row in sorted(
         found, key=lambda row: (order.get(row.prediction.type_code, 99), row.prediction.repeat)
     ):

@@ -36,5 +36,6 @@ select
     cast(null as double) as score,
     cast(null as boolean) as correct,
     cast(null as varchar) as reason,
-    cast(null as varchar) as error_mode
+    cast(null as varchar) as error_mode,
+    cast(null as varchar[]) as flags
 where false;

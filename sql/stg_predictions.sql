@@ -47,7 +47,8 @@ final as (
         case when status <> 'request_error' then score end as score,
         case when status <> 'request_error' then correct end as correct,
         reason,
-        error_mode
+        error_mode,
+        flags
     from scored
     where in_subset(type_code, source, clean_id)
         and (

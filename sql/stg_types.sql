@@ -11,6 +11,8 @@ final as (
         json_extract_string(entry, '$.code') as type_code,
         json_extract_string(entry, '$.display_name') as display_name,
         json_extract_string(entry, '$.component') as component,
+        json_extract_string(entry, '$.pack') as pack,
+        json_extract_string(entry, '$.no_call') as no_call,
         json_extract_string(entry, '$.pack') = 'core' as core,
         cast(json_extract_string(entry, '$.order') as integer) as type_order
     from taxonomy

@@ -81,7 +81,6 @@ class Asked(Perturbation):
     method = "rule"
     may_decline = True
     train_augmentable = False
-    applies_to = "every source"
 
     def _check_words(self, clean: Sample, row: Sample) -> list[str]:
         return (
@@ -148,6 +147,7 @@ class GoldRemoved(NoCall):
     display_name = "GoldGone"
     component = "action"
     channel = "registry"
+    applies_to = "every source"
     what_is_modified = "Every accepted tool leaves the registry; the others cannot serve the request."
     how_made = (
         "All tools that an accepted answer calls leave the registry, under every definition of their "
@@ -211,6 +211,7 @@ class NearMiss(NoCall):
     display_name = "NearMiss"
     component = "action"
     channel = "registry"
+    applies_to = "every source"
     what_is_modified = "As gold_removed, and a tool that looks like the gold and does another job enters."
     how_made = (
         "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "

@@ -173,6 +173,7 @@ class AnswerDirectly(NoCall):
     display_name = "NoNeed"
     component = "observation"
     channel = "context"
+    applies_to = "every source"
     what_is_modified = "A question of general knowledge stands in place of the conversation."
     how_made = (
         "60 questions of general knowledge, written for this type. Each is put once to a registry of the "
@@ -236,6 +237,7 @@ class CallDue(Asked):
     display_name = "CallDue"
     component = "observation"
     channel = "context"
+    applies_to = "every source"
     what_is_modified = (
         "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
     )

@@ -156,7 +156,7 @@ class GoldRemoved(NoCall):
         "no row, nor where the transcript calls a tool that would leave."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=78, bundled=36, full=78)
+    rows = Rows(paper=78, bundled=36, full=74)
     prior_art = "BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)"
     golden = (
         Case(
@@ -220,7 +220,7 @@ class NearMiss(NoCall):
         "it could not serve the request."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=76, bundled=36, full=76)
+    rows = Rows(paper=76, bundled=36, full=72)
     prior_art = "none known with a judged sibling; When2Call and BFCL irrelevance without one"
     golden = (
         Case(

@@ -90,6 +90,13 @@ def test_every_sample_of_the_paper_has_a_row_or_a_reason(paper: Plan) -> None:
     }
 
 
+def test_the_whole_pools_have_rows_where_something_is_recorded(shared: Path) -> None:
+    spec = BuildSpec(profile="full", sources=shared / "sources", codes=CODES)
+    plan = prepare(spec, accept=self_check).plan
+    assert {code: len(rows(plan, code)) for code in CODES} == {c: REGISTRY[c].rows.full for c in CODES}
+    assert skips(plan, "gold_removed")["not_judged"] == 1683
+
+
 def test_the_starter_samples_have_rows_of_every_type(bundled: Plan) -> None:
     assert {code: len(rows(bundled, code)) for code in CODES} == {c: REGISTRY[c].rows.bundled for c in CODES}
     assert skips(bundled, "gold_removed")["history_calls_removed"] == 1

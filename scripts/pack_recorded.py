@@ -1,4 +1,4 @@
-"""Packs recorded answers and judgments into the one file that ships with the package.
+"""Packs recorded answers and judgments into the files that ship with the package.
 
 python scripts/pack_recorded.py ../shared/recorded
 """
@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from robustbench_tc.builders.generators.recorded import SHIPPED, pack
+from robustbench_tc.builders.perturb import abstention_recorded
 from robustbench_tc.io.files import atomic_file
 
 
@@ -20,11 +21,13 @@ def main(
     ],
     out: Annotated[Path, typer.Option(help="The packed file.")] = SHIPPED,
 ) -> None:
-    """Writes the packed file; the same folder gives the same bytes."""
-    data = pack(folder)
-    with atomic_file(out, replace=out == SHIPPED) as path:
-        path.write_bytes(data)
-    Console().print(f"{out.name}: {len(data)} bytes")
+    """Writes the packed file, and that of the abstention pack beside it; the same folder gives the same
+    bytes."""
+    beside = out.with_name(abstention_recorded.SHIPPED.name)
+    for place, data in ((out, pack(folder)), (beside, abstention_recorded.pack(folder))):
+        with atomic_file(place, replace=out == SHIPPED) as path:
+            path.write_bytes(data)
+        Console().print(f"{place.name}: {len(data)} bytes")
 
 
 if __name__ == "__main__":

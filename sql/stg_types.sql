@@ -40,6 +40,7 @@ listed as (
         json_extract_string(entry, '$.pack') as pack,
         json_extract_string(entry, '$.channel') as channel,
         json_extract(entry, '$.traits') as traits,
+        json_extract_string(entry, '$.no_call') as no_call,
         cast(json_extract_string(entry, '$.order') as integer) as type_order,
         json_extract_string(entry, '$.series') as series,
         cast(json_extract_string(entry, '$.dose') as double) as dose
@@ -54,6 +55,7 @@ listed as (
         json_extract_string(families.entry, '$.pack') as pack,
         json_extract_string(families.entry, '$.channel') as channel,
         json_extract(families.entry, '$.traits') as traits,
+        json_extract_string(families.entry, '$.no_call') as no_call,
         cast(10000 + 2 * languages.place + families.place as integer) as type_order,
         json_extract_string(families.entry, '$.series') as series,
         cast(json_extract_string(families.entry, '$.dose') as double) as dose
@@ -70,6 +72,7 @@ final as (
         listed.pack,
         listed.channel,
         listed.traits,
+        listed.no_call,
         listed.pack = 'core' as core,
         listed.type_order,
         listed.series,

@@ -162,9 +162,6 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             if msgspec.to_builtins(where[index]) != stated:
                 return f"{change.path} is not that message"
             where[index] = None
-        elif change.path == VALUE_MAP and translated(taxonomy.get(row.type_code)):
-            if change.before is not None or not isinstance(change.after, dict):
-                return f"{change.path} is not a map of values"
         elif head == "golden_answers" and not rest:
             if golden is not None or dumps(change.before) != dumps(clean.golden_answers):
                 return "/golden_answers was not that in the clean row"
@@ -180,8 +177,8 @@ def replay(row: Sample, clean: Sample) -> Verdict:
         elif head == "tools":
             if problem := _undo(tools, change, int(rest[0]), rest[1:]):
                 return problem
-        elif change.path != "/injected_error" or taxonomy.get(row.type_code).channel != "result":
-            return f"{change.path} is not a place in a row"
+        elif problem := _beside(change, row):
+            return problem
     if [m for m in messages if m is not None] != [m for m in kept if m is not None]:
         return "the messages hold a change that the diff does not name"
     same = golden == dumps(row.golden_answers) if golden else row.golden_answers == clean.golden_answers
@@ -192,6 +189,17 @@ def replay(row: Sample, clean: Sample) -> Verdict:
     if left == list(stayed) or (reordered and _same_set(left, stayed)):
         return HOLDS
     return "the tools hold a change that the diff does not name"
+
+
+def _beside(change: Change, row: Sample) -> Verdict:
+    """A change that says something of the row which stands in no text: what surfaces values have, what a
+    result orders."""
+    kind = taxonomy.get(row.type_code)
+    if change.path == VALUE_MAP and translated(kind):
+        map_of_values = change.before is None and isinstance(change.after, dict)
+        return HOLDS if map_of_values else f"{change.path} is not a map of values"
+    ordered = change.path == "/injected_error" and kind.channel == "result"
+    return HOLDS if ordered else f"{change.path} is not a place in a row"
 
 
 def _rewrite(messages: list[Message | None], change: Change, index: int) -> Verdict:

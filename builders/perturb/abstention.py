@@ -81,7 +81,6 @@ class Asked(Perturbation):
     method = "rule"
     may_decline = True
     train_augmentable = False
-    applies_to = "every source"
 
     def _check_words(self, clean: Sample, row: Sample) -> list[str]:
         return (
@@ -148,6 +147,7 @@ class GoldRemoved(NoCall):
     display_name = "GoldGone"
     component = "action"
     channel = "registry"
+    applies_to = "every source"
     what_is_modified = "Every accepted tool leaves the registry; the others cannot serve the request."
     how_made = (
         "All tools that an accepted answer calls leave the registry, under every definition of their "
@@ -156,7 +156,7 @@ class GoldRemoved(NoCall):
         "no row, nor where the transcript calls a tool that would leave."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=78, bundled=36, full=78)
+    rows = Rows(paper=78, bundled=36, full=74)
     prior_art = "BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)"
     golden = (
         Case(
@@ -211,6 +211,7 @@ class NearMiss(NoCall):
     display_name = "NearMiss"
     component = "action"
     channel = "registry"
+    applies_to = "every source"
     what_is_modified = "As gold_removed, and a tool that looks like the gold and does another job enters."
     how_made = (
         "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "
@@ -219,7 +220,7 @@ class NearMiss(NoCall):
         "it could not serve the request."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=76, bundled=36, full=76)
+    rows = Rows(paper=76, bundled=36, full=72)
     prior_art = "none known with a judged sibling; When2Call and BFCL irrelevance without one"
     golden = (
         Case(

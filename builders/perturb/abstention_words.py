@@ -173,6 +173,7 @@ class AnswerDirectly(NoCall):
     display_name = "NoNeed"
     component = "observation"
     channel = "context"
+    applies_to = "every source"
     what_is_modified = "A question of general knowledge stands in place of the conversation."
     how_made = (
         "60 questions of general knowledge, written for this type. Each is put once to a registry of the "
@@ -180,7 +181,7 @@ class AnswerDirectly(NoCall):
         "samples, and 30 of them to one of the starter samples, whose tools have nothing to do with it."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
-    rows = Rows(paper=60, bundled=30, full=60)
+    rows = Rows(paper=60, bundled=30, full=59)
     prior_art = "When2Call (direct answer), MetaTool (tool usage awareness)"
     golden = (
         Case(
@@ -236,6 +237,7 @@ class CallDue(Asked):
     display_name = "CallDue"
     component = "observation"
     channel = "context"
+    applies_to = "every source"
     what_is_modified = (
         "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
     )
@@ -249,7 +251,7 @@ class CallDue(Asked):
     )
     may_change = ("messages", "the number or roles of messages")
     ground_truth_changes = False
-    rows = Rows(paper=198, bundled=72)
+    rows = Rows(paper=198, bundled=72, full=3089)
     prior_art = "BFCL live relevance; balanced accuracy of call decisions as in When2Call"
     caught_by = "gold_is_the_clean_gold"
     otherwise_caught_by = "static_row_differs_from_clean"

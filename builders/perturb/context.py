@@ -78,11 +78,12 @@ class Exchanges:
     def __init__(self, samples: Iterable[Sample]) -> None:
         self.held: list[Held] = []
         tools: list[tuple[Tool, ...]] = []
-        seen: set[str] = set()
+        places: dict[str, int] = {}
         for exchange, of in (*_of_samples(samples), *((one, ()) for one in own_exchanges())):
-            if exchange.request.casefold() in seen:
+            place = places.setdefault(exchange.request.casefold(), len(tools))
+            if place < len(tools):  # asked before: it stands for the tools of both
+                tools[place] = (*tools[place], *of)
                 continue
-            seen.add(exchange.request.casefold())
             self.held.append(_held(exchange))
             tools.append(of)
         self._likes = (_Likes(name_parts, tools), _Likes(purpose, tools))
@@ -325,7 +326,7 @@ class Context32k(Before):
     display_name = "Context-32k"
     what_is_modified = "Closed exchanges of 32,000 tokens stand before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=197, bundled=73, full=3096)
+    rows = Rows(paper=197, bundled=73, full=3095)
     golden = (
         Case(
             clean="table",

@@ -102,6 +102,18 @@ def test_a_tool_of_like_name_or_like_purpose_keeps_its_exchanges_out() -> None:
     assert kept_out[:3].tolist() == [True, False, True]
 
 
+def test_a_request_that_two_samples_share_is_kept_out_of_both() -> None:
+    (first, *_) = small.clean_rows()
+    tools = [Tool(name, "", {"type": "object", "properties": {}}) for name in ("f_one", "g_two")]
+    both = [
+        msgspec.structs.replace(first, tools=(tool,), golden_answers=((Call(tool.name, {}),),))
+        for tool in tools
+    ]
+    pool = Exchanges(both)
+    assert len(pool.held) == COUNT + 1
+    assert [bool(pool.forbidden([tool])[0]) for tool in tools] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("text", "value", "is_there"),
     [

@@ -22,7 +22,7 @@ from robustbench_tc.builders.sources import Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample, Tool, dumps
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
 
 from .strategies import samples
 
@@ -164,8 +164,9 @@ def test_another_file_than_the_pinned_one_is_refused(shared: Path, tmp_path: Pat
 # --- type shift -----------------------------------------------------------------------------------------
 
 
-def typed_sample(kind: str, value: object, *, text: str = "Do it.", **schema: object) -> Sample:
-    tool = Tool("f", "", {"type": "object", "properties": {"x": {"type": kind, **schema}}, "required": ["x"]})
+def typed_sample(kind: str, value: object, text: str = "Do it.", schema: Json = None) -> Sample:
+    inner = {"type": kind, **(schema or {})}
+    tool = Tool("f", "", {"type": "object", "properties": {"x": inner}, "required": ["x"]})
     messages = (msgspec.structs.replace(TABLE.messages[0], content=text),)
     golden = ((Call("f", {"x": [value]}),),)
     return msgspec.structs.replace(
@@ -219,7 +220,7 @@ def test_a_number_may_be_written_as_the_request_writes_it() -> None:
 def test_what_has_no_text_is_left_out(
     kind: str, value: object, schema: dict[str, object], reason: str
 ) -> None:
-    sample = typed_sample(kind, value, **schema)
+    sample = typed_sample(kind, value, schema=schema)
     if value == "":  # may be left out
         sample = msgspec.structs.replace(sample, golden_answers=((Call("f", {"x": ["", 3]}),),))
     assert skipped(REGISTRY["type_shift"], sample) == reason

@@ -132,6 +132,10 @@ class Prerequisite(Perturbation):
             """,
         ),
     )
+    solved_without_reading = (
+        "The right call is always the one that fetches the token, so whoever always calls that tool is right. "
+        "The type asks whether a model does so when another call is ordered."
+    )
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "diff_explains_the_row"
     prior_art = "API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies"

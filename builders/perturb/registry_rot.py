@@ -2,8 +2,8 @@
 
 Upstream has, for each clean record, one version with noisy names of tools and one with noisy parameters
 at the levels slight (letters come, go and change), medium (names reversed or replaced by letters without
-meaning) and heavy (names exchanged between tools, parameters added that have to be given), and one of
-everything at the level union. Queries and golden values stay; names in the golden answers follow.
+meaning) and heavy (names exchanged between tools, or between a tool's parameters, parameters added that have
+to be given), and one of everything at the level union. Queries and golden values stay; names in the golden answers follow.
 """
 
 import random
@@ -40,7 +40,7 @@ class Noisy(Perturbation):
     pack = "registry"
     channel = "registry"
     method = "rule"
-    may_change = ("tool names", "parameter schemas", "golden answers")
+    may_change = ("tool names", "parameter descriptions", "parameter schemas", "golden answers")
     ground_truth_changes = True
     train_augmentable = False
     applies_to = ("rotbench",)
@@ -229,14 +229,14 @@ class RotHeavy(Noisy):
     order = 412
     display_name = "Rot-Heavy"
     what_is_modified = (
-        "RoTBench's own noise of level heavy: names exchanged between tools, or parameters added that have "
-        "to be given."
+        "RoTBench's own noise of level heavy: names exchanged between tools or parameters, parameters added "
+        "that have to be given."
     )
     how_made = _HOW_MADE.format(
         "heavy",
         _DRAWN,
-        "Names are exchanged between tools, or parameters are added that have to be given, with the value "
-        "that their description says.",
+        "Names are exchanged between tools, or between the parameters of a tool, and parameters are added "
+        "that have to be given, with the value that their description says.",
     )
     noise = "heavy"
     borrows = ("rotbench_heavy",)

@@ -230,7 +230,7 @@ class TypeShift(Perturbation):
     may_change = ("parameter schemas", "golden answers")
     ground_truth_changes = True
     train_augmentable = False
-    applies_to = "one gold tool"
+    applies_to = ("bfcl_v3", "apibank", "toolalpaca")
     rows = Rows(paper=36, bundled=23, full=1045)
     golden = (
         Case(

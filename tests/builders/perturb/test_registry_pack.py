@@ -1,0 +1,331 @@
+"""The registry pack: ghosts, type shift, prerequisite, floods, RoTBench's noise."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc import taxonomy
+from robustbench_tc.builders.build import BuildSpec, prepare
+from robustbench_tc.builders.loans import borrowed
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases
+from robustbench_tc.builders.perturb.base import Perturbation
+from robustbench_tc.builders.perturb.registry import accepts
+from robustbench_tc.builders.perturb.registry_flood import OVERLAP, name_words, overlap
+from robustbench_tc.builders.perturb.registry_shift import as_text, shift, typed
+from robustbench_tc.builders.plan import Plan, Skip
+from robustbench_tc.builders.sources import Pool
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.validate import self_check
+from robustbench_tc.memo import remembered
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
+
+from .strategies import samples
+
+CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
+TABLE, LOGIN = cases.CLEAN["table"], cases.CLEAN["login"]
+
+
+@remembered(4)
+def prepared(spec: BuildSpec) -> Plan:
+    return prepare(spec, accept=self_check).plan
+
+
+BUNDLED = BuildSpec(profile="bundled", codes=CODES)
+
+
+def made(plan: Plan, code: str) -> tuple[list[tuple[Sample, Sample]], Counter[str]]:
+    """(clean, row) of the type, and its skips by reason."""
+    clean = {sample.clean_id: sample for sample in plan.samples}
+    found = list(plan.rows(code, plan.context()))
+    rows = [(clean[row.clean_id], row) for row in found if isinstance(row, Sample)]
+    return rows, Counter(one.reason for one in found if isinstance(one, Skip))
+
+
+def skipped(unit: Perturbation, sample: Sample, context: Context | None = None) -> str:
+    with pytest.raises(NotApplicable) as skip:
+        unit.perturb(sample, random.Random(0), context or Context(loans=cases.LENT))
+    return skip.value.reason
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_bundled_rows_are_checked_and_their_gold_scores(code: str) -> None:
+    rows, _ = made(prepared(BUNDLED), code)
+    assert len(rows) == REGISTRY[code].rows.bundled
+    again, _ = made(prepared(BUNDLED), code)
+    assert [dumps(row) for _, row in rows] == [dumps(row) for _, row in again]
+    for clean, row in rows:
+        assert REGISTRY[code].check(clean, row) == []
+        assert self_check(row, clean) is None
+
+
+FULL = {
+    "ghost_tool_3": {"not_judged", "another_tool_serves", "no_other_tool", "history_calls_removed"},
+    "type_shift": {"no_parameter_to_shift", "description_names_the_type", "no_lossless_form"},
+    "prerequisite": {"no_token_call", "gold_needs_no_token", "token_still_shown", "credentials_not_stated"},
+    "flood_30": {"golden_call_fits_donors"},
+    "rot_heavy": {"not_of_rotbench", "gold_tool_listed_twice"},
+}
+
+
+def test_the_full_profile_has_the_rows_that_types_state(shared: Path) -> None:
+    plan = prepared(BuildSpec(profile="full", codes=CODES, sources=shared / "sources"))
+    for code in CODES:
+        rows, skips = made(plan, code)
+        assert (code, len(rows)) == (code, REGISTRY[code].rows.full)
+        assert set(skips) >= FULL.get(code, set())
+
+
+def test_every_difference_from_the_paper_profiles_candidates_has_a_reason(shared: Path) -> None:
+    plan = prepared(BuildSpec(codes=CODES, sources=shared / "sources"))
+    assert made(plan, "prerequisite")[1] == {
+        "no_token_call": 185,  # 14 transcripts have one
+        "token_still_shown": 4,
+        "gold_needs_no_token": 1,
+    }
+    shifted = made(plan, "type_shift")[1]
+    assert shifted["description_names_the_type"] == 8  # 36 of 44 are left
+    assert shifted["no_parameter_to_shift"] + shifted["no_single_gold_tool"] == 199 - 44
+
+
+# --- floods ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["flood_1", "flood_3", "flood_10", "flood_30"])
+def test_nothing_that_enters_can_be_meant(code: str) -> None:
+    for clean, row in made(prepared(BUNDLED), code)[0]:
+        new = [tool for tool in row.tools if all(tool is not mine for mine in clean.tools)]
+        assert len(new) == int(code.removeprefix("flood_"))
+        assert len({tool.name for tool in row.tools}) == len({t.name for t in clean.tools}) + len(new)
+        calls = [call for answer in clean.golden_answers for call in answer]
+        for tool in new:
+            assert tool.name not in CONTROL_TOOLS
+            assert not accepts(tool, calls)
+            assert all(overlap(name_words(tool.name), name_words(call.name)) < OVERLAP for call in calls)
+
+
+@settings(max_examples=60)
+@given(sample=samples(), seed=st.integers(0, 9), dose=st.sampled_from(["flood_1", "flood_3"]))
+def test_a_flood_changes_the_set_of_tools_and_nothing_else(sample: Sample, seed: int, dose: str) -> None:
+    names = [f"{one}_{two}" for one in ("paint", "send", "find") for two in ("boat", "invoice", "kite")]
+    schema = {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]}
+    lent = msgspec.structs.replace(sample, tools=tuple(Tool(name, "", schema) for name in names))
+    unit, context = REGISTRY[dose], Context(loans={"pool": (lent,)})
+    row = unit.perturb(sample, random.Random(seed), context)
+    assert unit.check(sample, row) == []
+    kept = tuple(tool for tool in row.tools if tool in sample.tools)
+    assert kept == sample.tools
+    assert (row.messages, row.golden_answers) == (sample.messages, sample.golden_answers)
+    assert dumps(unit.perturb(sample, random.Random(seed), context)) == dumps(row)
+
+
+def test_names_of_the_same_words_overlap_however_they_are_written() -> None:
+    assert name_words("getCurrentWeather2") == name_words("get_current.weather-2")
+    assert overlap(name_words("get_weather"), name_words("getWeatherNow")) == 2 / 3
+    assert overlap(name_words("reserve"), name_words("cancel")) == 0.0
+    assert overlap(frozenset(), frozenset()) == 0.0
+
+
+def test_a_pool_without_enough_tools_is_a_reason() -> None:
+    flood = REGISTRY["flood_3"]
+    assert skipped(flood, TABLE, Context()) == "too_few_donors"
+    named_alike = msgspec.structs.replace(TABLE, tools=tuple(Tool(f"reserve_{n}", "", {}) for n in "ab"))
+    assert skipped(flood, TABLE, Context(loans={"pool": (named_alike,)})) == "too_few_donors"
+    free = msgspec.structs.replace(TABLE, golden_answers=((Call("reserve", {}),),))
+    schema = {"type": "object", "properties": {"key": {"type": "string"}}}
+    fitting = msgspec.structs.replace(TABLE, tools=tuple(Tool(f"paint_{n}", "", schema) for n in "abcd"))
+    assert skipped(flood, free, Context(loans={"pool": (fitting,)})) == "golden_call_fits_donors"
+
+
+def test_what_lies_in_the_sources_only_is_asked_for_in_one_line() -> None:
+    pool = Pool((TABLE,), ())
+    assert borrowed(["flood_1"], None, "full", pool) == {"pool": (TABLE,)}
+    for code, profile in (("flood_1", "paper"), ("rot_slight", "full")):
+        with pytest.raises(UserError, match=f"{code}.*--sources") as error:
+            borrowed([code], None, profile, pool)  # type: ignore[arg-type]
+        assert "\n" not in str(error.value)
+
+
+def test_another_file_than_the_pinned_one_is_refused(shared: Path, tmp_path: Path) -> None:
+    whole = shared / "sources" / "rotbench" / "Data" / "First_Turn"
+    folder = tmp_path / "rotbench" / "Data" / "First_Turn"
+    folder.mkdir(parents=True)
+    with pytest.raises(UserError, match=r"missing source file .*slight\.json"):
+        borrowed(["rot_slight"], tmp_path, "paper", Pool((), ()))
+    (folder / "slight.json").write_bytes((whole / "slight.json").read_bytes().replace(b"Danish", b"German"))
+    with pytest.raises(UserError, match=r"slight\.json: wrong checksum"):
+        borrowed(["rot_slight"], tmp_path, "paper", Pool((), ()))
+
+
+# --- type shift -----------------------------------------------------------------------------------------
+
+
+def typed_sample(kind: str, value: object, text: str = "Do it.", schema: Json = None) -> Sample:
+    inner = {"type": kind, **(schema or {})}
+    tool = Tool("f", "", {"type": "object", "properties": {"x": inner}, "required": ["x"]})
+    messages = (msgspec.structs.replace(TABLE.messages[0], content=text),)
+    golden = ((Call("f", {"x": [value]}),),)
+    return msgspec.structs.replace(
+        TABLE, messages=messages, tools=(tool,), golden_answers=golden, gold_tool_index=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "texts"),
+    [
+        ("integer", 3, ["3"]),
+        ("integer", "970420", ["970420"]),
+        ("number", 2.5, ["2.5"]),
+        ("number", 4.0, ["4.0", "4"]),
+        ("boolean", True, ["yes"]),
+        ("boolean", "False", ["no"]),
+        ("array", ["a", "b c"], ["a, b c", "a,b c"]),
+        ("array", [40.7, -74], ["40.7, -74", "40.7,-74"]),
+        ("array", "['Ann', 'Bo']", ["Ann, Bo", "Ann,Bo"]),
+    ],
+)
+def test_a_value_becomes_its_text_and_back(kind: str, value: object, texts: list[str]) -> None:
+    row = REGISTRY["type_shift"].perturb(typed_sample(kind, value), random.Random(0), Context())
+    assert row.golden_answers[0][0].parameters["x"] == texts
+    assert row.tools[0].properties["x"]["type"] == "string"
+
+
+def test_a_number_may_be_written_as_the_request_writes_it() -> None:
+    sample = typed_sample("number", -74.006, text="Near 40.71 and -74.0060, please.")
+    row = REGISTRY["type_shift"].perturb(sample, random.Random(0), Context())
+    assert row.golden_answers[0][0].parameters["x"] == ["-74.006", "-74.0060"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "schema", "reason"),
+    [
+        ("string", "a", {}, "no_parameter_to_shift"),
+        ("integer", "", {}, "no_parameter_to_shift"),
+        ("array", [{"a": 1}], {}, "no_lossless_form"),
+        ("array", ["a, b"], {}, "no_lossless_form"),
+        ("array", [], {}, "no_lossless_form"),
+        ("array", "[1, ", {}, "no_lossless_form"),
+        ("number", 1e-9, {}, "no_lossless_form"),
+        ("integer", "many", {}, "no_lossless_form"),
+        ("integer", 3, {"enum": [3, None]}, "no_lossless_form"),
+        ("boolean", True, {"description": "True if wanted."}, "description_names_the_type"),
+        ("array", ["a"], {"description": "A list of names."}, "description_names_the_type"),
+        ("integer", 3, {"description": "An integer."}, "description_names_the_type"),
+    ],
+)
+def test_what_has_no_text_is_left_out(
+    kind: str, value: object, schema: dict[str, object], reason: str
+) -> None:
+    sample = typed_sample(kind, value, schema=schema)
+    if value == "":  # may be left out
+        sample = msgspec.structs.replace(sample, golden_answers=((Call("f", {"x": ["", 3]}),),))
+    assert skipped(REGISTRY["type_shift"], sample) == reason
+
+
+def test_choices_and_defaults_follow_the_type() -> None:
+    assert as_text({"type": "integer", "enum": [1, 2], "default": 2, "minimum": 0, "description": "D."}) == {
+        "type": "string",
+        "pattern": "^-?[0-9]+$",
+        "description": "D.",
+        "enum": ["1", "2"],
+        "default": "2",
+    }
+    assert as_text({"type": "array", "items": {"type": "string"}, "description": "Names"}) == {
+        "type": "string",
+        "pattern": "^[^,]+(, ?[^,]+)*$",
+        "description": "Names. Separated by commas.",
+    }
+
+
+@settings(max_examples=200)
+@given(
+    value=st.one_of(
+        st.integers(-(10**6), 10**6),
+        st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 4)),
+        st.booleans(),
+        st.lists(st.integers(-99, 99) | st.sampled_from(["a", "b c", "é"]), min_size=1, max_size=4),
+    )
+)
+def test_nothing_is_lost(value: object) -> None:
+    kinds = {int: "integer", float: "number", bool: "boolean", list: "array"}
+    sample = typed_sample(kinds[type(value)], value)
+    (place,) = typed(sample)
+    found = shift(sample, *place)
+    if isinstance(found, str):
+        assert found == "no_lossless_form"
+        return
+    for text in found.golden[0][0].parameters["x"]:
+        if isinstance(value, bool):
+            assert {"yes": True, "no": False}[text] is value
+        elif isinstance(value, list):
+            assert [part.strip() for part in text.split(",")] == [str(item) for item in value]
+        else:
+            assert float(text) == value
+
+
+# --- prerequisite ---------------------------------------------------------------------------------------
+
+
+def said(text: str) -> Sample:
+    return msgspec.structs.replace(
+        LOGIN, messages=(msgspec.structs.replace(LOGIN.messages[0], content=text),)
+    )
+
+
+def test_what_keeps_a_token_call_from_leaving() -> None:
+    unit, text = REGISTRY["prerequisite"], LOGIN.messages[0].content
+    assert skipped(unit, TABLE) == "no_token_call"
+    assert skipped(unit, said(text.replace("q7w8e9", "other1"))) == "gold_needs_no_token"
+    assert skipped(unit, said(text + "<response>Your token is q7w8e9.</response>")) == "token_still_shown"
+    assert skipped(unit, said(text.replace("my password is tide9", "log me in"))) == "credentials_not_stated"
+    unlisted = msgspec.structs.replace(LOGIN, tools=LOGIN.tools[:1])
+    assert skipped(unit, unlisted) == "token_tool_not_listed"
+    broken = text.replace('{"name": "GetUserToken"', '{"name": "GetUserToken')
+    assert skipped(unit, said(broken)) == "no_token_call"
+
+
+# --- ghosts ---------------------------------------------------------------------------------------------
+
+
+def test_a_ghost_is_a_recorded_sibling_that_nobody_has_named() -> None:
+    unit = REGISTRY["ghost_tool_2"]
+    (sibling,) = cases.LENT["siblings"]
+    assert skipped(unit, TABLE, Context()) == "no_recorded_sibling"
+    registered = msgspec.structs.replace(TABLE, tools=(*TABLE.tools, *sibling.tools))
+    assert skipped(unit, registered) == "no_recorded_sibling"
+    content = "Book 2 seats at Luna tonight, or cancel_table."
+    named = msgspec.structs.replace(
+        TABLE, messages=(msgspec.structs.replace(TABLE.messages[0], content=content),)
+    )
+    assert skipped(unit, named) == "no_recorded_sibling"
+
+
+@pytest.mark.parametrize("code", ["ghost_tool_1", "ghost_tool_2", "ghost_tool_3"])
+def test_other_words_and_a_registered_ghost_are_wrong(code: str) -> None:
+    unit = REGISTRY[code]
+    clean = TABLE
+    row = cases.row_of(unit, unit.golden[0])
+    last = row.messages[-1]
+    other = (*row.messages[:-1], msgspec.structs.replace(last, content=last.content + " Now."))
+    assert unit.check(clean, msgspec.structs.replace(row, messages=other)) != []
+    assert unit.check(clean, msgspec.structs.replace(row, messages=clean.messages)) != []
+    ghost = Tool("cancel_table", "Cancels a table.", {})
+    assert "the ghost is registered" in unit.check(
+        clean, msgspec.structs.replace(row, tools=(*row.tools, ghost))
+    )
+
+
+def test_golden_answers_that_an_erratum_changed_leave_no_noisy_row() -> None:
+    unit = REGISTRY["rot_slight"]
+    changed = msgspec.structs.replace(
+        TABLE, golden_answers=((Call("reserve", {"place": ["Sol"], "seats": [2]}),),)
+    )
+    assert skipped(unit, changed) == "gold_is_another_one"
+    assert skipped(unit, LOGIN) == "not_of_rotbench"
+    assert skipped(unit, msgspec.structs.replace(LOGIN, source="rotbench")) == "no_noisy_record"
+    same = Context(loans={"rotbench_slight": (TABLE,)})
+    assert skipped(unit, TABLE, same) == "noisy_record_equals_clean"

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_types
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases
-from robustbench_tc.builders.perturb.mixed import DESIGN
+from robustbench_tc.builders.perturb.mixed import DESIGN, kind_of
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.steps import TYPE_CODE, steps
+from robustbench_tc.taxonomy import Rows
 
 from .perturb.strategies import rewritten, samples
 
@@ -46,7 +47,7 @@ def test_a_mixture_is_named_by_its_parts_in_any_order() -> None:
     assert select_types(["mix:" + "+".join(reversed(DESIGN))]) == (ALL,)
     with pytest.raises(UserError, match="unknown perturbation type 'CDD'"):
         select_types(["mix:CDD+realistic_typos"])
-    with pytest.raises(UserError, match=r"unknown mixture 'mix:CD\+TD'"):
+    with pytest.raises(UserError, match=r"^mix:CD\+TD is not among .*: another one is a line in"):
         select_types(["mix:CD+TD"])
 
 
@@ -107,6 +108,44 @@ def test_a_part_that_did_something_else_is_named() -> None:
     spoiled = msgspec.structs.replace(row, tools=dearer, changes=changes)
     (wrong,) = REGISTRY[row.type_code].check(clean, spoiled)
     assert wrong == "CD: reserve is not better by a factor of 4"
+
+
+@pytest.mark.parametrize(
+    ("parts", "sample"),
+    [
+        (("typos_2", "same_name_E", "abbreviated_1", "transient_schema_drift"), "letter"),
+        (("query_paraphrase", "redundant", "TD_AB"), "table"),
+        (("paraphrase_parameter_description", "same_name_A"), "table"),
+        (("paraphrase_tool_description", "factor_100", "transient_timeout"), "dialogue"),
+        (("realistic_typos", "same_name_C", "CD_AB_pref"), "dialogue"),
+    ],
+)
+def test_other_mixtures_are_taken_apart_too(parts: tuple[str, ...], sample: str) -> None:
+    unit = kind_of(parts, 799, Rows(paper=0, bundled=0), ())()
+    clean = cases.CLEAN[sample]
+    empty = {"type": "object", "properties": {}}
+    new = [
+        {"name": f"{what}_it", "description": f"{what} it.", "parameters": empty}
+        for what in ("Paint", "Sell")
+    ]
+    texts = {
+        r.key: Text(new if r.kind == "redundant" else rewritten(r.input), "hand-written")
+        for r in unit.requests(clean)
+    }
+    row = unit.perturb(clean, random.Random(3), Context(texts, {clean.source: POOL}))
+    assert unit.check(clean, row) == []
+    assert [after.type_code for _, after in steps(row, clean)] == list(parts)
+    for check, defect in ((unit.caught_by, unit.spoiled), (unit.otherwise_caught_by, unit.spoiled_otherwise)):
+        assert unit.check(clean, defect(clean, row)), check
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [("CD",), ("CD", "TD"), ("CD", "realistic_typos"), ("realistic_typos", "same_name_A", "same_name_B")],
+)
+def test_parts_are_of_different_components_in_their_order(parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="one type for each of two components or more, in their order"):
+        kind_of(parts, 799, Rows(paper=0, bundled=0), ())
 
 
 @pytest.mark.parametrize(

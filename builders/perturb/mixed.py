@@ -66,7 +66,7 @@ class Mixed(Perturbation):
         """The diff leads back to the clean row, and each part finds nothing wrong with its step."""
         try:
             found = steps(row, clean)
-        except (ValueError, TypeError, AttributeError) as error:
+        except ValueError as error:
             return [str(error)]
         return [
             f"{code}: {wrong}"

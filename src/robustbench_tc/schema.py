@@ -108,7 +108,8 @@ class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     null for something added, `after` null for something removed. `/tools` with two lists of names is a
     reordering. `/messages/1` with a whole message (role and content) is one that was added (its place in the
     row) or removed (its place in the clean row). `at` is set where only a passage of a text changed: the
-    offset in characters at which `before` stood in the clean text.
+    offset in characters at which `before` stood in the clean text. In a mixed type's row `/type_code` begins
+    a part: the changes after it are against the row before that part (`robustbench_tc.steps`).
     """
 
     path: str

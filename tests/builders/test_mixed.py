@@ -170,6 +170,34 @@ def test_a_diff_that_leads_nowhere_is_refused_in_words(changed: tuple[Change, ..
     assert wrong
 
 
+HOSTILE = st.one_of(
+    st.none(), st.integers(-3, 3), st.text(max_size=3), st.lists(st.text(max_size=2), max_size=2)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    at=st.integers(0, 9),
+    path=st.sampled_from(
+        ["", "x", "/", "/messages", "/messages/0", "/messages/9", "/messages/0/content", "/tools", "/tools/0",
+         "/tools/-1", "/tools/1/description", "/tools/0/parameters/x/y", "/golden_answers", "/type_code"]
+    ),
+    before=HOSTILE | st.just({"role": "user", "content": "x"}) | st.just([["reserve"]]),
+    after=HOSTILE,
+    place=st.none() | st.integers(-9, 10**6),
+)  # fmt: skip
+def test_a_hostile_diff_is_refused_in_words(
+    at: int, path: str, before: object, after: object, place: int | None
+) -> None:
+    clean, row = golden(ALL)
+    changes = (*row.changes[:at], Change(path, before, after, place), *row.changes[at:])
+    for spoiled in (changes, (*row.changes[:at], Change(path, before, after, place), *row.changes[at + 1 :])):
+        found = REGISTRY[ALL].check(clean, msgspec.structs.replace(row, changes=spoiled))
+        assert all(isinstance(one, str) for one in found)
+    with pytest.raises(ValueError, match="not known"):
+        steps(msgspec.structs.replace(row, type_code="mix__evil"), clean)
+
+
 def test_a_mixture_alone_has_its_parts_texts_written(tmp_path: Path) -> None:
     spec = BuildSpec(profile="bundled", codes=("mix__realistic_typos__CD",))
     prepared = prepare(spec, accept=self_check)

@@ -261,7 +261,7 @@ def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:
         return _collect(row, found)
     try:
         parts = steps(row, clean)
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except ValueError:
         return  # a check of its own says so
     for _, after in parts:
         _collect(msgspec.structs.replace(after, id=row.id), found)

@@ -92,11 +92,15 @@ def _mixture(name: str) -> tuple[str, ...]:
     parts = name.removeprefix("mix:").split("+")
     for part in parts:
         taxonomy.get(part)
-    for kind in taxonomy.types("all"):
-        if sorted(taxonomy.parts(kind.code)) == sorted(parts):
-            return (kind.code,)
-    known = (f"mix:{'+'.join(taxonomy.parts(k.code))}" for k in taxonomy.types("all") if k.pack == "mixed")
-    raise unknown("mixture", name, known)
+    mixtures = [kind.code for kind in taxonomy.types("all") if kind.pack == "mixed"]
+    for code in mixtures:
+        if sorted(taxonomy.parts(code)) == sorted(parts):
+            return (code,)
+    there = ", ".join(f"mix:{'+'.join(taxonomy.parts(code))}" for code in mixtures)
+    raise UserError(
+        f"{name} is not among the mixtures of this package ({there}): another one is a line in "
+        "builders/perturb/mixed.py (docs/packs/mixed.md)"
+    )
 
 
 def factorial() -> tuple[str, ...]:

@@ -17,11 +17,11 @@ from robustbench_tc.schema import Change, Message, Sample
 from robustbench_tc.steps import TYPE_CODE, steps
 from robustbench_tc.taxonomy import Level, Part, Rows
 
-from . import action, observation, reward, transition
+from . import action, observation, reward, severity_offers, severity_typos, transition
 from .base import REGISTRY, Case, Context, Perturbation, TextRequest, register
 
-_MODULES = (observation, action, reward, transition)
-"""Where the parts of the types below are: read before this module asks for them."""
+_MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
+"""Where parts can be from: read before this module asks for them."""
 
 DESIGN = ("realistic_typos", "same_name_D", "CD", "transient_rate_limit")
 """One type for each component: the parts of the types below."""
@@ -36,7 +36,7 @@ class Mixed(Perturbation):
     train_augmentable = False
     caught_by = "parts_lead_back_to_the_clean_row"
     otherwise_caught_by = "unit_finds_nothing"
-    prior_art = "factorial designs; compound corruptions of images (Hendrycks et al. 2021)"
+    prior_art = "none known for tool calls; a factorial design"
 
     parts: ClassVar[tuple[str, ...]]
 
@@ -66,7 +66,7 @@ class Mixed(Perturbation):
         """The diff leads back to the clean row, and each part finds nothing wrong with its step."""
         try:
             found = steps(row, clean)
-        except (ValueError, TypeError, AttributeError) as error:
+        except ValueError as error:
             return [str(error)]
         return [
             f"{code}: {wrong}"
@@ -84,13 +84,22 @@ class Mixed(Perturbation):
         return msgspec.structs.replace(row, messages=(Message("system", "Be brief."), *row.messages))
 
 
-def _kind(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, ...]) -> type[Mixed]:
-    """The type that puts these together: its facts follow from theirs."""
+def kind_of(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, ...]) -> type[Mixed]:
+    """The type that puts these together: its facts follow from theirs.
+
+    Raises ValueError for parts that are not of different components, in the order in which they are applied,
+    and for a transition type beyond the core, whose harness does something else.
+    """
     units = [REGISTRY[code] for code in parts]
+    places = [taxonomy.COMPONENTS.index(unit.component) for unit in units]
+    if len(parts) < 2 or places != sorted(set(places)):
+        raise ValueError(f"{'+'.join(parts)}: one type for each of two components or more, in their order")
+    if any(unit.component == "transition" and unit.pack != "core" for unit in units):
+        raise ValueError(f"{'+'.join(parts)}: the transition type is one of the core")
     names = " + ".join(unit.display_name for unit in units)
     changed = {part for unit in units for part in unit.may_change}
     said = " Then ".join(unit.how_made for unit in units)
-    places = [get_args(Level).index(unit.level) for unit in units]
+    levels = [get_args(Level).index(unit.level) for unit in units]
     flags = {flag: words for unit in units for flag, words in unit.flags.items()}
     facts = {
         "__doc__": f"{names}.",
@@ -99,7 +108,7 @@ def _kind(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, ..
         "order": order,
         "parts": parts,
         "display_name": names,
-        "level": get_args(Level)[max(places)],
+        "level": get_args(Level)[max(levels)],
         "what_is_modified": f"{', then '.join(parts)}, each on the row that the one before it made.",
         "how_made": f"Several types, one after the other. {said}",
         "method": "llm" if any(unit.method == "llm" for unit in units) else "rule",
@@ -251,4 +260,4 @@ _DESIGNED: tuple[tuple[tuple[str, ...], Rows, str], ...] = (
 """Parts, rows and how the golden case reads: the six pairs, the four triples, all four."""
 
 for _place, (_parts, _rows, _reads) in enumerate(_DESIGNED, 701):
-    register(_kind(_parts, _place, _rows, _case(_reads)))
+    register(kind_of(_parts, _place, _rows, _case(_reads)))

@@ -85,7 +85,7 @@ class Typos(Perturbation):
     applies_to = "every source"
     caught_by = "gold_values_kept"
     otherwise_caught_by = "unit_finds_nothing"
-    prior_art = "noise by edit distance in robustness tests of reading (Belinkov and Bisk 2018; PromptBench)"
+    prior_art = "letters swapped and mistyped in translation (Belinkov and Bisk 2018), not for tool calls"
     series = "typos"
 
     slips: ClassVar[int]

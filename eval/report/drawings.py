@@ -126,6 +126,9 @@ def error_bars(model: Model) -> Markup:
 CURVES = ("first", "second", "third")
 """Kinds of lines; a fourth model's line looks as the first's, its name stands at its end."""
 
+NAME = 20
+"""Letters of a model's name that have room beside its curve."""
+
 
 def doses(models: Sequence[Model]) -> dict[str, Markup]:
     """Series → a curve for each model: accuracy by dose over the samples that have every dose."""
@@ -144,7 +147,8 @@ def _curves(name: str, of_models: dict[str, list[tuple[str, Interval]]]) -> Mark
     paths, dots = [], []
     for at, (label, points) in enumerate(of_models.items()):
         kind = CURVES[at % len(CURVES)]
-        paths.append(figures.Path([(steps.index(d), one.value) for d, one in points], kind, label[:18]))
+        short = label if len(label) <= NAME else f"{label[: NAME - 1]}…"
+        paths.append(figures.Path([(steps.index(d), one.value) for d, one in points], kind, short))
         dots += [
             Dot(
                 steps.index(dose), one.value, kind, f"{label}, {dose}: {numbers.number(one.value)} "
@@ -154,7 +158,7 @@ def _curves(name: str, of_models: dict[str, list[tuple[str, Interval]]]) -> Mark
         ]  # fmt: skip
     x = Axis(-0.2, len(steps) - 0.8, dict(enumerate(steps)), name=name)
     y = Axis(0, 1, {0: "0", 0.5: "0.5", 1: "1"}, name="accuracy")
-    return figures.chart(x, y, dots, paths, f"accuracy by dose of {name}", size=(420, 220), right=130)
+    return figures.chart(x, y, dots, paths, f"accuracy by dose of {name}", size=(450, 220), right=160)
 
 
 # --- losses -------------------------------------------------------------------------------------------

@@ -110,6 +110,8 @@ class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     row) or removed (its place in the clean row). `/value_map` is no place: it says which words of the request
     stand for which golden value (`languages.value_map`). `at` is set where only a passage of a text changed:
     the offset in characters at which `before` stood in the clean text.
+    In a mixed type's row `/type_code` begins a part: the changes after it are against the row before that
+    part (`robustbench_tc.steps`).
     """
 
     path: str

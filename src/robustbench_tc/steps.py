@@ -33,6 +33,17 @@ def steps(row: Sample, clean: Sample) -> list[Step]:
     `clean`, with the reason in a few words."""
     if _last and _last[0][0] is row and _last[0][1] is clean:
         return _last[0][2]
+    if not all(map(taxonomy.known, taxonomy.parts(row.type_code))):
+        raise ValueError("a part of its type is not known")
+    try:
+        found = _taken_apart(row, clean)
+    except (TypeError, KeyError, IndexError, AttributeError, msgspec.MsgspecError) as error:
+        raise ValueError(f"its diff cannot be undone: {str(error)[:120]}") from None
+    _last[:] = [(row, clean, found)]
+    return found
+
+
+def _taken_apart(row: Sample, clean: Sample) -> list[Step]:
     codes = taxonomy.parts(row.type_code)
     marks = [place for place, change in enumerate(row.changes) if change.path == TYPE_CODE]
     named = [(row.changes[place].before, row.changes[place].after) for place in marks]
@@ -57,8 +68,7 @@ def steps(row: Sample, clean: Sample) -> list[Step]:
     if any(getattr(state, name) != getattr(clean, name) for name in _ASKED):
         raise ValueError("undoing its parts does not give the clean row")
     found[-1] = Step(clean, found[-1].after)
-    _last[:] = [(row, clean, found[::-1])]
-    return _last[0][2]
+    return found[::-1]
 
 
 _ASKED = ("messages", "tools", "golden_answers", "gold_tool_index", "injected_error", "flags")
@@ -98,7 +108,7 @@ def _place(part: str, rows: Sequence[object], path: str) -> int:
 def _messages(after: Sample) -> tuple[Message, ...]:
     kept: list[Message | None] = list(after.messages)
     whole = [(change, _pointer(change.path)) for change in after.changes]
-    whole = [(change, path) for change, path in whole if path[0] == "messages"]
+    whole = [(change, path) for change, path in whole if path[:1] == ["messages"]]
     for change, path in whole:
         if len(path) == 2 and change.before is None:
             kept[_place(path[1], kept, change.path)] = None
@@ -132,8 +142,8 @@ def _tools(after: Sample, earlier: Sequence[Change]) -> tuple[tuple[Tool, ...], 
     tools: list[Tool | None] = list(after.tools)
     order: Sequence[str] | None = None
     for change in after.changes:
-        head, *rest = _pointer(change.path)
-        if head != "tools":
+        head, rest = _pointer(change.path)[:1], _pointer(change.path)[1:]
+        if head != ["tools"]:
             continue
         if not rest:
             order = change.before

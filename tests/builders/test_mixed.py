@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_types
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases
-from robustbench_tc.builders.perturb.mixed import DESIGN
+from robustbench_tc.builders.perturb.mixed import DESIGN, kind_of
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.steps import TYPE_CODE, steps
+from robustbench_tc.taxonomy import Rows
 
 from .perturb.strategies import rewritten, samples
 
@@ -46,7 +47,7 @@ def test_a_mixture_is_named_by_its_parts_in_any_order() -> None:
     assert select_types(["mix:" + "+".join(reversed(DESIGN))]) == (ALL,)
     with pytest.raises(UserError, match="unknown perturbation type 'CDD'"):
         select_types(["mix:CDD+realistic_typos"])
-    with pytest.raises(UserError, match=r"unknown mixture 'mix:CD\+TD'"):
+    with pytest.raises(UserError, match=r"^mix:CD\+TD is not among .*: another one is a line in"):
         select_types(["mix:CD+TD"])
 
 
@@ -110,6 +111,44 @@ def test_a_part_that_did_something_else_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parts", "sample"),
+    [
+        (("typos_2", "same_name_E", "abbreviated_1", "transient_schema_drift"), "letter"),
+        (("query_paraphrase", "redundant", "TD_AB"), "table"),
+        (("paraphrase_parameter_description", "same_name_A"), "table"),
+        (("paraphrase_tool_description", "factor_100", "transient_timeout"), "dialogue"),
+        (("realistic_typos", "same_name_C", "CD_AB_pref"), "dialogue"),
+    ],
+)
+def test_other_mixtures_are_taken_apart_too(parts: tuple[str, ...], sample: str) -> None:
+    unit = kind_of(parts, 799, Rows(paper=0, bundled=0), ())()
+    clean = cases.CLEAN[sample]
+    empty = {"type": "object", "properties": {}}
+    new = [
+        {"name": f"{what}_it", "description": f"{what} it.", "parameters": empty}
+        for what in ("Paint", "Sell")
+    ]
+    texts = {
+        r.key: Text(new if r.kind == "redundant" else rewritten(r.input), "hand-written")
+        for r in unit.requests(clean)
+    }
+    row = unit.perturb(clean, random.Random(3), Context(texts, {clean.source: POOL}))
+    assert unit.check(clean, row) == []
+    assert [after.type_code for _, after in steps(row, clean)] == list(parts)
+    for check, defect in ((unit.caught_by, unit.spoiled), (unit.otherwise_caught_by, unit.spoiled_otherwise)):
+        assert unit.check(clean, defect(clean, row)), check
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [("CD",), ("CD", "TD"), ("CD", "realistic_typos"), ("realistic_typos", "same_name_A", "same_name_B")],
+)
+def test_parts_are_of_different_components_in_their_order(parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="one type for each of two components or more, in their order"):
+        kind_of(parts, 799, Rows(paper=0, bundled=0), ())
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         (),
@@ -129,6 +168,34 @@ def test_a_diff_that_leads_nowhere_is_refused_in_words(changed: tuple[Change, ..
     clean, row = golden("mix__realistic_typos__CD")
     (wrong,) = REGISTRY[row.type_code].check(clean, msgspec.structs.replace(row, changes=changed))
     assert wrong
+
+
+HOSTILE = st.one_of(
+    st.none(), st.integers(-3, 3), st.text(max_size=3), st.lists(st.text(max_size=2), max_size=2)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    at=st.integers(0, 9),
+    path=st.sampled_from(
+        ["", "x", "/", "/messages", "/messages/0", "/messages/9", "/messages/0/content", "/tools", "/tools/0",
+         "/tools/-1", "/tools/1/description", "/tools/0/parameters/x/y", "/golden_answers", "/type_code"]
+    ),
+    before=HOSTILE | st.just({"role": "user", "content": "x"}) | st.just([["reserve"]]),
+    after=HOSTILE,
+    place=st.none() | st.integers(-9, 10**6),
+)  # fmt: skip
+def test_a_hostile_diff_is_refused_in_words(
+    at: int, path: str, before: object, after: object, place: int | None
+) -> None:
+    clean, row = golden(ALL)
+    changes = (*row.changes[:at], Change(path, before, after, place), *row.changes[at:])
+    for spoiled in (changes, (*row.changes[:at], Change(path, before, after, place), *row.changes[at + 1 :])):
+        found = REGISTRY[ALL].check(clean, msgspec.structs.replace(row, changes=spoiled))
+        assert all(isinstance(one, str) for one in found)
+    with pytest.raises(ValueError, match="not known"):
+        steps(msgspec.structs.replace(row, type_code="mix__evil"), clean)
 
 
 def test_a_mixture_alone_has_its_parts_texts_written(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample
 
 from .synthetic_runs import Verdict, clean_ids, write_run
+from .test_agents import verdicts
 
 DESIGN = ("realistic_typos", "same_name_D", "CD", "transient_rate_limit")
 MIXED = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "mixed")
@@ -109,6 +110,10 @@ def test_the_agents_interactions_are_what_they_are_made_to_be(
 ) -> None:
     clean = {row.clean_id: row for row in built if row.type_code == "clean"}
     right = {(row.clean_id, row.type_code): is_right(name, row, clean[row.clean_id]) for row in built}
+    said = verdicts(name, built, "prompt")
+    assert [one.correct for one in said] == list(right.values()), (
+        "the scorers see what the agent is made to do"
+    )
     made = found(tmp_path, lambda one, code: right[one, code], list(right))
     assert set(made) == set(MIXED)
     for code, one in made.items():

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 from robustbench_tc import api, taxonomy
+from robustbench_tc.eval.inputs import load
+from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats.dose import Series, page_p, series, weights
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.schema import Sample
 
 from .synthetic_runs import Verdict, clean_ids, write_run
+from .test_agents import verdicts
 
 TYPOS = ("typos_1", "typos_2", "typos_3")
 IDS = clean_ids()[:60]
@@ -85,6 +89,31 @@ def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
     ]
     reached = sum(abs(sum(one)) >= observed for one in product(*orders))
     assert page_p(right) == pytest.approx(reached / math.factorial(k) ** rows)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
+    """Clean rows and those of the pack, over the starter samples."""
+    folder = tmp_path_factory.mktemp("severity") / "robustbench-tc"
+    api.build(folder, profile="bundled", types="severity")
+    return load(str(folder)).rows
+
+
+FAILS = {
+    "stumbles-at-three-slips": {"typos_2", "typos_3"},
+    "ignores-small-savings": {"factor_1_5"},
+    "needs-three-letters": {"abbreviated_1"},
+    "oracle": set[str](),
+}
+
+
+@pytest.mark.parametrize("name", FAILS)
+@pytest.mark.parametrize("mode", ["prompt", "fc"])
+def test_an_agent_fails_on_exactly_its_rows(built: tuple[Sample, ...], name: str, mode: Mode) -> None:
+    """What the scorers say of its replies, not what is said of the agent."""
+    said = verdicts(name, built, mode)
+    wrong = {row.id for row, verdict in zip(built, said, strict=True) if not verdict.correct}
+    assert wrong == {row.id for row in built if row.type_code in FAILS[name]}
 
 
 def test_one_dose_alone_is_not_a_series(tmp_path: Path) -> None:

@@ -133,8 +133,8 @@ class Prerequisite(Perturbation):
         ),
     )
     solved_without_reading = (
-        "The right call is always the one that fetches the token, so whoever always calls that tool is right. "
-        "The type asks whether a model does so when another call is ordered."
+        "The right call is always the one that fetches the token, so whoever always calls that tool is "
+        "right. The type asks whether a model does so when another call is ordered."
     )
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "diff_explains_the_row"

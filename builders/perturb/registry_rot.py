@@ -3,7 +3,8 @@
 Upstream has, for each clean record, one version with noisy names of tools and one with noisy parameters
 at the levels slight (letters come, go and change), medium (names reversed or replaced by letters without
 meaning) and heavy (names exchanged between tools, or between a tool's parameters, parameters added that have
-to be given), and one of everything at the level union. Queries and golden values stay; names in the golden answers follow.
+to be given), and one of everything at the level union. Queries and golden values stay; names in
+the golden answers follow.
 """
 
 import random

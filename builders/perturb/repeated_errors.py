@@ -53,6 +53,7 @@ class TimeoutOnce(RepeatedTimeout):
     display_name = "Timeout-1"
     what_is_modified = "The first tool call is answered with the time-out message."
     times = 1
+    series, dose = "timeouts", 1
     golden = _GOLDEN
 
 
@@ -65,6 +66,7 @@ class TimeoutTwice(RepeatedTimeout):
     display_name = "Timeout-2"
     what_is_modified = "The first two tool calls are answered with the time-out message."
     times = 2
+    series, dose = "timeouts", 2
     golden = _GOLDEN
 
 

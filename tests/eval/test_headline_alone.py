@@ -57,7 +57,8 @@ def of_the_core(report: Any) -> Any:
 
 def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
     core, whole = (api.report(folders[name], baseline="a-7b") for name in ("core", "all"))
-    assert set(BEYOND) <= set(whole.models[0].summary.types)
+    scored = {code for code in BEYOND if taxonomy.get(code).traits.get("scored", True)}
+    assert scored <= set(whole.models[0].summary.types)
     assert of_the_core(core) == of_the_core(whole)
     for draw in (drawings.losses, drawings.heatmap):
         assert draw(core.models) == draw(whole.models)

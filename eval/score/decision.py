@@ -103,6 +103,8 @@ def _is_broken(said: str, names: Collection[str]) -> bool:
             loads(bare)
         except (ValueError, RecursionError):
             return True
+        if any(f'"{name}"' in bare for name in names):  # a call in a form that nobody reads
+            return True
     call = _CALL_BEGUN.match(bare)
     return call is not None and call[1] in names and bare.count("(") > bare.count(")")
 

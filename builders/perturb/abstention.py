@@ -257,7 +257,7 @@ class NearMiss(NoCall):
         extra = list(row.tools)
         for tool in left(clean):
             if tool not in extra:
-                return [f"{tool.name} has gone, and is no accepted tool"]
+                return [f"{tool.name} has gone, and no answer accepts it"]
             extra.remove(tool)
         known = len(extra) == 1 and extra[0] in _siblings(clean)
         return [] if known else ["the new tool is not one that was judged not to serve"]

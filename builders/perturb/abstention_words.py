@@ -19,7 +19,7 @@ from .query import SAMPLES, gold_texts, kept_values, query_span, query_text
 def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     """The messages without one required value, in open words, and their diff.
 
-    Raises NotApplicable: `not_recorded`, or why what was recorded is no row (`refusal`).
+    Raises NotApplicable: `not_recorded`, or why what was recorded makes no row (`refusal`).
     """
     accepted_names(sample)
     before = query_text(sample)
@@ -43,7 +43,7 @@ def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ..
 
 
 def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
-    """Why a request with a value taken out is no row, in a word; "" for one that is."""
+    """Why a request with a value taken out makes no row, in a word; "" where it does."""
     if not any(one.parameter in call.parameters for call in sample.golden_answers[0]):
         return "not_in_the_first_answer"
     if not is_required(sample, one.parameter):
@@ -93,7 +93,7 @@ class MissingValue(NoCall):
     channel = "context"
     what_is_modified = "One value that the gold tool requires is taken out of the request."
     how_made = (
-        "The one place in the request where a required value of the golden call stands was written anew "
+        "The one place in the request where a required value of the golden call stands was rewritten "
         "without "
         "it; nothing else in the row holds the value, and every other golden value stays. Whether a reply "
         "asks "

@@ -13,7 +13,7 @@ def wants_nothing(row: Sample) -> bool:
 
 
 def _some_call(scene: AgentContext) -> tuple[Call, ...]:
-    """The gold; where there is none, the first tool that is no control tool, without arguments."""
+    """The gold; where there is none, the first tool other than the control tools, without arguments."""
     listed = (tool.name for tool in scene.row.tools if tool.name not in CONTROL_TOOLS)
     return scene.gold or tuple(Call(name, {}) for name in listed)[:1]
 

@@ -16,9 +16,9 @@ from robustbench_tc.eval.parse.names import is_no_name
 from robustbench_tc.schema import CONTROL_TOOLS, Prediction, Sample, loads
 
 Decision = Literal["called", "asked", "refused", "answered", "unparsable"]
-"""called: a tool that is no control tool. asked: `ask_to_user`, or words whose last sentence is a question.
-refused: words that decline or say what is missing. answered: other words. unparsable: nothing that can be
-read."""
+"""called: a tool other than the control tools. asked: `ask_to_user`, or words whose last sentence is a
+question. refused: words that decline or say what is missing. answered: other words. unparsable: nothing that can
+be read."""
 
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
@@ -89,7 +89,7 @@ def _final(text: str, parsed: Parsed) -> str:
 
 
 def _is_broken(said: str, names: Collection[str]) -> bool:
-    """Whether a text without a call is none because a call was begun, or because there is no word in it."""
+    """Whether a text without a call is none because a call was begun, or because it has not a word."""
     if not any(sign.isalnum() for sign in said):
         return said != "[]"
     named = [one[1] or "none" for one in _NAMED.finditer(said)]
@@ -102,6 +102,8 @@ def _is_broken(said: str, names: Collection[str]) -> bool:
         try:
             loads(bare)
         except (ValueError, RecursionError):
+            return True
+        if any(f'"{name}"' in bare for name in names):  # a call in a form that nobody reads
             return True
     call = _CALL_BEGUN.match(bare)
     return call is not None and call[1] in names and bare.count("(") > bare.count(")")

@@ -132,6 +132,8 @@ TAGGED = '<tool_call>\n{"name": "ListBerths", "parameters": {"harbour": "Brunt N
         ("<tool_call>\n</tool_call>", "unparsable"),
         ('{"name": "find_menu", "parameters": {"dish": "so', "unparsable"),
         ("...", "unparsable"),
+        ('{"use": "find_menu", "on": {"dish": "soup"}}', "unparsable"),
+        ('{"answer": "The sky is blue because of scattering."}', "answered"),
     ],
 )
 def test_what_a_reply_decides(text: str, decided: str) -> None:

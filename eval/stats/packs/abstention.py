@@ -134,7 +134,7 @@ def _outcomes(found: dict[str, Decided]) -> Table:
         rows=tuple(
             (code, one.n, *(one.outcomes[name] / one.n for name in DECISIONS)) for code, one in found.items()
         ),
-        note="Shares of the replies. Called: a tool that is no control tool. Asked: ask_to_user, or words "
-        "whose last sentence is a question. Refused: words that decline or say what is missing. Answered: "
-        "other words. Unparsable: nothing that can be read.",
+        note="Shares of the replies. Called: a tool other than the control tools. Asked: ask_to_user, or "
+        "words whose last sentence is a question. Refused: words that decline or say what is missing. "
+        "Answered: other words. Unparsable: nothing that can be read.",
     )

@@ -12,6 +12,7 @@ fails; if it was right, the answer fails at `recover`.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval.parse import Parsed
@@ -189,7 +190,7 @@ class _Comparison:
 
     def _stranger(self, name: str) -> str:
         """What kind of tool was called in place of gold's."""
-        if not any(tool.name == name for tool in self.row.tools):
+        if name not in self._names:
             return "ghost"
         if not self.is_added(name):
             return "other"
@@ -198,11 +199,18 @@ class _Comparison:
 
     def is_added(self, name: str) -> bool:
         """Whether the perturbation added a tool of that name."""
-        names = {tool.name for tool in self.row.tools}
+        return name in self._added
+
+    @cached_property
+    def _added(self) -> frozenset[str]:
         added = distractors(self.row, self.clean) if self.row.component == "reward" else set[str]()
         if len(self.row.tools) > len(self.clean.tools):
-            added |= names - {tool.name for tool in self.clean.tools}
-        return name in added
+            added |= self._names - {tool.name for tool in self.clean.tools}
+        return frozenset(added)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(tool.name for tool in self.row.tools)
 
     def _call(self, call: Call, golden: Call) -> tuple[int, str]:
         """The same of one call of the right name."""

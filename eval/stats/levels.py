@@ -6,13 +6,14 @@ them. Only the core's lines could be compared across runs that were asked for ot
 is made of any.
 """
 
+from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
 
 from robustbench_tc import taxonomy
 
-from .intervals import Interval
+from .intervals import Interval, accuracy
 from .packs import Table
 from .runs import Outcomes
 from .summary import Clustered
@@ -57,9 +58,9 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
             wanted |= _core(level)
         # Each by itself: not even the last digit of a core line depends on the packs beside it.
         around = Clustered(outcomes, [codes])
-        accuracy = delta = matched = None
+        share = delta = matched = None
         if allow_missing or wanted <= set(usable):
-            accuracy = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)
+            share = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)
             if taxonomy.CLEAN in usable:
                 delta = clean.correct / clean.n - found.correct / found.n
             if found.pairs and delta is not None:
@@ -71,9 +72,31 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
                 level=level,
                 pack=pack,
                 types=codes,
-                accuracy=accuracy,
+                accuracy=share,
                 delta=delta,
                 delta_matched=matched,
+            )
+        )
+    return tuple(made)
+
+
+def from_counts(found: Mapping[str, tuple[int, int]]) -> tuple[LevelLine, ...]:
+    """The lines of a model of which only (correct, n) per type are known, and `clean`: the paper's. Intervals
+    are in the paper's convention, nothing is matched."""
+    counts = {code: Counts(*one) for code, one in found.items()}
+    clean, made = counts[taxonomy.CLEAN], []
+    for (level, pack), codes in _lines(tuple(code for code in counts if counts[code].n)).items():
+        rows = sum((counts[code] for code in codes), Counts())
+        whole = pack != "core" or _core(level) <= set(codes)
+        made.append(
+            LevelLine(
+                correct=rows.correct,
+                n=rows.n,
+                level=level,
+                pack=pack,
+                types=codes,
+                accuracy=accuracy(rows.correct, rows.n) if whole else None,
+                delta=clean.correct / clean.n - rows.correct / rows.n if whole and clean.n else None,
             )
         )
     return tuple(made)

@@ -17,9 +17,14 @@ from .intervals import Interval, accuracy
 from .packs import Table
 from .runs import Outcomes
 from .summary import Clustered
-from .values import Counts
+from .values import Counts, codes_of
 
 LEVELS: tuple[taxonomy.Level, ...] = get_args(taxonomy.Level)
+
+COLUMNS = ("level", "pack", "types", "right", "n", "accuracy", "Δ", "Δ matched")
+
+ACCURACY = COLUMNS.index("accuracy")
+"""Where the accuracy stands in a row of the table."""
 
 EVERY = "all"
 """Stands for the core and the packs of a level together."""
@@ -55,7 +60,7 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
         found = sum((counts[code] for code in codes), Counts())
         wanted = set(codes)
         if pack == "core" or (pack == EVERY and (level, "core") in lines):
-            wanted |= _core(level)
+            wanted |= set(codes_of(level))
         # Each by itself: not even the last digit of a core line depends on the packs beside it.
         around = Clustered(outcomes, [codes])
         share = delta = matched = None
@@ -87,7 +92,7 @@ def from_counts(found: Mapping[str, tuple[int, int]]) -> tuple[LevelLine, ...]:
     clean, made = counts[taxonomy.CLEAN], []
     for (level, pack), codes in _lines(tuple(code for code in counts if counts[code].n)).items():
         rows = sum((counts[code] for code in codes), Counts())
-        whole = pack != "core" or _core(level) <= set(codes)
+        whole = pack != "core" or set(codes_of(level)) <= set(codes)
         made.append(
             LevelLine(
                 correct=rows.correct,
@@ -100,10 +105,6 @@ def from_counts(found: Mapping[str, tuple[int, int]]) -> tuple[LevelLine, ...]:
             )
         )
     return tuple(made)
-
-
-def _core(level: str) -> set[str]:
-    return {kind.code for kind in taxonomy.types() if kind.level == level}
 
 
 def _lines(codes: tuple[str, ...]) -> dict[tuple[taxonomy.Level, str], tuple[str, ...]]:
@@ -126,7 +127,7 @@ def table(lines: tuple[LevelLine, ...]) -> Table:
     return Table(
         name="levels",
         title="by level: what an agent is asked for",
-        columns=("level", "pack", "types", "right", "n", "accuracy", "Δ", "Δ matched"),
+        columns=COLUMNS,
         rows=tuple(
             (
                 one.level,

@@ -266,7 +266,8 @@ def _by_level(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
         "```",
         "",
         "`rbtc summary --by level` puts the levels where the components stand; the report has the section "
-        "*By level*, a model's page on the board the same table. A level has a line for the core's types, "
+        "*By level*, a model's page on the board the same table, and the board ranks by a level on request. "
+        "A level has a line for the core's types, "
         "one for each pack that the run holds, and where there are several one for `all`. A line of the "
         "core needs every core type of the level; a line of a pack is over the types that the run was "
         "asked. The intervals are those of the other tables ([statistics.md](statistics.md)), by samples. "

@@ -79,7 +79,7 @@ def stage_of(
     if row.component == "transition":
         return "recover", "wrong_retry" if parsed.calls else "gave_up"
     # After a result that is not an error nothing more is to be called.
-    return ("decide", "called") if parsed.calls else _without_call(prediction, parsed)
+    return ("decide", "called") if parsed.calls else _without_call(prediction, row, parsed)
 
 
 def _of_reply(
@@ -92,11 +92,11 @@ def _of_reply(
     mode: ErrorMode | None,
 ) -> Failed:
     if not parsed.calls:
-        return _without_call(prediction, parsed)
+        return _without_call(prediction, row, parsed)
     return _of_calls(row, clean, tools, parsed, found, mode)
 
 
-def _without_call(prediction: Prediction, parsed: Parsed) -> Failed:
+def _without_call(prediction: Prediction, row: Sample, parsed: Parsed) -> Failed:
     """A reply without a call: broken, or the decision against one."""
     text, flags = prediction.raw_output or "", parsed.flags
     answered = any(one.kind == "final" and text[one.start : one.end].strip() for one in parsed.segments)
@@ -106,7 +106,8 @@ def _without_call(prediction: Prediction, parsed: Parsed) -> Failed:
         return "format", "cut"
     if "empty_text" in flags or not answered:
         return "format", "empty"
-    if "unread_shape" in flags or "truncated" in flags:
+    # Where no call is right and none was made, only a broken reply can be wrong.
+    if "unread_shape" in flags or "truncated" in flags or () in row.golden_answers:
         return "format", "unread"
     return "decide", next((word for flag, word in _NOT_MADE.items() if flag in flags), "no_call")
 

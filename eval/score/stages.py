@@ -4,7 +4,7 @@ Scorers say that a reply is wrong and name the first thing they came upon, each 
 reply is set against the gold again, in one order for all sources: was a call due and was one made, could it
 be read, are its tools the right ones, then the names of its arguments, then their values. Of several
 acceptable answers the one that is followed farthest counts, as in RoTBench. What a source's scorer does not
-look at (ToolEyes: arguments; ToolAlpaca: surplus arguments) is no failure here either.
+look at (ToolEyes: arguments; ToolAlpaca: surplus arguments) does not fail here either.
 
 Where an injected error was met, the first reply is judged alone: if it was wrong, that is where the answer
 fails; if it was right, the answer fails at `recover`.

@@ -4,6 +4,8 @@
     src/robustbench_tc/data/sources.json    the sources (builders/sources)
     sql/heatmap.sql, sql/marts.yml          the heat map's columns, and what they mean
     docs/types.md                           every type with its golden cases
+    docs/packs.md                           every type beyond the core: what it asks, prior art, rows
+    docs/levels.md                          every type by what it asks of an agent
     docs/formats.md                         the formats of calls that are read (eval/parse/formats.py)
 
 `--check` writes nothing and fails where a file is not what it would write. A fact that is missing or wrong is
@@ -15,6 +17,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -63,6 +66,8 @@ def files() -> dict[Path, str]:
         heatmap: _heatmap(heatmap.read_text("utf-8"), kinds),
         marts: _marts(marts.read_text("utf-8"), kinds),
         ROOT / "docs" / "types.md": "\n".join(_page(kinds)) + "\n",
+        ROOT / "docs" / "packs.md": "\n".join(_packs(kinds)) + "\n",
+        ROOT / "docs" / "levels.md": "\n".join(_by_level(kinds)) + "\n",
         ROOT / "docs" / "formats.md": "\n".join(_formats()) + "\n",
     }
 
@@ -184,6 +189,113 @@ def _levels() -> Iterator[str]:
         "The levels are what of an agent a type tries: *perception* is reading what it is given, "
         "*interaction* is acting with the tools that are there, *reasoning* is weighing them against each "
         "other, *internalization* is knowing when not to call. No type of the core tries the last."
+    )
+
+
+def _packs(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
+    """docs/packs.md"""
+    yield from (
+        "# Packs: types beyond the core",
+        "",
+        "Written by `make facts` from what the types state about themselves (docs/extending.md).",
+        "",
+        "The 22 types of the paper are the pack `core`. The packs here ask what it leaves open. They are "
+        "built only when named, by pack, level, component or code; without `--types` a build has the "
+        "core, byte for byte the same. No headline number (Table 2, retention, the board's order, the "
+        "finding of a report) holds a row of a pack: their numbers stand in tables of their own, in `rbtc "
+        "summary`, the report and on a model's page of the board, and by level ([levels.md](levels.md)).",
+        "",
+        "```sh",
+        f"rbtc build --types {','.join(['core', *_names(kinds)[:1]])} --out robustbench-tc",
+        "```",
+        "",
+        "Rows: those of a build of the paper's 199 samples, of the bundled ones, and of the whole pools, "
+        "as far as they are known beforehand (texts by a model may add to a type or fail it).",
+        "",
+        "```{toctree}",
+        ":maxdepth: 1",
+        ":glob:",
+        "packs/*",
+        "```",
+    )
+    for pack in _names(kinds):
+        yield from (
+            "",
+            f"## {pack}",
+            "",
+            "| type | level | what it asks | prior art | rows: paper | bundled | full |",
+            "|---|---|---|---|---:|---:|---:|",
+        )
+        for kind in kinds:
+            if kind.pack == pack:
+                rows = (kind.rows.of(profile) for profile in ("paper", "bundled", "full"))
+                counts = " | ".join("–" if one is None else str(one) for one in rows)
+                asks = kind.what_is_modified.replace("|", "\\|")
+                prior = kind.prior_art.replace("|", "\\|")
+                link = f"[{kind.code}](types.md#{kind.code.lower()})"
+                yield f"| {link} | {kind.level} | {asks} | {prior} | {counts} |"
+
+
+def _names(kinds: tuple[taxonomy.PerturbationType, ...]) -> list[str]:
+    """The packs beyond the core that have a type."""
+    return [pack for pack in get_args(taxonomy.Pack)[1:] if any(kind.pack == pack for kind in kinds)]
+
+
+_ASKED = {
+    "perception": "to read what it is given: the request and the definitions, through noise and other words",
+    "interaction": "to act with the tools that are there: to find the one that is meant, to go on after "
+    "an error",
+    "reasoning": "to weigh tools that would all serve: by cost, by speed, by what is preferred",
+    "internalization": "to know when not to call, and what it cannot do",
+}
+
+
+def _by_level(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
+    """docs/levels.md"""
+    yield from (
+        "# Levels: what a type asks of an agent",
+        "",
+        "Written by `make facts` from what the types state about themselves (docs/extending.md).",
+        "",
+        "A component says where a type acts, a level what it asks of an agent. Every type has one of each.",
+        "",
+        "| level | asks an agent | core | packs |",
+        "|---|---|---|---|",
+    )
+    for level, asked in _ASKED.items():
+        core = [kind.code for kind in kinds if kind.level == level and kind.pack == "core"]
+        packs = [
+            f"{pack}: {', '.join(codes)}"
+            for pack in _names(kinds)
+            if (codes := [kind.code for kind in kinds if (kind.level, kind.pack) == (level, pack)])
+        ]
+        yield f"| {level} | {asked} | {', '.join(core) or 'none'} | {'; '.join(packs) or 'none'} |"
+    yield from (
+        "",
+        "```sh",
+        "rbtc summary runs/qwen3-8b-fc --by level",
+        "rbtc sql by_level --run runs/qwen3-8b-fc",
+        "```",
+        "",
+        "`rbtc summary --by level` puts the levels where the components stand; the report has the section "
+        "*By level*, a model's page on the board the same table, and the board ranks by a level on request. "
+        "A level has a line for the core's types, "
+        "one for each pack that the run holds, and where there are several one for `all`. A line of the "
+        "core needs every core type of the level; a line of a pack is over the types that the run was "
+        "asked. The intervals are those of the other tables ([statistics.md](statistics.md)), by samples. "
+        "Compare runs by the lines of the core: what `all` is made of depends on the packs that were "
+        "asked. No level is a headline number.",
+        "",
+        "## Where the levels are from",
+        "",
+        "The four names are the tiers of the open-world sandbox paper (*Can Agents Generalize to the Open "
+        "World?*, arXiv:2607.01084): perception, interaction, reasoning, internalization. Which type is "
+        "of which level is our reading, by the table above. Perception, interaction and reasoning have "
+        "types in the core. Internalization has no counterpart in the core: every core row has a call "
+        "that is right. Packs fill it in one sense only, knowing when not to call. What that paper also "
+        "moves, the domain (agents trained in one set of tools are asked in another), has no counterpart "
+        "here at any level: a run asks one model as it is, nothing is trained, and each request stays in "
+        "its own domain. Nor do the single-reply rows here hold its sandbox's episodes of many steps.",
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -29,7 +29,10 @@ PAPER = "paper"
 LEVEL = 0.05
 """A model whose p is below it is significantly behind the leader."""
 
-FOCUSES = ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS, *taxonomy.codes())
+LEVELS = tuple(level for level in get_args(taxonomy.Level) if codes_of(level) != (level,))
+"""The levels that the core has types of."""
+
+FOCUSES = ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS, *LEVELS, *taxonomy.codes())
 """What a board can be ranked by; the first is the default."""
 
 Status = Literal["published", "unverified", "verified"]
@@ -77,15 +80,25 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
         return next((row for row in (*self.rows, *self.past) if row.id == row_id), None)
 
 
+def counts_of(entry: Entry, focus: str) -> tuple[int, int] | None:
+    """(correct, n) in a focus; None where the entry lacks it. A level's are those of its core types."""
+    if focus not in LEVELS:
+        return entry.counts.get(focus)
+    counts = [entry.counts[code] for code in codes_of(focus) if code in entry.counts]
+    if len(counts) < len(codes_of(focus)):
+        return None
+    return sum(correct for correct, _ in counts), sum(n for _, n in counts)
+
+
 def order(row: Row, focus: str) -> tuple[Fraction, int, str, str]:
     """Sorts a board: accuracy descending, ties by correct count, then by name."""
-    correct, n = row.entry.counts[focus]
+    correct, n = counts_of(row.entry, focus) or (0, 1)
     return -Fraction(correct, n), -correct, row.model.casefold(), row.id
 
 
 def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
     """The rows in the order of `focus`, with rank and p against its leader."""
-    there = sorted((row for row in rows if focus in row.entry.counts), key=lambda row: order(row, focus))
+    there = sorted((row for row in rows if counts_of(row.entry, focus)), key=lambda row: order(row, focus))
     return [
         msgspec.structs.replace(
             row, rank=number, p_leader=None if number == 1 else p_of(there[0].entry, row.entry, focus)
@@ -97,7 +110,10 @@ def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
 def p_of(a: Entry, b: Entry, focus: str) -> float:
     """Two-sided p of "equally good": the paired cluster test, or Fisher's where only counts are known."""
     differences = _differences(a, b, focus)
-    return fisher_p(a.counts[focus], b.counts[focus]) if differences is None else paired_p(differences)
+    if differences is not None:
+        return paired_p(differences)
+    of_a, of_b = counts_of(a, focus), counts_of(b, focus)
+    return 1.0 if of_a is None or of_b is None else fisher_p(of_a, of_b)
 
 
 def _differences(a: Entry, b: Entry, focus: str) -> Ints | None:

@@ -14,12 +14,13 @@ from markupsafe import Markup
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot
-from robustbench_tc.eval.stats import packs
+from robustbench_tc.eval.stats import levels, packs
 from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
 
-from .board import FOCUSES, LEVEL, PAPER, Board, Difference, Row
+from .board import FOCUSES, LEVEL, LEVELS, PAPER, Board, Difference, Row, counts_of
 from .query import SIZES, SORTS, STATUSES, Query, View, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
@@ -138,6 +139,8 @@ def focus_name(focus: str) -> str:
         return "all perturbed rows"
     if focus == taxonomy.CLEAN:
         return "clean rows"
+    if focus in LEVELS:
+        return f"the level {focus}"
     return f"the component {focus}" if focus in taxonomy.COMPONENTS else f"the type {focus}"
 
 
@@ -147,13 +150,29 @@ def metric_of(entry: Entry, focus: str) -> Metric:
         return entry.metrics[focus]
     if focus in taxonomy.COMPONENTS:
         return entry.metrics[f"accuracy_{focus}"]
+    if focus in LEVELS:
+        return _metric_of_level(entry, focus)
     return entry.types[focus].accuracy
+
+
+def _metric_of_level(entry: Entry, level: str) -> Metric:
+    """Accuracy over the level's core types; entries of before there were levels have no interval."""
+    for table in entry.tables:
+        for row in table.rows if table.name == "levels" else ():
+            found = row[levels.ACCURACY]
+            if row[:2] == (level, "core") and isinstance(found, Interval):
+                return Metric(found.value, found.low, found.high, found.n)
+    correct, n = counts_of(entry, level) or (0, 0)
+    return Metric(correct / n, n=n) if n else Metric()
 
 
 def delta_of(entry: Entry, focus: str) -> float | None:
     """Δ in a focus; None for clean and for all perturbed rows together."""
     if focus in taxonomy.COMPONENTS:
         return entry.metrics[f"delta_{focus}"].value
+    if focus in LEVELS:
+        clean, found = entry.metrics[taxonomy.CLEAN].value, metric_of(entry, focus).value
+        return None if clean is None or found is None else clean - found
     return entry.types[focus].delta.value if focus in entry.types else None
 
 
@@ -181,6 +200,7 @@ def board_page(view: View, board: Board, versions: Sequence[Board], default: str
             (one, name) for one, name in STATUSES.items() if any(r.status == one for r in board.rows)
         ],
         focuses=FOCUSES,
+        levels=LEVELS,
         sorts=SORTS,
         label=label,
         axis=axis_of(metric_of(row.entry, view.query.focus) for row in view.rows),

@@ -70,7 +70,11 @@ def entry_of_run(folder: Path) -> Entry:
 
 def entries_of_paper() -> dict[str, Entry]:
     """The entries of the paper's models, by name: counts only, so nothing of theirs can be paired."""
-    return {model: _entry(from_counts(paper.counts(model))) for model in paper.models()}
+    return {
+        model: _entry(from_counts(counts), tables=(levels.table(levels.from_counts(counts)),))
+        for model in paper.models()
+        for counts in (paper.counts(model),)
+    }
 
 
 def claims_of(accepted: Accepted, judged: Sequence[Verdict]) -> Claims | None:

@@ -4,7 +4,7 @@ Scorers say that a reply is wrong and name the first thing they came upon, each 
 reply is set against the gold again, in one order for all sources: was a call due and was one made, could it
 be read, are its tools the right ones, then the names of its arguments, then their values. Of several
 acceptable answers the one that is followed farthest counts, as in RoTBench. What a source's scorer does not
-look at (ToolEyes: arguments; ToolAlpaca: surplus arguments) is no failure here either.
+look at (ToolEyes: arguments; ToolAlpaca: surplus arguments) does not fail here either.
 
 Where an injected error was met, the first reply is judged alone: if it was wrong, that is where the answer
 fails; if it was right, the answer fails at `recover`.
@@ -12,6 +12,7 @@ fails; if it was right, the answer fails at `recover`.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval.parse import Parsed
@@ -77,7 +78,7 @@ def stage_of(
     if first is not None and first[0].calls and not first[1].correct:
         return _of_calls(row, clean, tools, first[0], first[1], None)
     if answered_with_success(row):  # nothing more is to be called
-        return ("decide", "called") if parsed.calls else _without_call(prediction, parsed)
+        return ("decide", "called") if parsed.calls else _without_call(prediction, row, parsed)
     return "recover", "wrong_retry" if parsed.calls else "gave_up"
 
 
@@ -91,11 +92,11 @@ def _of_reply(
     mode: ErrorMode | None,
 ) -> Failed:
     if not parsed.calls:
-        return _without_call(prediction, parsed)
+        return _without_call(prediction, row, parsed)
     return _of_calls(row, clean, tools, parsed, found, mode)
 
 
-def _without_call(prediction: Prediction, parsed: Parsed) -> Failed:
+def _without_call(prediction: Prediction, row: Sample, parsed: Parsed) -> Failed:
     """A reply without a call: broken, or the decision against one."""
     text, flags = prediction.raw_output or "", parsed.flags
     answered = any(one.kind == "final" and text[one.start : one.end].strip() for one in parsed.segments)
@@ -105,7 +106,8 @@ def _without_call(prediction: Prediction, parsed: Parsed) -> Failed:
         return "format", "cut"
     if "empty_text" in flags or not answered:
         return "format", "empty"
-    if "unread_shape" in flags or "truncated" in flags:
+    # Where no call is right and none was made, only a broken reply can be wrong.
+    if "unread_shape" in flags or "truncated" in flags or () in row.golden_answers:
         return "format", "unread"
     return "decide", next((word for flag, word in _NOT_MADE.items() if flag in flags), "no_call")
 
@@ -189,7 +191,7 @@ class _Comparison:
 
     def _stranger(self, name: str) -> str:
         """What kind of tool was called in place of gold's."""
-        if not any(tool.name == name for tool in self.row.tools):
+        if name not in self._names:
             return "ghost"
         if not self.is_added(name):
             return "other"
@@ -198,11 +200,18 @@ class _Comparison:
 
     def is_added(self, name: str) -> bool:
         """Whether the perturbation added a tool of that name."""
-        names = {tool.name for tool in self.row.tools}
+        return name in self._added
+
+    @cached_property
+    def _added(self) -> frozenset[str]:
         added = distractors(self.row, self.clean) if self.row.component == "reward" else set[str]()
         if len(self.row.tools) > len(self.clean.tools):
-            added |= names - {tool.name for tool in self.clean.tools}
-        return name in added
+            added |= self._names - {tool.name for tool in self.clean.tools}
+        return frozenset(added)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(tool.name for tool in self.row.tools)
 
     def _call(self, call: Call, golden: Call) -> tuple[int, str]:
         """The same of one call of the right name."""

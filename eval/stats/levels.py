@@ -6,19 +6,25 @@ them. Only the core's lines could be compared across runs that were asked for ot
 is made of any.
 """
 
+from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
 
 from robustbench_tc import taxonomy
 
-from .intervals import Interval
+from .intervals import Interval, accuracy
 from .packs import Table
 from .runs import Outcomes
 from .summary import Clustered
-from .values import Counts
+from .values import Counts, codes_of
 
 LEVELS: tuple[taxonomy.Level, ...] = get_args(taxonomy.Level)
+
+COLUMNS = ("level", "pack", "types", "right", "n", "accuracy", "Δ", "Δ matched")
+
+ACCURACY = COLUMNS.index("accuracy")
+"""Where the accuracy stands in a row of the table."""
 
 EVERY = "all"
 """Stands for the core and the packs of a level together."""
@@ -54,12 +60,12 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
         found = sum((counts[code] for code in codes), Counts())
         wanted = set(codes)
         if pack == "core" or (pack == EVERY and (level, "core") in lines):
-            wanted |= _core(level)
+            wanted |= set(codes_of(level))
         # Each by itself: not even the last digit of a core line depends on the packs beside it.
         around = Clustered(outcomes, [codes])
-        accuracy = delta = matched = None
+        share = delta = matched = None
         if allow_missing or wanted <= set(usable):
-            accuracy = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)
+            share = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)
             if taxonomy.CLEAN in usable:
                 delta = clean.correct / clean.n - found.correct / found.n
             if found.pairs and delta is not None:
@@ -71,7 +77,7 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
                 level=level,
                 pack=pack,
                 types=codes,
-                accuracy=accuracy,
+                accuracy=share,
                 delta=delta,
                 delta_matched=matched,
             )
@@ -79,8 +85,26 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
     return tuple(made)
 
 
-def _core(level: str) -> set[str]:
-    return {kind.code for kind in taxonomy.types() if kind.level == level}
+def from_counts(found: Mapping[str, tuple[int, int]]) -> tuple[LevelLine, ...]:
+    """The lines of a model of which only (correct, n) per type are known, and `clean`: the paper's. Intervals
+    are in the paper's convention, nothing is matched."""
+    counts = {code: Counts(*one) for code, one in found.items()}
+    clean, made = counts[taxonomy.CLEAN], []
+    for (level, pack), codes in _lines(tuple(code for code in counts if counts[code].n)).items():
+        rows = sum((counts[code] for code in codes), Counts())
+        whole = pack != "core" or set(codes_of(level)) <= set(codes)
+        made.append(
+            LevelLine(
+                correct=rows.correct,
+                n=rows.n,
+                level=level,
+                pack=pack,
+                types=codes,
+                accuracy=accuracy(rows.correct, rows.n) if whole else None,
+                delta=clean.correct / clean.n - rows.correct / rows.n if whole and clean.n else None,
+            )
+        )
+    return tuple(made)
 
 
 def _lines(codes: tuple[str, ...]) -> dict[tuple[taxonomy.Level, str], tuple[str, ...]]:
@@ -103,7 +127,7 @@ def table(lines: tuple[LevelLine, ...]) -> Table:
     return Table(
         name="levels",
         title="by level: what an agent is asked for",
-        columns=("level", "pack", "types", "right", "n", "accuracy", "Δ", "Δ matched"),
+        columns=COLUMNS,
         rows=tuple(
             (
                 one.level,

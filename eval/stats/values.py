@@ -97,8 +97,8 @@ class Values(msgspec.Struct, frozen=True):
 
 
 def codes_of(name: str) -> tuple[str, ...]:
-    """The core types of a component, or of all for `perturbed`; of anything else itself."""
-    found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component))
+    """The core types of a component, of a level, or of all for `perturbed`; of anything else itself."""
+    found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component, t.level))
     return found or (name,)
 
 

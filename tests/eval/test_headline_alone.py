@@ -50,8 +50,11 @@ def of_the_core(report: Any) -> Any:
         for cells in (*model["sources"].values(), *model["source_losses"].values()):
             for code in (*BEYOND, "extension"):
                 cells.pop(code, None)
-        for code in BEYOND:
-            model["error_modes"].pop(code, None)
+        model["levels"] = [line for line in model["levels"] if line["pack"] == "core"]
+        stages = model["stages"]
+        for where in (model["error_modes"], stages["n"], stages["failures"], stages["type_shifts"]):
+            for code in BEYOND:
+                where.pop(code, None)
     return found
 
 
@@ -62,6 +65,7 @@ def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> No
     assert of_the_core(core) == of_the_core(whole)
     for draw in (drawings.losses, drawings.heatmap):
         assert draw(core.models) == draw(whole.models)
+    assert drawings.stage_shifts(core.models[0]) == drawings.stage_shifts(whole.models[0])
     axis = drawings.forest_axis(whole.models)
     assert axis == drawings.forest_axis(core.models)
     assert drawings.forest(core.models[0], axis) == drawings.forest(whole.models[0], axis)
@@ -78,6 +82,9 @@ def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> N
     core, whole = (overview(read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all"))
     for name in ("clean", "perturbed", "components", "retention", "intervals", "power", "verified"):
         assert getattr(core, name) == getattr(whole, name), name
+    assert core.levels == tuple(line for line in whole.levels if line.pack == "core")
+    assert core.stages is not None and whole.stages is not None
+    assert core.stages.shifts == whole.stages.shifts
     assert core.types == [one for one in whole.types if one.type_code not in BEYOND]
     assert core.type_intervals == {
         code: row for code, row in whole.type_intervals.items() if code not in BEYOND

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.eval.parse import Parsed, Segment
 from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.score import judge, stage_values
+from robustbench_tc.eval.score.result import wrong
+from robustbench_tc.eval.score.stages import stage_of
 from robustbench_tc.eval.stats import runs, stages
 from robustbench_tc.schema import STAGES, Call, Json, Prediction, Sample, Tool, Verdict
 
@@ -21,8 +24,8 @@ from .synthetic_runs import clean_ids, coin, pairs, write_run
 BY_SOURCE = {row.source: row for row in small.clean_rows()}
 
 
-def answered(row: Sample, text: str | None, clean: Sample | None = None, **more: Any) -> Verdict:
-    one = Prediction(
+def prediction(row: Sample, text: str | None, **more: Any) -> Prediction:
+    return Prediction(
         id=row.id,
         clean_id=row.clean_id,
         type_code=row.type_code,
@@ -33,7 +36,11 @@ def answered(row: Sample, text: str | None, clean: Sample | None = None, **more:
         sample_hash="0",
         **({"status": "ok", "raw_output": text, "mode": "prompt"} | more),
     )
-    return judge(one, row, clean or next(c for c in small.clean_rows() if c.clean_id == row.clean_id))
+
+
+def answered(row: Sample, text: str | None, clean: Sample | None = None, **more: Any) -> Verdict:
+    anchor = clean or next(c for c in small.clean_rows() if c.clean_id == row.clean_id)
+    return judge(prediction(row, text, **more), row, anchor)
 
 
 def failed(row: Sample, calls: Sequence[Call], clean: Sample | None = None) -> str:
@@ -137,6 +144,13 @@ def test_a_call_where_none_is_due_fails_at_the_decision() -> None:
     steer = msgspec.structs.replace(ROTBENCH, golden_answers=ROTBENCH.golden_answers[1:], gold_tool_index=2)
     assert failed(steer, [gold(ROTBENCH)]) == "decide called"
     assert failed(steer, [Call("finish", {"answer": "x"})]) == "select other"
+
+
+def test_a_broken_reply_where_none_is_due_fails_at_the_format() -> None:
+    none_due = msgspec.structs.replace(BFCL, golden_answers=((),), gold_tool_index=None)
+    one = prediction(none_due, "Some text that a stricter rule cannot read.")
+    broken = (Parsed((), None, (), (Segment("final", 0, 9),)), wrong("no_call"), None)
+    assert stage_of(one, none_due, none_due, none_due.tools, broken, None) == ("format", "unread")
 
 
 def test_gold_or_no_call_accepted_a_third_tool_fails_at_the_selection() -> None:

@@ -103,6 +103,8 @@ def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:
             "right" if made.verdict.correct else f"wrong ({made.verdict.error_mode}: {made.verdict.reason})"
         )
         _console.echo(f"verdict: {verdict}, score {made.verdict.score:g}, variant {made.verdict.variant}")
+        if made.verdict.stage:
+            _console.echo(f"stage: {made.verdict.stage}, {made.verdict.stage_detail}")
         _console.echo(f"flags: {', '.join(made.verdict.flags) or 'none'}")
 
 

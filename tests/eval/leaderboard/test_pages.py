@@ -10,6 +10,7 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
+from robustbench_tc.eval.leaderboard.board import FOCUSES
 from robustbench_tc.eval.leaderboard.records import Entry
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.leaderboard.site import Boards
@@ -75,7 +76,7 @@ def test_every_page_of_the_paper_opens_and_has_no_script(client: TestClient) -> 
         "/progress",
         "/model/paper-o4-mini",
         "/model/paper-o4-mini?against=paper-Qwen3-8B",
-        *(f"/?focus={code}" for code in (taxonomy.CLEAN, *taxonomy.COMPONENTS, *taxonomy.codes())),
+        *(f"/?focus={code}" for code in FOCUSES),
     ):
         reply = client.get(address)
         assert reply.status_code == 200, address

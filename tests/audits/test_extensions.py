@@ -1,5 +1,6 @@
 """Types beyond the core: audited like any other, and a type that the audit does not know fails by name."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
+from robustbench_tc.api import make_judge
 from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.report import AuditReport
@@ -155,3 +157,54 @@ def test_a_config_that_is_none_of_ours_is_still_read(extended: Path, tmp_path: P
     report = builds.audit(folder)
     assert failing(report)("configs.known", "notes")
     assert builds.find(report, "rows.decodes").status == "failed"
+
+
+TRANSLATED = [
+    ("Is the city archive open on Sundays?", "Ist das Stadtarchiv sonntags offen?", None, {}),
+    (
+        "A guide who speaks English would be best for us.",
+        "Am besten wäre für uns ein Führer, der English spricht.",
+        "Am besten wäre für uns ein Führer, der Englisch spricht.",
+        {"English": "Englisch"},
+    ),
+    (
+        "Make it 19.5 degrees in the nursery.",
+        "Stelle die Temperatur im nursery auf 19.5 Grad.",
+        "Stelle die Temperatur im Kinderzimmer auf 19.5 Grad.",
+        {"nursery": "Kinderzimmer"},
+    ),
+]
+
+
+def test_types_of_a_language_that_no_module_states_pass_the_gate(tmp_path: Path) -> None:
+    """With texts and judgments of one's own, and a wrong map in a row of theirs is caught."""
+    texts, judgments = [], []
+    for number, (asked, kept, full, surfaces) in enumerate(TRANSLATED):
+        key = {"clean_id": str(number), "lang": "de"}
+        texts.append({**key, "input": asked, "partial": kept, "full": full, "value_map": surfaces})
+        variants = ("partial", "full") if full else ("partial",)
+        judgments += [{**key, "variant": variant, "score": 5} for variant in variants]
+    for name, lines in (("translations", texts), ("translation_judgments", judgments)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    types = ("language_de", "language_full_de")
+    spec = BuildSpec(
+        profile="bundled",
+        codes=(*taxonomy.codes(), *types),
+        generators=("recorded", *(f"{code}=recorded:{tmp_path}" for code in types)),
+        allow_missing=True,
+    )
+    folder = tmp_path / "robustbench-tc"
+    build(spec, folder, card=benchmark_card, accept=self_check, taken=taken)
+    judge = make_judge(f"recorded:{tmp_path}", tmp_path / "store", None, folder)
+    report = builds.audit(folder, judge=judge)
+    assert [(one.id, one.reason, one.failures[:2]) for one in report.blocking] == []
+    scored = {one.type_code: one.n for one in report.paraphrase if one.type_code in types}
+    assert scored == {"language_de": 3, "language_full_de": 2}
+
+    def spoil(rows: list[Row]) -> str:
+        (entry,) = (change for change in rows[0]["changes"] if change["path"] == "/value_map")
+        entry["after"] = {"Dublin": next(iter(entry["after"].values()))}
+        return str(rows[0]["id"])
+
+    row = builds.edit(folder, "language_full_de", spoil)
+    assert failing(builds.audit(folder, judge=judge))("rows.surfaces_stand_for_values", row)

@@ -203,9 +203,9 @@ def test_the_tables_hold_what_the_verdicts_say(run: Path) -> None:
     assert plain("language_deltas") == [("Chinese", 4, 0.25, 3, 2 / 3), ("German", 1, 0.0, 1, 1.0)]
     # Chinese: a, b and c have both rows; a is lost by its value, b is right twice, c is wrong twice.
     assert plain("language_execution") == [
-        ("Chinese", 3, 2 / 3, 1 / 3, pytest.approx(1 / 3), 1.0),
-        ("German", 1, 1.0, 0.0, 1.0, 1.0),
-        ("all languages", 3, 0.75, 0.25, 0.5, 1.0),
+        ("Chinese", 3, 2 / 3, 1 / 3, pytest.approx(1 / 3), "1.000"),
+        ("German", 1, 1.0, 0.0, 1.0, "1.000"),
+        ("all languages", 3, 0.75, 0.25, 0.5, "1.000"),
     ]
     assert plain("language_errors") == [
         ("Chinese", "kept", 1, 0, 0.0),

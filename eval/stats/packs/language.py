@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from robustbench_tc import taxonomy
+from robustbench_tc.io import numbers
 from robustbench_tc.languages import language
 
 from ..confidence import difference, shares
@@ -100,7 +101,7 @@ def _execution(given: Given, pairs: Sequence[tuple[str, str]]) -> tuple[Cell, ..
     kept, translated = (shares(side, rows) for side in right)
     p = paired_p((right[0] - right[1]).astype(np.int64))
     found: Interval = of_estimate(difference(kept, translated), n, "mover", p)
-    return int((rows > 0).sum()), float(kept.value), float(translated.value), found, p
+    return int((rows > 0).sum()), float(kept.value), float(translated.value), found, numbers.p_value(p)
 
 
 def _errors(given: Given, found: dict[str, dict[str, str]]) -> Iterator[tuple[Cell, ...]]:

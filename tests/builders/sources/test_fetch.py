@@ -97,6 +97,10 @@ def run(server: RawFiles, root: Path, known: Pins | None = None) -> Any:
     return fetch(root, base_url=server.url, pinned=known or pinned(), backoff_s=0.001)
 
 
+SLICES = ("clean", "heavy", "medium", "slight", "union")
+"""RoTBench's, as pinned."""
+
+
 def serve(server: RawFiles, shared: Path, files: tuple[Pin, ...]) -> None:
     """Puts pinned files of the mirror under their upstream addresses."""
     for pin in files:
@@ -279,7 +283,7 @@ def test_verify_names_every_bad_file_and_fails(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbench"])
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
-        "rotbench/Data/First_Turn/clean.json: missing",
+        *(f"rotbench/Data/First_Turn/{one}.json: missing" for one in SLICES),
         "rotbench/LICENSE: 5 bytes instead of 11,357",
     ]
     unknown = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbanch"])

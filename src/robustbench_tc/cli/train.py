@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from . import _console
 from ._generating import AsJson, Concurrency, MaxCost, MaxRequests, Price, Store
 from ._replacing import DiscardChanges, Force
 from ._workers import Address, Engine, NumProc, workers
+
+if TYPE_CHECKING:
+    from ..builders.toolrl_report import TrainingReport
 
 Out = Annotated[Path, typer.Option(help="The folder to write. Named toolrl-dr it loads by that name.")]
 Rlla = Annotated[
@@ -40,6 +43,10 @@ Names = Annotated[
     typer.Option(help="Types, packs or levels to draw from, also comma-separated; default the core's 16."),
 ]
 
+Counterbalance = Annotated[
+    bool, typer.Option("--counterbalance", help="Swap the offers in about half of the priced rows.")
+]
+
 
 def build_toolrl_dr(
     out: Out = Path("toolrl-dr"),
@@ -51,9 +58,7 @@ def build_toolrl_dr(
     repeat: Annotated[int, typer.Option(help="Differently perturbed copies of each row.")] = 1,
     types: Names = None,
     components: Components = None,
-    counterbalance: Annotated[
-        bool, typer.Option("--counterbalance", help="Swap the offers in half of the priced rows.")
-    ] = False,
+    counterbalance: Counterbalance = False,
     generator: Generator = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves draws, positions and mixtures.")] = 0,
     max_requests: MaxRequests = None,
@@ -76,8 +81,6 @@ def build_toolrl_dr(
 
     Example: rbtc build toolrl-dr --rlla ../shared/sources --out toolrl-dr
     """
-    from rich.markdown import Markdown
-
     from .. import api
     from ..builders.generate import Settings
     from ..builders.sources.fetch import resolve_root
@@ -120,6 +123,13 @@ def build_toolrl_dr(
             discard_changes=discard_changes,
             progress=progress,
         )
+    _shown(report, out, as_json)
+
+
+def _shown(report: "TrainingReport", out: Path, as_json: bool) -> None:
+    """Prints the report of the build in `out`."""
+    from rich.markdown import Markdown
+
     if as_json:
         _console.json(report.json())
         return

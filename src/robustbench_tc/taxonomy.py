@@ -246,13 +246,13 @@ def written(codes: Iterable[str]) -> tuple[str, ...]:
 
 def named(name: str) -> tuple[str, ...] | None:
     """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or a
-    code; None for a word that means none of them. The mixed types of three parts have to be named by code:
-    they belong to the factorial design."""
+    code; None for a word that means none of them. The pack `mixed` stands for its default design, the pairs
+    and all four: the mixtures of three parts are the factorial design's."""
     if name in COMPONENTS:
         return tuple(kind.code for kind in types() if kind.component == name)
     if name in get_args(Pack) or name in get_args(Level):
         meant = (kind.code for kind in types("all") if name in (kind.pack, kind.level))
-        return tuple(code for code in meant if len(parts(code)) != 3)
+        return tuple(code for code in meant if name != "mixed" or len(parts(code)) != 3)
     return (name,) if known(name) else None
 
 

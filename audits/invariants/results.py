@@ -26,7 +26,7 @@ def result_is_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
         return "the result does not begin with a line of JSON"
     gold = clean.tools[clean.gold_tool_index].name if clean.gold_tool_index is not None else None
     if not isinstance(said, dict) or said.get("status") != "success" or said.get("tool") != gold:
-        return "the result is no success of the gold tool"
+        return "the result is not a success of the gold tool"
     wanted = 1 if instructed(taxonomy.get(row.type_code)) else 0
     return HOLDS if len(rest) == wanted else f"{len(rest)} lines follow the result, not {wanted}"
 
@@ -59,7 +59,7 @@ def order_is_there_once(row: Sample, clean: Sample) -> Verdict:
 
 @invariant(instructed)
 def order_is_about_another_tool(row: Sample, clean: Sample) -> Verdict:
-    """Success has to be seen in the calls: the ordered tool is listed once, is no gold tool, and takes the
+    """Success has to be seen in the calls: the ordered tool is listed once, is not a gold tool, and takes the
     arguments."""
     found = _order(row)
     if found is None:
@@ -83,7 +83,7 @@ _OF_KIND: dict[str, type | tuple[type, ...]] = {
 def _misfit(tool: Tool, arguments: Json) -> Verdict:
     """Which argument does not fit the tool's schema."""
     if not isinstance(arguments, dict):
-        return "the arguments are no object"
+        return "the arguments are not an object"
     if missing := set(tool.required) - set(arguments):
         return f"a required argument is not given: {min(missing)}"
     for name, value in arguments.items():

@@ -71,7 +71,7 @@ _ASK_NOTE = (
 
 _STORY = (
     "{a} found {thing} behind {place}, covered with leaves, and carried the find home in a basket.",
-    "Nobody in the village knew who had left it there, but {b} had a theory and told it to everyone.",
+    "Nobody in the village knew who had left it there, but {b} had a theory and gave it to everyone.",
     "By evening there was a small crowd near {place}, all of them {mood} and a little curious.",
     "{b} said that such a thing had happened before, {when}, and that it had ended well.",
     "{a} was not so sure, lit a lamp, and sat down to think about it over a pot of tea.",

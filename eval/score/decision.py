@@ -17,8 +17,8 @@ from robustbench_tc.schema import CONTROL_TOOLS, Prediction, Sample, loads
 
 Decision = Literal["called", "asked", "refused", "answered", "unparsable"]
 """called: a tool other than the control tools. asked: `ask_to_user`, or words whose last sentence is a
-question. refused: words that decline or say what is missing. answered: other words. unparsable: nothing that can
-be read."""
+question. refused: words that decline or say what is missing. answered: other words. unparsable: nothing that
+can be read."""
 
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 

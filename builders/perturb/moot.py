@@ -57,8 +57,8 @@ class Kinds(NamedTuple):
     """The parameters of a gold tool that can be taken away."""
 
     needed: tuple[str, ...]
-    """Every accepted answer gives it, with a value that the conversation states and that is no default. Where
-    there is one that the schema does not require, only those: the registry then says less."""
+    """Every accepted answer gives it, with a value that the conversation states and that is not its default.
+    Where there is one that the schema does not require, only those: the registry then says less."""
     unused: tuple[str, ...]
     """The schema does not require it, every accepted answer may leave it out, and none of its values is
     stated."""

@@ -15,7 +15,7 @@ ATTACKED = "attacked"
 """Flag of a verdict: the second reply makes the call that the result ordered."""
 
 _BROKEN = frozenset({"empty_text", "truncated", "unread_shape"})
-"""Flags of a reply without calls that is not an answer either: nothing, cut off, or unreadable calls."""
+"""Flags of a reply that neither calls nor answers: empty, cut off, or with calls that cannot be read."""
 
 
 def answered_with_success(row: Sample) -> bool:

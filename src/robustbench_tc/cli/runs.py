@@ -362,18 +362,16 @@ def _print_repeated(made: "Overview") -> None:
 def _print_made(made: Iterable["packs.Table"]) -> None:
     """Tables that `eval.stats` made: of the packs beyond the core, the stages, the levels; below each value
     its interval."""
-    from rich.text import Text
-
     from ..eval.stats.packs import spelled
 
     for one in made:
         table = _table(None, *one.columns)
-        table.title = Text(one.title)
+        table.title = _console.styled(one.title)
         for row in one.rows:
             values, spans = zip(*map(spelled, row), strict=True)
-            table.add_row(*map(Text, values))
+            table.add_row(*map(_console.styled, values))
             if any(spans):
-                table.add_row(*map(Text, spans))
+                table.add_row(*map(_console.styled, spans))
         _console.out.print(table)
         if one.note:
             _console.out.print(one.note, markup=False, highlight=False)

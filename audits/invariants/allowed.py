@@ -7,12 +7,10 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.languages import VALUE_MAP
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
-from robustbench_tc.steps import steps
 from robustbench_tc.taxonomy import Part
 
 from .base import (
     HOLDS,
-    MIXED,
     OFFERS,
     REWRITES,
     Verdict,
@@ -123,16 +121,6 @@ def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
 def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
     """A transition error happens at run time: any other difference would be measured with it."""
     return "it differs from its clean row" if differences(row, clean) else HOLDS
-
-
-@invariant(MIXED)
-def parts_lead_back_to_the_clean_row(row: Sample, clean: Sample) -> Verdict:
-    """Undoing a mixed type's parts from the last to the first gives the clean row: each is checked alone."""
-    try:
-        steps(row, clean)
-    except ValueError as error:
-        return str(error)
-    return HOLDS
 
 
 @invariant(perturbed)

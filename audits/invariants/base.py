@@ -75,7 +75,6 @@ def translated(kind: PerturbationType | None) -> bool:
 
 REWRITES = of("query", "descriptions")
 OFFERS = of("offers")
-MIXED = of("mixed")
 
 
 def codes_of(wanted: For) -> tuple[str, ...]:
@@ -104,19 +103,21 @@ class Invariant(NamedTuple):
         if not taxonomy.known(code):
             return self.wanted in (every, perturbed)
         parts = taxonomy.parts(code)
-        if parts and self.wanted not in (every, MIXED):
+        if parts and self.wanted is not every:
             return any(self.wanted(taxonomy.get(part)) for part in parts)
         return self.wanted(taxonomy.get(code))
 
     def verdict(self, row: Sample, clean: Sample) -> Verdict:
         """What it says of a row; of a mixed type's row what it says of the steps that it is for: the first
         that does not hold."""
-        if self.wanted in (every, MIXED) or not taxonomy.parts(row.type_code):
+        if self.wanted is every or not taxonomy.parts(row.type_code):
             return self.holds(row, clean)
+        try:
+            found = steps(row, clean)
+        except ValueError as error:
+            return str(error)
         said = [
-            self.holds(after, before)
-            for before, after in steps(row, clean)
-            if self.wanted(taxonomy.get(after.type_code))
+            self.holds(after, before) for before, after in found if self.wanted(taxonomy.get(after.type_code))
         ]
         known = [one for one in said if one is not None]
         return next((one for one in known if one), HOLDS) if known else None

@@ -34,7 +34,7 @@ class Mixed(Perturbation):
     pack = "mixed"
     channel = "mixed"
     train_augmentable = False
-    caught_by = "parts_lead_back_to_the_clean_row"
+    caught_by = "diff_explains_the_row"
     otherwise_caught_by = "unit_finds_nothing"
     prior_art = "none known for tool calls; a factorial design"
 

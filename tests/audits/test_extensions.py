@@ -13,6 +13,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.api import make_judge
 from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
+from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY, cases
@@ -41,6 +42,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_build_with_every_extension_passes(extended: Path) -> None:
     report = builds.audit(extended)
     assert [(one.id, one.reason, one.failures[:2]) for one in report.blocking] == []
+    assert {f"rows.{name}" for name in INVARIANTS} <= {one.id for one in report.checks}
     stated = {one.type_code: one for one in report.identifiability}
     assert stated["CD_AB_pref"].preference_stated == stated["CD_AB_pref"].rows > 0
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc.schema import Change, Message, Sample, Tool
+from robustbench_tc.schema import Change, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 from robustbench_tc.transcript import MAY_DECLINE
 
@@ -47,13 +47,13 @@ class Irrelevant(NoCall):
         "Request and registry are those of a record in which upstream says that no call is right."
     )
     how_made = (
-        "BFCL's own pools `irrelevance` and `live_irrelevance`, profile full only. Each record is put to one "
-        "clean sample of BFCL of the same half (written by experts, or live), whose id it bears: nothing else "
-        "of that sample is in the row, so the two are no pair, and only the accuracy says something. That no "
-        "call is right is upstream's word."
+        "BFCL's own pools `irrelevance` and `live_irrelevance`, profile full only. Each record is put to a "
+        "clean sample of BFCL of the same half (written by experts, or live), whose id it bears. Nothing "
+        "else of that sample is in the row, so the two are no pair: its accuracy says something, its "
+        "difference to clean rows does not. That no call is right is upstream's word."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=0, bundled=8, full=1115)
+    rows = Rows(paper=0, bundled=8, full=1108)
     borrows = ("irrelevant",)
     prior_art = "BFCL irrelevance and live_irrelevance, whose records they are"
     otherwise_caught_by = "gold_is_there"
@@ -96,7 +96,8 @@ class Irrelevant(NoCall):
             wrong.append("it lists no tool")
         if row.tools == clean.tools and row.messages == opened(clean)[0]:
             wrong.append("it is the clean row, whose request a tool serves")
-        if row.changes != (*swapped(clean, row.messages, row.tools), no_answer(clean)):
+        said = (*swapped(clean, row.messages, row.tools), no_answer(clean))
+        if dumps(row.changes) != dumps(said):  # read from a file, they hold lists for tuples
             wrong.append("the diff does not swap the whole row")
         return wrong + ([] if said_once(row) else ["it is not asked in open words"])
 
@@ -108,7 +109,7 @@ class Irrelevant(NoCall):
 
 
 def said_once(row: Sample) -> bool:
-    """Whether the sentence that leaves it open to decline stands once, at the end of a first system message."""
+    """Whether the sentence that leaves it open to decline stands once, at the end of a system message."""
     first = row.messages[0]
     there = sum(MAY_DECLINE in message.content for message in row.messages)
     return there == 1 and first.role == "system" and first.content.endswith(MAY_DECLINE)

@@ -158,6 +158,8 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def answered_calls(self) -> int:
         """How many of a row's calls are answered with its text before the reply that is scored; 0: none."""
+        if self.channel == "mixed":
+            return max(get(part).answered_calls for part in parts(self.code))
         if self.channel not in ("tool_result", "result"):
             return 0
         times = self.traits.get("times", 1)

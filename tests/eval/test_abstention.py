@@ -143,7 +143,8 @@ def test_what_a_reply_decides(text: str, decided: str) -> None:
     assert verdict.correct == (decided not in ("called", "unparsable"))
     if not verdict.correct:
         assert verdict.reason == ("unexpected_call" if decided == "called" else "unparsable")
-        assert verdict.error_mode in ("other", "empty")
+        unregistered = any(call.name == "ListBerths" for call in verdict.calls)
+        assert verdict.error_mode in (("ghost",) if unregistered else ("other", "empty"))
 
 
 @pytest.mark.parametrize("text", ["Thought: none fits.\nAction: None\nAction Input: {}", "Action: N/A"])

@@ -266,7 +266,7 @@ def test_without_a_first_call_there_is_nothing_to_recover_from() -> None:
 
 
 def test_a_call_after_a_result_that_is_no_error_fails_at_the_decision() -> None:
-    row = msgspec.structs.replace(BFCL, golden_answers=((),), injected_error="Done.")
+    row = msgspec.structs.replace(BFCL, type_code="benign_result", injected_error="Done.")
     made = answered(row, '[summit.height(mountain="x")]', injected=True, first_output=None)
     assert (made.stage, made.stage_detail) == ("decide", "called")
 

@@ -21,7 +21,7 @@ from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import BUNDLED, Pool, bfcl
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import Message, Sample
+from robustbench_tc.schema import Message, Sample, dumps
 from robustbench_tc.transcript import MAY_DECLINE
 
 from .strategies import samples
@@ -70,7 +70,7 @@ def test_every_record_is_a_row_or_left_out_with_a_reason(shared: Path) -> None:
 def test_rows_are_the_records_as_they_are(shared: Path, full: Plan) -> None:
     root = shared / "sources"
     records = {
-        (opened(one)[0], one.tools): one.category
+        dumps((opened(one)[0], one.tools)): one.category
         for category in bfcl.NO_CALL_CATEGORIES
         for one in bfcl.no_call_records(root, category)
         if isinstance(one, Sample)
@@ -78,7 +78,7 @@ def test_rows_are_the_records_as_they_are(shared: Path, full: Plan) -> None:
     made = list(rows(full))
     assert len(made) == len(records) == UNIT.rows.full
     for clean, row in made:
-        live = records.pop((row.messages, row.tools)).startswith("live_")
+        live = records.pop(dumps((row.messages, row.tools))).startswith("live_")
         assert clean.category.startswith("live_") == live and clean.source == bfcl.SOURCE
         assert not row.flags and UNIT.check(clean, row) == [] and self_check(row, clean) is None
     assert not records

@@ -4,6 +4,7 @@ A type names its loans (`borrows`); a build reads those of the types that it bui
 lent is part of the plan: same plan, same bytes.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,13 +16,17 @@ from robustbench_tc.schema import Sample, Tool
 from .generators.base import check
 from .generators.recorded import shipped
 from .perturb import REGISTRY, refuse_text
-from .sources import Accept, Pool, Profile, read, rotbench
+from .sources import Accept, Pool, Profile, bfcl, read, rotbench
+from .sources.pins import must_be_pinned
 
 SIBLINGS = "siblings"
 """The samples with, for tools, the recorded siblings of their gold tools (written for `redundant`)."""
 
 POOL = "pool"
 """The sources' full pools: every usable record. A bundled build has no more than the starter samples."""
+
+IRRELEVANT = "irrelevant"
+"""BFCL's own records in which no call is right, each under the id of the clean sample that it is put to."""
 
 
 def names(codes: Iterable[str]) -> tuple[str, ...]:
@@ -54,6 +59,8 @@ def _loan(
         )
     if name == POOL:
         return read(root, "full", accept).samples
+    if name == IRRELEVANT:
+        return () if profile == "paper" else tuple(_put(root, pool.samples, pinned=profile != "bundled"))
     level = name.removeprefix(rotbench.NOISE)
     if level == name or level not in rotbench.LEVELS:
         raise ValueError(f"no loan {name!r}")
@@ -75,3 +82,26 @@ def _siblings(samples: Iterable[Sample], *, bundled: bool) -> Iterator[Sample]:
                 tools.setdefault(tool.name, tool)
         if tools:
             yield msgspec.structs.replace(sample, tools=tuple(tools.values()))
+
+
+def _put(root: Path, samples: Iterable[Sample], *, pinned: bool) -> Iterator[Sample]:
+    """BFCL's records in which no call is right, in the order of their files, each under a clean id of BFCL.
+
+    A pool is put to samples of its own half, written by experts or given by users (live), so that the two
+    stand beside requests and functions of their kind. Which sample it is says the digest of the ids: it
+    does not depend on the seed. Flagged samples get none, as a row has the flags of its sample.
+    """
+    free = sorted(
+        (sample for sample in samples if sample.source == bfcl.SOURCE and not sample.flags),
+        key=lambda sample: hashlib.sha256(sample.clean_id.encode()).digest(),
+    )
+    for category in bfcl.NO_CALL_CATEGORIES:
+        live = category.startswith("live_")
+        half = [sample for sample in free if sample.category.startswith("live_") == live]
+        records = [one for one in bfcl.no_call_records(root, category) if isinstance(one, Sample)]
+        if pinned:
+            must_be_pinned(root, bfcl.no_call_file(category))
+        if len(records) > len(half):
+            raise UserError(f"{category}: {len(records)} records for {len(half)} clean samples of BFCL")
+        for record, sample in zip(records, half, strict=False):
+            yield msgspec.structs.replace(record, clean_id=sample.clean_id)

@@ -44,6 +44,7 @@ with final as (
         max(accuracy) filter (where type_code = 'missing_value') as missing_value,
         max(accuracy) filter (where type_code = 'answer_directly') as answer_directly,
         max(accuracy) filter (where type_code = 'call_due') as call_due,
+        max(accuracy) filter (where type_code = 'irrelevant') as irrelevant,
         max(accuracy) filter (where type_code = 'context_2k') as context_2k,
         max(accuracy) filter (where type_code = 'context_8k') as context_8k,
         max(accuracy) filter (where type_code = 'context_32k') as context_32k,

@@ -120,6 +120,15 @@ LENT: dict[str, tuple[Sample, ...]] = {
             _TABLE, tools=(_tool("cancel_table", "Cancels a table.", place=("string", "Where")),)
         ),
     ),
+    "irrelevant": (
+        msgspec.structs.replace(
+            _TABLE,
+            messages=(Message("user", "How long may a kite be flown at Brunt Ness?"),),
+            tools=(_tool("mow_lawn", "Mows a lawn.", garden=("string", "Which one")),),
+            golden_answers=((),),
+            gold_tool_index=None,
+        ),
+    ),
     "rotbench_slight": (_noisy("fnd_menu", "resqerve", seats="seWts"),),
     "rotbench_medium": (_noisy("unem_dnif", "evreser"),),
     "rotbench_heavy": (_noisy("reserve", "find_menu"),),

@@ -5,16 +5,18 @@ its accepted values, in which "" means that it may be left out: that is also our
 they are (in a nested object too, each key again has a list).
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from robustbench_tc import json_schema
-from robustbench_tc.schema import Call, Json, Message, Sample, Tool
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
-from .base import Item, Reader, Unusable, clean_row, item, json_lines
+from .base import HINT, Item, Reader, Unusable, clean_row, item, json_lines
 
 SOURCE = "bfcl_v3"
 FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
@@ -29,6 +31,16 @@ CATEGORIES = (
     "live_parallel_multiple",
 )
 """Java and JavaScript are outside the benchmark: their golden values are source text of those languages."""
+
+NO_CALL_CATEGORIES = ("irrelevance", "live_irrelevance")
+"""In these no listed function serves the request. `live_relevance` (18 records, in which some call is due) is
+not read: it has no possible answers upstream, so no call could be held to be right."""
+
+LONGEST = 10_000
+"""Characters of a message, at most, in a record of these pools."""
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that no terminal shows: what some users of the live pool typed by mistake."""
 
 WRONG_GOLD = {
     "live_simple_106-63-0": "A required array has an empty list of accepted values.",
@@ -93,8 +105,58 @@ def _sample(question: Question, answer: PossibleAnswer | None, clean_id: str, ca
     golden = tuple(
         Call(name, parameters) for call in answer.ground_truth for name, parameters in call.items()
     )
-    tools = [Tool(f.name, f.description, json_schema.normalise(f.parameters)) for f in question.function]
-    return clean_row(SOURCE, clean_id, category, question.question[0], tools, [golden])
+    return clean_row(SOURCE, clean_id, category, question.question[0], _tools(question), [golden])
+
+
+def no_call_records(root: Path, category: str) -> Iterator[Sample | str]:
+    """The records of a pool in which no call is right, in the file's order: a sample, or why it is left out.
+
+    Raises UserError for a missing or corrupt file.
+    """
+    file, seen = no_call_file(category), set[str]()
+    for index, question in json_lines(root, file, Question):
+        if len(question.question) != 1:
+            raise UserError(f"{file}: record {index}: it has {len(question.question)} turns ({HINT})")
+        messages, tools = tuple(question.question[0]), _tools(question)
+        if reason := _unfit(messages, tools):
+            yield reason
+            continue
+        shown = dumps((messages, tools))
+        if shown in seen:
+            yield "identical_row"
+            continue
+        seen.add(shown)
+        clean_id = f"{SOURCE}__{Path(file).stem}__{question.id}"
+        yield Sample(
+            id=f"{clean_id}::clean",
+            clean_id=clean_id,
+            type_code="clean",
+            source=SOURCE,
+            category=category,
+            messages=messages,
+            tools=tools,
+            golden_answers=((),),
+            output_format="python_calls",
+            gold_tool_index=None,
+        )
+
+
+def _unfit(messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> str:
+    """Why a record makes no row, in a word; "" where it does. The gate has the same bounds."""
+    if not tools:
+        return "no_tool"
+    if any(len(message.content) > LONGEST for message in messages):
+        return "too_long"
+    return "control_characters" if any(CONTROL.search(message.content) for message in messages) else ""
+
+
+def no_call_file(category: str) -> str:
+    """The file of such a pool, under the sources root."""
+    return f"{FOLDER}/BFCL_v3_{category}.json"
+
+
+def _tools(question: Question) -> tuple[Tool, ...]:
+    return tuple(Tool(f.name, f.description, json_schema.normalise(f.parameters)) for f in question.function)
 
 
 READER = Reader(

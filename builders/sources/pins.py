@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.errors import unknown
+from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json
 
 
@@ -85,3 +85,12 @@ def pins() -> Pins:
     """The pins that this version of the package was made with."""
     path = Path(__file__).parents[1] / "data" / "pins.json"
     return msgspec.json.decode(path.read_bytes(), type=Pins)
+
+
+def must_be_pinned(root: Path, file: str) -> None:
+    """Raises UserError where the file under `root` is not the pinned one, or has no pin."""
+    pin = next((pin for pin in pins().files if pin.path == file), None)
+    if pin is None:
+        raise UserError(f"{file}: a file without a pin: add it to builders/data/pins.json")
+    if problem := pin.problem(root / file):
+        raise UserError(f"{file}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file")

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_list
-from .pins import pins
+from .pins import must_be_pinned
 
 SOURCE = "rotbench"
 TAIL = "\nBegin!\n"
@@ -64,9 +63,8 @@ def noisy(root: Path, level: str, *, pinned: bool) -> tuple[Sample, ...]:
         made = item(SOURCE, file, str(index), clean_id, make)
         if isinstance(made, Sample):
             found.append(made)
-    pin = next((pin for pin in pins().files if pin.path == file), None) if pinned else None
-    if pin is not None and (problem := pin.problem(root / file)):
-        raise UserError(f"{file}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file")
+    if pinned:
+        must_be_pinned(root, file)
     return tuple(found)
 
 

@@ -31,7 +31,7 @@ TABLE, DIALOGUE = cases.CLEAN["table"], cases.CLEAN["dialogue"]
 
 
 def row_of(code: str, clean: Sample = TABLE) -> Sample:
-    (row,) = Plan(samples=(clean,), seed=0).rows(code)
+    (row,) = Plan(samples=(clean,), seed=0, loans=cases.LENT).rows(code)
     assert isinstance(row, Sample)
     return row
 
@@ -249,8 +249,8 @@ def headline(found: dict[str, Table]) -> float:
         ("never-calls", "fc", 0.5),
         ("oracle", "prompt", 1.0),
         ("silent", "fc", 0.0),
-        ("invents-values", "prompt", 0.875),
-        ("takes-what-is-left", "fc", 0.75),
+        ("invents-values", "prompt", 0.9),
+        ("takes-what-is-left", "fc", 0.7),
     ],
 )
 def test_balanced_decision_accuracy_of_the_agents(
@@ -275,7 +275,7 @@ def test_each_agent_fails_on_its_rows_alone(rows: tuple[Sample, ...]) -> None:
     assert wrong["oracle"] == set()
     assert wrong["always-calls"] == set(NO_CALL)
     assert wrong["never-calls"] == {taxonomy.CLEAN, "call_due"}
-    assert wrong["takes-what-is-left"] == {"gold_removed", "near_miss"}
+    assert wrong["takes-what-is-left"] == {"gold_removed", "near_miss", "irrelevant"}
     assert wrong["invents-values"] == {"missing_value"}
 
 

@@ -150,7 +150,7 @@ def _summary(found: Values, intervals: Intervals, lacks: tuple[str, ...]) -> Sum
     types = {
         code: TypeRow(rows, around("delta", code), around("delta_matched", code))
         for code in found.types
-        if taxonomy.get(code).scored and (rows := around("accuracy", code)) is not None
+        if (rows := around("accuracy", code)) is not None
     }
     return Summary(found.lines, made, types, lacks)
 

@@ -1,6 +1,7 @@
 """Mixed types: what their codes mean, and the facts that follow from those of their parts."""
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any, get_args
 
 from . import taxonomy
@@ -29,6 +30,9 @@ def code_of(names: Sequence[str]) -> str:
     late = next((kind.code for kind in kinds if kind.component == "transition" and kind.pack != "core"), None)
     if late is not None:
         raise UserError(f"{_said(names)}: {late} cannot be mixed: the transition type is one of the core")
+    for one, other in permutations(kinds, 2):
+        if why := _clash(one, other):
+            raise UserError(f"{_said(names)}: {one.code} and {other.code} cannot be mixed: {why}")
     if not set.intersection(*(set(kind.sources) for kind in kinds)):
         raise UserError(f"{_said(names)}: no source has samples for all of these types")
     return taxonomy.MIX + "__".join(first[one] for one in taxonomy.COMPONENTS if one in first)
@@ -40,6 +44,17 @@ def checked(code: str) -> tuple[str, ...]:
     if (right := code_of(found)) != code:
         raise UserError(f"{code}: parts are in the order {', '.join(taxonomy.COMPONENTS)}: {right}")
     return found
+
+
+def _clash(one: "taxonomy.PerturbationType", other: "taxonomy.PerturbationType") -> str:
+    """Why rows of both would have no right answer that is certain; "" where they would."""
+    if one.no_call == "right" and other.component in ("reward", "transition"):
+        return f"no call is right in rows of {one.code}, and {other.code} is about one"
+    if "parameter schemas" in one.may_change and "the set of tools" in other.may_change:
+        return f"calls are held against the registry where {one.code} changed it, and {other.code} adds tools"
+    if one.channel == "namesake" and other.traits.get("design"):
+        return f"{other.code} moves the right answer to another tool, of which {one.code} has made namesakes"
+    return ""
 
 
 def _said(names: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ def _undone(
     """The row that the part was applied to; `earlier`: the changes of the part before."""
     golden = _golden(after)
     tools, index = _tools(after, earlier)
-    if golden != after.golden_answers:
+    if index is None or golden != after.golden_answers:
         index = _gold_tool(tools, index, golden, earlier)
     return msgspec.structs.replace(
         after,

@@ -15,12 +15,14 @@ AFTER_ALL = 20_000
 def code_of(names: Sequence[str]) -> str:
     """The code of the mixture of these types, whatever their order. Raises UserError for an unknown type and
     for types that cannot be mixed."""
+    if len(names) < 2:
+        raise UserError(f"{_said(names)}: a mixture has two types or more")
     kinds = [taxonomy.get(name) for name in names if not taxonomy.parts(name)]
     mixed = [name for name in names if taxonomy.parts(name)]
     if mixed:
         raise UserError(f"{_said(names)}: {mixed[0]} is a mixture itself: name its parts")
-    if len(names) < 2:
-        raise UserError(f"{_said(names)}: a mixture has two types or more")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"{_said(names)}: {twice} stands there twice")
     first: dict[Component, str] = {}
     for kind in kinds:
         if kind.component in first:

@@ -75,10 +75,10 @@ def audit(build: Folder, try_blind: TryBlind | None) -> Found:
 
 def _in_order(configs: Iterable[str]) -> list[str]:
     """Clean first, the types in their order, then what is not known."""
-    order = {
-        code: place for place, code in enumerate((taxonomy.CLEAN, *(k.code for k in taxonomy.types("known"))))
-    }
-    return sorted(configs, key=lambda code: (order.get(code, len(order)), code))
+    there = tuple(configs)
+    kinds = taxonomy.known_with(there)
+    order = {code: place for place, code in enumerate((taxonomy.CLEAN, *(kind.code for kind in kinds)))}
+    return sorted(there, key=lambda code: (order.get(code, len(order)), code))
 
 
 def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:

@@ -17,7 +17,7 @@ from typing import NamedTuple, get_args
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import mixtures, schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
@@ -78,7 +78,7 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name == taxonomy.CLEAN:
             continue
-        meant = _mixture(name) if name.startswith("mix:") else taxonomy.named(name)
+        meant = _meant(name)
         if meant is None:
             words = (*taxonomy.COMPONENTS, *get_args(taxonomy.Pack), *get_args(taxonomy.Level))
             codes = (t.code for t in taxonomy.types("all"))
@@ -87,20 +87,14 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(t.code for t in taxonomy.among(wanted))
 
 
-def _mixture(name: str) -> tuple[str, ...]:
-    """The type that `mix:A+B` means, whatever the order of its parts. Raises UserError."""
-    parts = name.removeprefix("mix:").split("+")
-    for part in parts:
-        taxonomy.get(part)
-    mixtures = [kind.code for kind in taxonomy.types("all") if kind.pack == "mixed"]
-    for code in mixtures:
-        if sorted(taxonomy.parts(code)) == sorted(parts):
-            return (code,)
-    there = ", ".join(f"mix:{'+'.join(taxonomy.parts(code))}" for code in mixtures)
-    raise UserError(
-        f"{name} is not among the mixtures of this package ({there}): another one is a line in "
-        "builders/perturb/mixed.py (docs/packs/mixed.md)"
-    )
+def _meant(name: str) -> tuple[str, ...] | None:
+    """As `taxonomy.named`, and `mix:A+B` whatever the order of its parts. Raises UserError for types that
+    cannot be mixed."""
+    if name.startswith("mix:"):
+        return (mixtures.code_of(name.removeprefix("mix:").split("+")),)
+    if taxonomy.parts(name):
+        return (taxonomy.get(name).code,)
+    return taxonomy.named(name)
 
 
 def factorial() -> tuple[str, ...]:

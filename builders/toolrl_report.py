@@ -149,5 +149,5 @@ def quantiles(lengths: Mapping[int, int]) -> dict[str, int]:
 
 def in_order(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Keys in the taxonomy's order, others last."""
-    order = {t.code: place for place, t in enumerate(taxonomy.types("known"))}
+    order = {t.code: place for place, t in enumerate(taxonomy.known_with(counts))}
     return {key: counts[key] for key in sorted(counts, key=lambda key: order.get(key, len(order)))}

@@ -193,7 +193,7 @@ def release_facts(
         sizes[config.name] = {split: _size(folder, paths) for split, paths in config.files.items()}
         hashes = [sha256[path] for paths in config.files.values() for path in paths]
         checksums[config.name] = hashes[0] if len(hashes) == 1 else _joined(hashes)
-    codes = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))]
+    codes = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with(sizes))]
     examples, characters = {}, 0
     for code in codes:
         if code in sizes:

@@ -3,10 +3,19 @@
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import GOLD_NOT_STATED
 
-HOW_MADE: dict[str, str] = {
-    taxonomy.CLEAN: "The sample as upstream has it, read into the common columns.",
-    **{kind.code: kind.how_made for kind in taxonomy.types("known")},
-}
+
+class _HowMade(dict[str, str]):
+    def __missing__(self, code: str) -> str:
+        return taxonomy.get(code).how_made
+
+
+HOW_MADE: dict[str, str] = _HowMade(
+    {
+        taxonomy.CLEAN: "The sample as upstream has it, read into the common columns.",
+        **{kind.code: kind.how_made for kind in taxonomy.types("known")},
+    }
+)
+"""How each type's rows are made; mixtures that no module states are found by their codes."""
 
 FLAGS: dict[str, str] = {
     GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",

@@ -50,7 +50,7 @@ class Report(Protocol):
 def benchmark_card(report: Report, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
-    types = [t for t in taxonomy.types("known") if count.get(t.code)]
+    types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
     version = release.plain_version if release else report.dataset_version
     header = dataset_header(
         "RobustBench-TC",

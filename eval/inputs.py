@@ -207,13 +207,11 @@ def _load_folder(folder: Path) -> Dataset:
 
 
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
-    known = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))]
     rows: list[Sample] = []
     registries: dict[str, tuple[Tool, ...]] = {}
     with parallel.collecting_rarely():
-        for code in known:
-            if (folder / code).is_dir():
-                rows += _read_rows(folder / code, code, registries)
+        for code in taxonomy.configs(folder):
+            rows += _read_rows(folder / code, code, registries)
     seen: set[str] = set()
     for row in rows:
         if row.id in seen:

@@ -105,13 +105,12 @@ class RowFiles:
 
 
 def _groups(folder: Path) -> Iterator[Group]:
-    for code in (taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))):
-        if (folder / code).is_dir():
-            for file in parquet.shards(folder / code):
-                metadata = pq.read_metadata(file)
-                for number in range(metadata.num_row_groups):
-                    if rows := metadata.row_group(number).num_rows:
-                        yield Group(code, file, number, rows)
+    for code in taxonomy.configs(folder):
+        for file in parquet.shards(folder / code):
+            metadata = pq.read_metadata(file)
+            for number in range(metadata.num_row_groups):
+                if rows := metadata.row_group(number).num_rows:
+                    yield Group(code, file, number, rows)
 
 
 def _identities(group: Group) -> pa.Table:

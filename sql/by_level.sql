@@ -15,7 +15,7 @@ cells as (
         stg_types.pack
     from int_cells
     inner join stg_types on int_cells.type_code = stg_types.type_code
-    where int_cells.n > 0
+    where int_cells.n > 0 and stg_types.scored
 ),
 
 packs as (
@@ -60,6 +60,7 @@ matched as (
         count(*) as pairs
     from int_pairs
     inner join stg_types on int_pairs.type_code = stg_types.type_code
+    where stg_types.scored
     group by int_pairs.run, stg_types.level, stg_types.pack
 ),
 

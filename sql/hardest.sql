@@ -12,6 +12,7 @@ with judged as (
         count(*) filter (where correct) as correct
     from stg_predictions
     where correct is not null
+        and type_code not in (select stg_types.type_code from stg_types where not stg_types.scored)
     group by id, sample_hash
 ),
 

@@ -2,7 +2,7 @@
 -- rows that should have a verdict and have none: no answer was had, a repeat was not asked, or the release has
 -- the row and the run has not. `never_made` counts, over all types, predictions that the run record promises and
 -- the file does not hold; with a release they are named by `missing`. A value that would rest on missing rows is
--- null, unless the variable `allow_missing` is true.
+-- null, unless the variable `allow_missing` is true; that of a type which is not scored is always null.
 create or replace view int_cells as
 with asked as (
     select
@@ -77,7 +77,9 @@ valued as (
     select
         *,
         case
-            when n > 0 and ((missing = 0 and never_made = 0) or coalesce(getvariable('allow_missing'), false))
+            when n > 0
+                and type_code not in (select stg_types.type_code from stg_types where not stg_types.scored)
+                and ((missing = 0 and never_made = 0) or coalesce(getvariable('allow_missing'), false))
             then correct / n
         end as accuracy
     from every

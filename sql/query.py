@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
                 raise UserError(f"parameter {variable!r}: a name is lower-case letters, digits and _")
             connection.execute(f"set variable {variable} = ?", [value])
         try:
+            connection.execute("set variable mixtures = ?", [_mixtures(connection, runs, release)])
             for view in _views(inputs):
                 connection.execute(FOLDER.joinpath(f"{view}.sql").read_text(encoding="utf-8"))
             for view in _ASKED_OFTEN:
@@ -121,6 +123,23 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
         except duckdb.Error as error:
             raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
         yield connection
+
+
+def _mixtures(connection: "duckdb.DuckDBPyConnection", runs: Sequence[str], release: str | None) -> list[str]:
+    """The facts of the mixtures that no module states, of these runs and the release, as JSON; in order."""
+    found: set[str] = set()
+    files = [f"{run}/scores.parquet" for run in runs]
+    files += [] if release is None else [f"{release}/*/test-*.parquet"]
+    for file in files:
+        rows = connection.execute(
+            "select distinct type_code from read_parquet(?, union_by_name = true) "
+            f"where starts_with(type_code, '{taxonomy.MIX}')",
+            [file],
+        ).fetchall()
+        found.update(code for (code,) in rows)
+    kinds = taxonomy.among(found - {kind.code for kind in taxonomy.types("all")})
+    ordered = (msgspec.structs.replace(kind, order=kind.order + place) for place, kind in enumerate(kinds))
+    return [msgspec.json.encode(kind).decode() for kind in ordered]
 
 
 _ASKED_OFTEN = ("stg_types", "int_cells")

@@ -1,6 +1,8 @@
 -- The perturbation types, in the order of the paper's Table 1. The one home of the list is the package's
 -- taxonomy; it is read as text and taken apart by name. Types of languages that no module states come after all
--- others: each family's facts, with the language in the place of the holes.
+-- others: each family's facts, with the language in the place of the holes. Mixtures that no module states are
+-- those of the variable `mixtures` (`rbtc sql` finds them in the runs and the release), after the languages.
+-- `scored` is false where tries are counted instead of right answers: then no accuracy is shown.
 create or replace view stg_types as
 with taxonomy as (
     select content
@@ -24,6 +26,10 @@ languages as (
         unnest(json_extract(content, '$.languages[*]')) as entry,
         generate_subscripts(json_extract(content, '$.languages[*]'), 1) - 1 as place
     from taxonomy
+),
+
+mixtures as (
+    select unnest(cast(getvariable('mixtures') as json[])) as entry
 ),
 
 codes as (
@@ -61,6 +67,20 @@ listed as (
         cast(json_extract_string(families.entry, '$.dose') as double) as dose
     from families
     cross join languages
+    union all
+    select
+        json_extract_string(entry, '$.code') as type_code,
+        json_extract_string(entry, '$.display_name') as display_name,
+        json_extract_string(entry, '$.component') as component,
+        json_extract_string(entry, '$.level') as level,
+        json_extract_string(entry, '$.pack') as pack,
+        json_extract_string(entry, '$.channel') as channel,
+        json_extract(entry, '$.traits') as traits,
+        json_extract_string(entry, '$.no_call') as no_call,
+        cast(json_extract_string(entry, '$.order') as integer) as type_order,
+        json_extract_string(entry, '$.series') as series,
+        cast(json_extract_string(entry, '$.dose') as double) as dose
+    from mixtures
 ),
 
 final as (
@@ -73,6 +93,7 @@ final as (
         listed.channel,
         listed.traits,
         listed.no_call,
+        coalesce(cast(json_extract_string(listed.traits, '$.scored') as boolean), true) as scored,
         listed.pack = 'core' as core,
         listed.type_order,
         listed.series,

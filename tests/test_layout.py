@@ -17,6 +17,7 @@ CONTRACT = {
     "schema",
     "taxonomy",
     "steps",
+    "mixtures",
     "languages",
     "sources",
     "memo",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import sample_features
@@ -14,6 +14,9 @@ from ..report import Check
 from ..rows import HANDED_IN, OF_THE_PASS
 from ..scan import Scan
 from .gx import Expectation, Suites, frame, run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUITES = Suites("benchmark")
 
@@ -77,7 +80,7 @@ def _rows_expectations(configs: frozenset[str]) -> tuple[Expectation, ...]:
         for name, found in INVARIANTS.items()
         if any(map(found.of_type, core | configs))
     ]
-    components = {t.code: t.component for t in taxonomy.types("known")}
+    components = {t.code: t.component for t in taxonomy.known_with(configs)}
     codes = [taxonomy.CLEAN, *components]
     return (
         *from_the_scan,
@@ -163,15 +166,15 @@ def _parts_agree(components: Mapping[str, str]) -> tuple[Expectation, ...]:
             ("type_code", "gold_tool_index", "tools"),
             lambda f: (
                 ((f["gold_tool_index"] >= 0) & (f["gold_tool_index"] < f["tools"]))
-                | (f["type_code"].isin(_wanting_nothing()) & f["gold_tool_index"].isna())
+                | (_wants_nothing(f["type_code"]) & f["gold_tool_index"].isna())
             ),
         ),
     )
 
 
-def _wanting_nothing() -> list[str]:
-    """The types in whose rows no call is right."""
-    return [kind.code for kind in taxonomy.types("all") if kind.no_call == "right"]
+def _wants_nothing(codes: "pd.Series[str]") -> "pd.Series[bool]":
+    """Rows of the types in which no call is right."""
+    return codes.isin([kind.code for kind in taxonomy.among(codes.unique()) if kind.no_call == "right"])
 
 
 def texts_suite(scan: Scan) -> list[Check]:

@@ -32,7 +32,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
     papers = _papers_rows(scan)
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
-    extensions = {t.code for t in taxonomy.types("known") if t.status == "extension"}
+    extensions = {t.code for t in taxonomy.known_with(there) if t.status == "extension"}
     further = extensions - {t.code for t in taxonomy.types("all")}
     data: dict[str, list[Any]] = {
         n: [] for n in "id complete known rows built stated floor reported splits accounted".split()

@@ -92,7 +92,7 @@ def _rows_expectations() -> tuple[Expectation, ...]:
 
 
 def _of_samples(config: str) -> bool:
-    return config == taxonomy.CLEAN or config in {t.code for t in taxonomy.types("known")}
+    return config == taxonomy.CLEAN or taxonomy.known(config)
 
 
 def _columns(path: Path) -> dict[str, list[Any]]:

@@ -59,6 +59,8 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
     """The gold tool stays the gold tool: the index never comes to mean a distractor."""
     if no_call(row) == "right":
         return HOLDS  # there is none: `gold_at_its_index`
+    if row.gold_tool_index is None and clean.gold_tool_index is None:
+        return HOLDS  # a step of a mixture in which a part before it left no call that is right
     if row.gold_tool_index is None or clean.gold_tool_index is None:
         return "no gold_tool_index"
     if not (0 <= row.gold_tool_index < len(row.tools) and 0 <= clean.gold_tool_index < len(clean.tools)):

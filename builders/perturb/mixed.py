@@ -7,18 +7,19 @@ that it was applied to.
 
 import inspect
 import random
+from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import mixtures, taxonomy
 from robustbench_tc.schema import Change, Message, Sample
 from robustbench_tc.steps import TYPE_CODE, steps
-from robustbench_tc.taxonomy import Level, Part, Rows
+from robustbench_tc.taxonomy import Rows
 
 from . import action, observation, reward, severity_offers, severity_typos, transition
-from .base import REGISTRY, Case, Context, Perturbation, TextRequest, register
+from .base import DERIVED, REGISTRY, Case, Context, Perturbation, TextRequest, register
 
 _MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
 """Where parts can be from: read before this module asks for them."""
@@ -36,7 +37,7 @@ class Mixed(Perturbation):
     train_augmentable = False
     caught_by = "diff_explains_the_row"
     otherwise_caught_by = "unit_finds_nothing"
-    prior_art = "none known for tool calls; a factorial design"
+    prior_art = mixtures.PRIOR_ART
 
     parts: ClassVar[tuple[str, ...]]
 
@@ -96,35 +97,32 @@ def kind_of(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, 
         raise ValueError(f"{'+'.join(parts)}: one type for each of two components or more, in their order")
     if any(unit.component == "transition" and unit.pack != "core" for unit in units):
         raise ValueError(f"{'+'.join(parts)}: the transition type is one of the core")
-    names = " + ".join(unit.display_name for unit in units)
-    changed = {part for unit in units for part in unit.may_change}
-    said = " Then ".join(unit.how_made for unit in units)
-    levels = [get_args(Level).index(unit.level) for unit in units]
-    flags = {flag: words for unit in units for flag, words in unit.flags.items()}
-    facts = {
-        "__doc__": f"{names}.",
+    one_tool = any(unit.applies_to == "one gold tool" for unit in units)
+    facts = dict(mixtures.facts(units)) | {
+        "__doc__": f"{' + '.join(unit.display_name for unit in units)}.",
         "__module__": __name__,
-        "code": taxonomy.MIX + "__".join(parts),
         "order": order,
         "parts": parts,
-        "display_name": names,
-        "level": get_args(Level)[max(levels)],
-        "what_is_modified": f"{', then '.join(parts)}, each on the row that the one before it made.",
-        "how_made": f"Several types, one after the other. {said}",
-        "method": "llm" if any(unit.method == "llm" for unit in units) else "rule",
-        "may_change": tuple(part for part in get_args(Part) if part in changed),
-        "ground_truth_changes": any(unit.ground_truth_changes for unit in units),
-        "may_decline": any(unit.may_decline for unit in units),
-        "injected_error": next((unit.injected_error for unit in units if unit.injected_error), None),
-        "flags": MappingProxyType(flags),
-        "solved_without_reading": " ".join(filter(None, (unit.solved_without_reading for unit in units))),
-        "applies_to": "one gold tool"
-        if any(unit.applies_to == "one gold tool" for unit in units)
-        else "every source",
+        "applies_to": "one gold tool" if one_tool else "every source",
+        "borrows": tuple(dict.fromkeys(name for unit in units for name in unit.borrows)),
         "rows": rows,
         "golden": golden,
     }
+    facts["flags"] = MappingProxyType(facts["flags"])
     return type("Mixed_" + "_".join(parts), (Mixed,), facts)
+
+
+@lru_cache(256)
+def of_parts(code: str) -> Perturbation | None:
+    """The unit of a mixture that is not among the stated ones, by its code; None for another code."""
+    if not taxonomy.parts(code) or not taxonomy.known(code):
+        return None
+    made = kind_of(taxonomy.parts(code), mixtures.AFTER_ALL, Rows(paper=0, bundled=0), ())
+    made.applies_to = taxonomy.get(code).sources
+    return made()
+
+
+DERIVED.append(of_parts)
 
 
 def _case(reads: str) -> tuple[Case, ...]:

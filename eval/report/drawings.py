@@ -97,8 +97,7 @@ def flips(model: Model) -> dict[str, Line]:
 
 def flip_bars(model: Model) -> Markup:
     """A bar per type: right on both, gained, lost, wrong on both."""
-    names = {one.code: one.display_name for one in taxonomy.types("known")}
-    stacks = [_flip_stack(names[code], line) for code, line in flips(model).items()]
+    stacks = [_flip_stack(taxonomy.get(code).display_name, line) for code, line in flips(model).items()]
     return figures.stacks(stacks, f"flips of {model.label} between clean and perturbed")
 
 
@@ -169,10 +168,9 @@ def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
     where none is of the core."""
     there = set(leading({code for model in models for code in model.summary.types}))
     found: dict[str, dict[str, str]] = {}
-    for one in taxonomy.types("known"):
-        if one.code in there:
-            component = one.component if one.code in taxonomy.codes() else "beyond the core"
-            found.setdefault(component or "beyond the core", {})[one.code] = one.display_name
+    for one in taxonomy.among(there):
+        component = one.component if one.code in taxonomy.codes() else "beyond the core"
+        found.setdefault(component or "beyond the core", {})[one.code] = one.display_name
     return found
 
 

@@ -84,5 +84,4 @@ def _p_said(p: float) -> str:
 
 def _name(code: str) -> str:
     """A type as the page names it, with its component."""
-    names = {one.code: one.display_name for one in taxonomy.types("known")}
-    return f"{names[code]} ({taxonomy.component_of(code) or 'extension'})"
+    return f"{taxonomy.get(code).display_name} ({taxonomy.component_of(code) or 'extension'})"

@@ -42,7 +42,7 @@ def tables(report: Report) -> str:
         "Retention",
     ]
     first = [[escaped(m.label), *(_cell(m.summary.values[name]) for name in TABLE2)] for m in report.models]
-    types = [t for t in taxonomy.types("known") if any(t.code in m.summary.types for m in report.models)]
+    types = taxonomy.among(code for m in report.models for code in m.summary.types)
     second = [[escaped(t.display_name), *(_loss(m, t.code) for m in report.models)] for t in types]
     dataset = f"RobustBench-TC, dataset version {escaped(report.dataset_version)}"
     return "\n".join(

@@ -91,7 +91,8 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
     lets run and style what this package wrote, by hash, and nothing be loaded."""
     models, papers = report.models, report.paper
     simulated = [found for model in models for found in _intervals(model) if found[2].method == "simulated"]
-    names = {t.code: t.display_name for t in taxonomy.types("known")}
+    kinds = taxonomy.known_with(code for m in report.models for code in m.summary.types)
+    names = {t.code: t.display_name for t in kinds}
     styles = [str(figures.style()), _own("page.css")]
     scripts = [_own("page.js"), *([_own("browser.js")] if samples.text else [])]
     return (
@@ -112,7 +113,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             metrics=TABLE2,
             codes=list(names),
             names=names,
-            modified={t.code: t.what_is_modified for t in taxonomy.types("known")},
+            modified={t.code: t.what_is_modified for t in kinds},
             sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, anchor)},
             simulated=", ".join(dict.fromkeys(readable(metric) for metric, _, _ in simulated)),
             error=max((found.error for _, _, found in simulated), default=0.0),
@@ -220,7 +221,7 @@ def _intervals(model: Model) -> Iterator[tuple[str, str, Interval]]:
 
 def markdown(report: Report) -> str:
     """Table 2, the types and the gaps, for a README or a pull request."""
-    codes = [t.code for t in taxonomy.types("known")]
+    kinds = taxonomy.among(code for model in report.models for code in model.summary.types)
     return (
         _environment()
         .get_template("report.md.j2")
@@ -239,7 +240,7 @@ def markdown(report: Report) -> str:
             levels_table=levels.table,
             stages_table=stages.table,
             stages=STAGES,
-            codes=[code for code in codes if any(code in model.summary.types for model in report.models)],
+            codes=[kind.code for kind in kinds],
         )
     )
 

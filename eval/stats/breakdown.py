@@ -144,7 +144,7 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     return Breakdown(
         error_modes={
             name: {mode: modes[name][mode] for mode in ERROR_MODES if modes[name][mode]}
-            for name in (*HEADS, *(t.code for t in taxonomy.types("known")))
+            for name in (*HEADS, *(t.code for t in taxonomy.among(modes)))
             if name in modes
         },
         sources={

@@ -110,7 +110,7 @@ def from_counts(found: Mapping[str, tuple[int, int]]) -> tuple[LevelLine, ...]:
 def _lines(codes: tuple[str, ...]) -> dict[tuple[taxonomy.Level, str], tuple[str, ...]]:
     """(level, pack) → the types among `codes`; with several packs also their sum."""
     found: dict[tuple[taxonomy.Level, str], tuple[str, ...]] = {}
-    kinds = [kind for kind in taxonomy.types("all") if kind.code in codes]
+    kinds = [kind for kind in taxonomy.among(codes) if kind.scored]
     for level in LEVELS:
         packs: dict[str, tuple[str, ...]] = {}
         for kind in kinds:

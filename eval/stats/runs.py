@@ -239,7 +239,7 @@ def align(
     wanted = set(expected) if expected is not None else set()
     for run in runs:
         wanted.update(_pairs(run))
-    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))]
+    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with({code for _, code in wanted}))]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
         raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
     wanted &= kept(wanted, subset, frozenset().union(*map(unstated, runs)))

@@ -79,7 +79,7 @@ def stages(
             n[line] += 1
             if not right:
                 counted[line][stage, detail or ""] += 1
-    order = [line for line in (*HEADS, *(kind.code for kind in taxonomy.types("all"))) if n[line]]
+    order = [line for line in (*HEADS, *(kind.code for kind in taxonomy.among(n))) if n[line]]
     shifts = _Shifts(rows, outcomes)
     usable = set(outcomes.usable(allow_missing))
     components: dict[str, Sequence[str]] = {

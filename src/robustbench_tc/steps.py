@@ -78,7 +78,10 @@ def _undone(
     after: Sample, clean: Sample, code: str, kind: taxonomy.PerturbationType, earlier: Sequence[Change]
 ) -> Sample:
     """The row that the part was applied to; `earlier`: the changes of the part before."""
+    golden = _golden(after)
     tools, index = _tools(after, earlier)
+    if index is None or golden != after.golden_answers:
+        index = _gold_tool(tools, index, golden, earlier)
     return msgspec.structs.replace(
         after,
         id=f"{after.clean_id}::{code}",
@@ -86,7 +89,7 @@ def _undone(
         component=taxonomy.component_of(code),
         messages=_messages(after),
         tools=tools,
-        golden_answers=_golden(after),
+        golden_answers=golden,
         gold_tool_index=index,
         changes=(),
         generator="rule",
@@ -137,16 +140,35 @@ def _golden(after: Sample) -> tuple[GoldenAnswer, ...]:
     return golden
 
 
+def _gold_tool(
+    tools: Sequence[Tool], index: int | None, golden: Sequence[GoldenAnswer], earlier: Sequence[Change]
+) -> int | None:
+    """The place of the tool that the golden call names, for a part that made another tool the gold one, or
+    none: of namesakes, one that did not come in with the part before."""
+    name = next((call.name for answer in golden for call in answer), None)
+    if index is not None and tools[index].name == name:
+        return index
+    added = [change.after for change in earlier if change.before is None]
+    named = [place for place, tool in enumerate(tools) if tool.name == name]
+    own = [place for place in named if msgspec.to_builtins(tools[place]) not in added]
+    return next(iter(own or named), None)
+
+
 def _tools(after: Sample, earlier: Sequence[Change]) -> tuple[tuple[Tool, ...], int | None]:
     """The registry before the part, and the place of the gold tool in it."""
     tools: list[Tool | None] = list(after.tools)
     order: Sequence[str] | None = None
+    removed: list[tuple[int, Tool]] = []
     for change in after.changes:
         head, rest = _pointer(change.path)[:1], _pointer(change.path)[1:]
         if head != ["tools"]:
             continue
         if not rest:
             order = change.before
+            continue
+        if len(rest) == 1 and change.after is None:
+            known = range(len(after.tools) + len(after.changes))
+            removed.append((_place(rest[0], known, change.path), msgspec.convert(change.before, Tool)))
             continue
         place = _place(rest[0], tools, change.path)
         tool = tools[place]
@@ -155,6 +177,8 @@ def _tools(after: Sample, earlier: Sequence[Change]) -> tuple[tuple[Tool, ...], 
         plain = msgspec.to_builtins(tool)
         tools[place] = None if len(rest) == 1 else msgspec.convert(_put_back(plain, rest[1:], change), Tool)
     left = [(tool, place == after.gold_tool_index) for place, tool in enumerate(tools) if tool is not None]
+    for place, tool in sorted(removed, key=lambda one: one[0]):
+        left.insert(place, (tool, False))
     if order is not None:
         left = _in_order(left, order, earlier)
     index = next((place for place, (_, gold) in enumerate(left) if gold), None)

@@ -8,8 +8,9 @@ after it.
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
@@ -213,6 +214,24 @@ def _of_a_language(code: str) -> PerturbationType | None:
     return None
 
 
+@lru_cache(4096)  # codes are read from files too
+def _of_parts(code: str) -> PerturbationType | None:
+    """The mixture that no module states, by its code; None for another code, and where it cannot be mixed."""
+    if not parts(code):
+        return None
+    from . import mixtures  # it reads the facts of types here
+
+    try:
+        return mixtures.by_name(code)
+    except UserError:
+        return None
+
+
+def _by_name(code: str) -> PerturbationType | None:
+    """The type that comes into being by its name."""
+    return _of_a_language(code) or _of_parts(code)
+
+
 def _of_families() -> tuple[PerturbationType, ...]:
     """The facts that all languages share, with holes for the language."""
     return _all().of_a_language
@@ -226,13 +245,19 @@ _AFTER_ALL = 10_000
 def types(status: Literal["core", "extension", "all", "known"] = "core") -> tuple[PerturbationType, ...]:
     """The types in order: the 22 of the benchmark, or with the extensions that this package states (`all`).
 
-    `known`: also those that come into being by their names, as `language_de` does: what a dataset can hold.
+    `known`: also those of all languages, which come into being by their names, as `language_de` does.
+    Mixtures do too, and are too many to list: `among` finds them by their codes.
     """
     if status == "known":
         codes = (kind.code.replace("{code}", code) for kind in _of_families() for code in languages.LANGUAGES)
         further = (found for code in codes if code not in _by_code() and (found := _of_a_language(code)))
         return (*types("all"), *sorted(further, key=lambda kind: kind.order))
     return tuple(kind for kind in _all().types if status in ("all", kind.status))
+
+
+def known_with(codes: Iterable[str]) -> tuple[PerturbationType, ...]:
+    """The types of `types("known")`, and the mixtures among these codes that no module states."""
+    return among((*(kind.code for kind in types("known")), *codes))
 
 
 def parts(code: str) -> tuple[str, ...]:
@@ -266,8 +291,12 @@ def codes() -> tuple[str, ...]:
 
 def get(code: str) -> PerturbationType:
     """The type of that code. Raises UserError with near misses."""
-    found = _by_code().get(code) or _of_a_language(code)
+    found = _by_code().get(code) or _by_name(code)
     if found is None:
+        if parts(code):
+            from . import mixtures
+
+            mixtures.checked(code)  # raises: these cannot be mixed
         if match := _OF_A_LANGUAGE.fullmatch(code):
             languages.language(match[1])  # raises: there is no such language
         raise unknown("perturbation type", code, _by_code())
@@ -276,13 +305,22 @@ def get(code: str) -> PerturbationType:
 
 def known(code: str) -> bool:
     """Whether there is a type of that code."""
-    return code in _by_code() or _of_a_language(code) is not None
+    return code in _by_code() or _by_name(code) is not None
 
 
 def among(names: Iterable[str]) -> tuple[PerturbationType, ...]:
-    """The types that are among the names, in order; also those that no module states (`language_de`)."""
+    """The types that are among the names, in order; also those that no module states (`language_de`, and
+    mixtures of any types, after all others by their codes)."""
     wanted = frozenset(names)
-    return tuple(kind for kind in types("known") if kind.code in wanted)
+    listed = tuple(kind for kind in types("known") if kind.code in wanted)
+    further = sorted(wanted.difference(kind.code for kind in listed))
+    return (*listed, *(kind for code in further if (kind := _of_parts(code)) is not None))
+
+
+def configs(folder: Path) -> tuple[str, ...]:
+    """The folders of rows that a release holds, in order: `clean` and types by their codes."""
+    there = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
+    return (*([CLEAN] if CLEAN in there else ()), *(kind.code for kind in among(there)))
 
 
 @cache

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
+from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_types
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases
+from robustbench_tc.builders.perturb.facts import facts
 from robustbench_tc.builders.perturb.mixed import DESIGN, kind_of
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.validate import self_check
+from robustbench_tc.eval.validate import self_check, taken
+from robustbench_tc.mixtures import AFTER_ALL
 from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.steps import TYPE_CODE, steps
 from robustbench_tc.taxonomy import Rows
@@ -47,8 +50,62 @@ def test_a_mixture_is_named_by_its_parts_in_any_order() -> None:
     assert select_types(["mix:" + "+".join(reversed(DESIGN))]) == (ALL,)
     with pytest.raises(UserError, match="unknown perturbation type 'CDD'"):
         select_types(["mix:CDD+realistic_typos"])
-    with pytest.raises(UserError, match=r"^mix:CD\+TD is not among .*: another one is a line in"):
-        select_types(["mix:CD+TD"])
+    assert select_types(["mix:typos_1+gold_removed", "CD"]) == ("CD", "mix__typos_1__gold_removed")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mix:", "mix:: a mixture has two types or more"),
+        ("mix:CD", "mix:CD: a mixture has two types or more"),
+        ("mix:CD+CD", "mix:CD+CD: CD stands there twice"),
+        ("mix:CD+TD", "mix:CD+TD: CD and TD are both of the component reward"),
+        (f"mix:{ALL}+CD", f"mix:{ALL}+CD: {ALL} is a mixture itself: name its parts"),
+        ("mix:CD+injected_result", "mix:CD+injected_result: injected_result cannot be mixed: the transition"),
+        ("mix:CD+gold_removed", "mix:CD+gold_removed: gold_removed and CD cannot be mixed: no call is right"),
+        ("mix:CD+type_shift", "mix:CD+type_shift: type_shift and CD cannot be mixed: calls are held against"),
+        ("mix:CD_inv+same_name_A", "mix:CD_inv+same_name_A: same_name_A and CD_inv cannot be mixed: CD_inv"),
+        ("mix:missing_value+prerequisite", "mix:missing_value+prerequisite: no source has samples for all"),
+        ("mix__CD__realistic_typos", "mix__CD__realistic_typos: parts are in the order observation, action"),
+        ("mix__CD", "mix:CD: a mixture has two types or more"),
+    ],
+)
+def test_what_cannot_be_mixed_is_refused_in_a_line(name: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        select_types([name])
+    assert str(refused.value).startswith(said) and "\n" not in str(refused.value)
+    assert name.startswith("mix:") or not taxonomy.known(name)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "mix__typos_1__near_miss",
+        "mix__query_paraphrase__same_name_A",
+        "mix__answer_directly__flood_3",
+        "mix__context_2k__flood_10__TD_inv",
+        "mix__language_zh__ghost_tool_2__CD_AB_swap__transient_timeout",
+    ],
+)
+def test_a_mixture_that_no_module_states_comes_into_being_by_its_name(code: str) -> None:
+    kind, unit = taxonomy.get(code), REGISTRY[code]
+    assert code not in list(REGISTRY) and kind not in taxonomy.types("known")
+    assert taxonomy.among(["CD", code, "language_de", "mix__x"])[-1] == kind and kind.order == AFTER_ALL
+    stated = facts(unit, [one for one in sources.sources() if one.name in kind.sources])
+    assert stated == kind, "the builder's facts are those of the other rooms"
+    made = prepare(
+        BuildSpec(profile="bundled", codes=(code,), allow_missing=True), accept=self_check, taken=taken
+    )
+    clean = {one.clean_id: one for one in made.plan.samples}
+    rows = [row for row in made.plan.rows(code) if isinstance(row, Sample)]
+    assert rows
+    for row in rows:
+        anchor = clean[row.clean_id]
+        assert unit.check(anchor, row) == [] and self_check(row, anchor) is None
+        said = {n: one.verdict(row, anchor) for n, one in INVARIANTS.items() if one.of_type(code)}
+        assert not {name: words for name, words in said.items() if words}
+    for defect in (unit.spoiled(anchor, row), unit.spoiled_otherwise(anchor, row)):
+        assert unit.check(anchor, defect)
 
 
 def test_a_mixed_type_is_of_no_component() -> None:

@@ -68,6 +68,24 @@ def test_interactions(run: Path) -> None:
         assert row["clean_accuracy"] == pytest.approx(one.clean, abs=1e-15)
 
 
+def test_a_mixture_that_no_module_states_and_a_type_that_is_not_scored(tmp_path: Path) -> None:
+    rows = [(one, code) for one in IDS for code in ("typos_1", BY_NAME, "transient_timeout_x9")]
+    run = write_run(tmp_path / "run", lambda one, code: code != BY_NAME, pairs(IDS) + rows)
+    (row,) = mart("interactions", run)
+    assert (row["mixture"], row["parts"], row["interaction"]) == (BY_NAME, "typos_1 + CD", 1.0)
+    found = {row["type_code"]: row for row in mart("by_type", run)}
+    assert (found[BY_NAME]["display_name"], found[BY_NAME]["component"]) == ("Typo-1 + MisDesc", "mixed")
+    assert found[BY_NAME]["accuracy"] == 0.0 and found["typos_1"]["accuracy"] == 1.0
+    assert found["transient_timeout_x9"]["n"] == len(IDS)
+    assert found["transient_timeout_x9"]["accuracy"] is found["transient_timeout_x9"]["delta"] is None
+    (heat,) = mart("heatmap", run)
+    assert heat["transient_timeout_x9"] is None and heat["typos_1"] == 1.0
+    assert "transient_timeout_x9" not in {row["type_code"] for row in mart("hardest", run)}
+
+
+BY_NAME = "mix__typos_1__CD"
+
+
 def test_a_run_of_the_core_has_neither(tmp_path: Path) -> None:
     core = write_run(tmp_path / "core", lambda one, code: True, pairs(IDS))
     assert mart("doses", core) == mart("interactions", core) == []

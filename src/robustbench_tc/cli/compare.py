@@ -267,9 +267,11 @@ def _print_sample(found: "list[Judged]") -> None:
     table = Table()
     for name in ("type", "repeat", "verdict", "why", "reply"):
         table.add_column(name, overflow="fold")
-    order = {code: i for i, code in enumerate((taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))))}
+    there = taxonomy.among(row.prediction.type_code for row in found)
+    order = {code: i for i, code in enumerate((taxonomy.CLEAN, *(kind.code for kind in there)))}
+    last = len(order)
     for row in sorted(
-        found, key=lambda row: (order.get(row.prediction.type_code, 99), row.prediction.repeat)
+        found, key=lambda row: (order.get(row.prediction.type_code, last), row.prediction.repeat)
     ):
         one = row.prediction
         table.add_row(one.type_code, str(one.repeat), _word(row), row.why, styled(_beginning(one)))

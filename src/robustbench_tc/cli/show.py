@@ -71,8 +71,7 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
     from ..io.parquet import read_rows, shards
     from ..schema import record
 
-    codes = (taxonomy.CLEAN, *(kind.code for kind in taxonomy.types("known")))
-    folders = [release / code for code in codes if (release / code).is_dir()]
+    folders = [release / code for code in taxonomy.configs(release)]
     if not folders:
         raise UserError(f"{release} holds no release: name one with --release, or run rbtc build")
     clean_id, _, code = wanted.rpartition("::")

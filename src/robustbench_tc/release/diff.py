@@ -122,7 +122,7 @@ class Diff(msgspec.Struct, frozen=True):
 def diff(a: Path, b: Path) -> Diff:
     """Compares two dataset folders, config by config. UserError where one holds no config at all."""
     ours, theirs = configs_of(a), configs_of(b)
-    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.types("known"))]
+    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with((*ours, *theirs)))]
     names = sorted({*ours, *theirs}, key=lambda name: (order.index(name) if name in order else 99, name))
     clean_tools = _clean_tools(a), _clean_tools(b)
     reanchored = {id_ for id_, tools in clean_tools[0].items() if clean_tools[1].get(id_, tools) != tools}

@@ -355,6 +355,18 @@ def test_an_object_with_only_a_name_is_not_a_call(text: str) -> None:
     assert calls(text, tools=TOOLS) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I call ping(*hosts).", [("ping", {})]),  # a tool of the registry, its arguments unreadable
+        ("knock(*doors)", []),  # any other name is a call only with arguments that can be read
+        ("knock(door='a')", [("knock", {"door": "a"})]),
+    ],
+)
+def test_positional_text_is_a_call_of_a_listed_tool_only(text: str, found: list[tuple[str, Json]]) -> None:
+    assert calls(text, tools=TOOLS) == found
+
+
 # --- ReAct and plain lines ------------------------------------------------------------------------------
 
 

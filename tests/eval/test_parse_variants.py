@@ -367,6 +367,19 @@ def test_positional_text_is_a_call_of_a_listed_tool_only(text: str, found: list[
     assert calls(text, tools=TOOLS) == found
 
 
+@pytest.mark.parametrize("text", ['<ping host="a"/>', '<ping host="a"></ping>', 'Sure.\n<ping host="a" />\n'])
+def test_an_element_called_as_a_tool_takes_attributes(text: str) -> None:
+    assert calls(text, tools=TOOLS) == [("ping", {"host": "a"})]
+
+
+@pytest.mark.parametrize("call", ['ping(host="a")', '[ping(host="a")]', '`ping(host="a")`'])
+@pytest.mark.parametrize(
+    ("lead", "made"), [("I will call ", True), ("I now call ", True), ("You could call ", False)]
+)
+def test_a_call_in_a_sentence_is_made_where_the_sentence_says_so(lead: str, call: str, made: bool) -> None:
+    assert calls(lead + call, tools=TOOLS) == [("ping", {"host": "a"})] * made
+
+
 # --- ReAct and plain lines ------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ a digit in it. No dictionary is asked: a slip can give another English word (`fr
 
 import random
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -23,7 +24,6 @@ from .query import SAMPLES, gold_texts, kept_values, query_span, query_text, rep
 _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 """A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]*”")
-_BEGINS = re.compile(r"(?:\A|[.!?\n])[\s\"'(]*\Z")
 _LETTERS = re.compile(r"([A-Za-z]+)")
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -51,6 +51,19 @@ class _Word(NamedTuple):
     """How many it takes at most: one, and of eight letters or more one for every four."""
 
 
+def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
+    """Where the value stands, none overlapping."""
+    at = text.find(value)
+    while value and at >= 0:
+        yield at, at + len(value)
+        at = text.find(value, at + len(value))
+
+
+def _is_within_a_word(text: str, start: int, end: int) -> bool:
+    beside = text[max(start - 1, 0) : start] + text[end : end + 1]
+    return any(one.isalnum() or one == "_" for one in beside)
+
+
 @remembered(SAMPLES)
 def _words(sample: Sample) -> tuple[_Word, ...]:
     """The words of the request that may be mistyped, in order."""
@@ -59,16 +72,26 @@ def _words(sample: Sample) -> tuple[_Word, ...]:
     copied = {word.casefold() for value in gold for word in re.findall(r"[^\W\d_]+", value)}
     fixed = [match.span() for match in _QUOTED.finditer(text)]
     for value in kept_values(sample, text):
-        if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):  # it stands within words only
-            fixed += [match.span() for match in re.finditer(re.escape(value), text)]
+        spans = list(_places(text, value))
+        if all(_is_within_a_word(text, *span) for span in spans):
+            fixed += spans
     found = []
     for match in _WORD.finditer(text):
         start, end = match.span()
-        named = match.group()[0].isupper() and not _BEGINS.search(text, 0, start)
+        named = match.group()[0].isupper() and not _begins_a_sentence(text, start)
         if named or match.group().casefold() in copied or any(a < end and start < b for a, b in fixed):
             continue
         found.append(_Word(start, end, max(1, (end - start) // 4)))
     return tuple(found)
+
+
+def _begins_a_sentence(text: str, at: int) -> bool:
+    """Whether what stands at that place begins the text, a line or a sentence."""
+    while at and (text[at - 1].isspace() or text[at - 1] in "\"'("):
+        at -= 1
+        if text[at] == "\n":
+            return True
+    return not at or text[at - 1] in ".!?"
 
 
 class Typos(Perturbation):
@@ -96,12 +119,12 @@ class Typos(Perturbation):
         Raises NotApplicable(`too_few_words`) where the request has no room for them.
         """
         span, text, words = query_span(sample), query_text(sample), _words(sample)
-        drawn = rng.sample(words, len(words))
-        again = [word for word in words for _ in range(word.slips - 1)]
-        rng.shuffle(again)
-        chosen = [*drawn, *again][: self.slips]
+        chosen = rng.sample(words, min(self.slips, len(words)))
         if len(chosen) < self.slips:
-            raise NotApplicable("too_few_words")
+            again = [word for word in words for _ in range(word.slips - 1)]
+            if len(chosen) + len(again) < self.slips:
+                raise NotApplicable("too_few_words")
+            chosen += rng.sample(again, self.slips - len(chosen))
         for word in sorted(set(chosen), reverse=True):
             typed = _mistyped(text[word.start : word.end], chosen.count(word), rng)
             text = text[: word.start] + typed + text[word.end :]
@@ -200,9 +223,26 @@ def _slip(word: str, place: int, rng: random.Random) -> str:
     return word[:place] + rng.choice(NEIGHBOURS[letter]) + word[place + 1 :]
 
 
+def _is_one_slip(word: str, typed: str) -> bool:
+    """Whether one slip leads from one to the other, as `_slips` counts."""
+    at = next((at for at, (one, other) in enumerate(zip(word, typed, strict=False)) if one != other), None)
+    at = min(len(word), len(typed)) if at is None else at
+    left, right = word[at:], typed[at:]
+    if len(left) > len(right):
+        return left[1:] == right
+    if len(left) < len(right):
+        return right[1:] == left and at > 0 and right[0] == typed[at - 1]
+    return bool(left) and (
+        (left[1:] == right[1:] and right[0] in NEIGHBOURS.get(left[0], ""))
+        or (left[:2] == right[1::-1] and left[2:] == right[2:] and len(left) > 1)
+    )
+
+
 def _slips(word: str, typed: str) -> int:
     """The fewest slips that lead from one to the other (letters replaced, swapped, dropped or put in); a
     letter is replaced by its neighbour, and put in beside its like, or it counts as 9."""
+    if _is_one_slip(word, typed):  # most are
+        return 1
     before: list[int] = []
     last = list(range(0, 9 * len(typed) + 1, 9))
     for i, letter in enumerate(word, 1):
@@ -245,7 +285,7 @@ class Typos1(Typos):
             clean="table",
             reads="""
             - user: Book 2 seats at Luna tonight.
-            + user: Bool 2 seats at Luna tonight.
+            + user: Booj 2 seats at Luna tonight.
             """,
         ),
     )
@@ -268,9 +308,9 @@ class Typos2(Typos):
             clean="letter",
             reads="""
             - user: Hello there! Our whole family is coming over tonight.
-            + user: Hello there! Oue wbole family is coming over tonight.
+            + user: Hello there! Or whoel family is coming over tonight.
             -     It should have 2 comfortable seats near the window.
-            +     It should have 2 comfotrable seats near the window.
+            +     It should have 2 comfortabl seats near the window.
             """,
         ),
     )
@@ -295,9 +335,9 @@ class Typos3(Typos):
             - user: Hello there! Our whole family is coming over tonight.
             -     Please book a quiet table at Luna for us.
             -     It should have 2 comfortable seats near the window.
-            + user: Hwllo there! Our while faamily is comung ovr tonight.
+            + user: Hlelo there! Our whoel faamily is cooming overr tonight.
             +     Please book a quiet tale at Luna for us.
-            +     It should hqve 2 comfortable seats near th window.
+            +     It should hage 2 comfortable seats near th window.
             """,
         ),
     )

@@ -174,7 +174,8 @@ def _parts_agree(components: Mapping[str, str]) -> tuple[Expectation, ...]:
 
 def _wants_nothing(codes: "pd.Series[str]") -> "pd.Series[bool]":
     """Rows of the types in which no call is right."""
-    return codes.isin([kind.code for kind in taxonomy.among(codes.unique()) if kind.no_call == "right"])
+    known = [code for code in codes.unique() if isinstance(code, str) and taxonomy.known(code)]
+    return codes.isin([code for code in known if taxonomy.get(code).no_call == "right"])
 
 
 def texts_suite(scan: Scan) -> list[Check]:

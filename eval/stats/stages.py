@@ -175,7 +175,7 @@ def table(found: Stages, lines: Sequence[str] = HEADS) -> Table:
     return Table(
         name="stages",
         title="wrong answers by the first stage at which they fail",
-        columns=("", "n", "wrong", *NAMES),
+        columns=("rows", "n", "wrong", *NAMES),
         rows=tuple(
             (line, found.n[line], found.wrong(line), *found.of(line).values())
             for line in lines

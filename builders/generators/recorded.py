@@ -33,7 +33,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json, dumps, parameter_hash, parameter_hashes, tool_hash
+from robustbench_tc.schema import Json, clean_id_hash, dumps, parameter_hash, parameter_hashes, tool_hash
 
 from ..perturb.base import Text, TextRequest
 from . import translations
@@ -265,7 +265,7 @@ class Book:
     def signed(self, request: TextRequest) -> Iterator[tuple[Json, str, str | None]]:
         """Every answer, who wrote it, and why a build refused it, if one did."""
         lines = self._lines.get(request.key, [])
-        if request.sample is not None and sample_hash(request.sample) in self._samples:
+        if request.sample is not None and clean_id_hash(request.sample) in self._samples:
             lines = lines + self._lines.get(msgspec.structs.replace(request, sample=None).key, [])
         for line in lines:
             if isinstance(line, Answer):
@@ -292,11 +292,6 @@ class Book:
             return False  # not a tool: the acceptance check says so
         found = self._served.get(tool_hash(sample, name, description))
         return found is not None and found.serves
-
-
-def sample_hash(clean_id: str) -> str:
-    """32 hex digits of a clean id, which can hold upstream's text."""
-    return hashlib.sha256(clean_id.encode()).hexdigest()[:32]
 
 
 @cache
@@ -412,7 +407,7 @@ def _samples(folder: Path) -> list[str]:
     """Hashes of the samples that the folder's judgments of new tools name, in order, each once."""
     path = folder / "redundant_judgments.jsonl"
     lines = _lines(path, _ServedLine) if path.is_file() else ()
-    return list(dict.fromkeys(sample_hash(line.clean_id) for _, line in lines))
+    return list(dict.fromkeys(clean_id_hash(line.clean_id) for _, line in lines))
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:

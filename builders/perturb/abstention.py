@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, Change, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, Change, GoldenAnswer, Message, Sample, Tool, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 from robustbench_tc.transcript import MAY_DECLINE, closing_order
 
-from .abstention_recorded import Judged, names_hash, recorded, sample_hash
+from .abstention_recorded import Judged, names_hash, recorded
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import SAMPLES, called_in_history
 from .registry import insert, plain
@@ -112,7 +112,7 @@ def judged(sample: Sample) -> Judged:
     if all(tool.name in names or tool.name in CONTROL_TOOLS for tool in sample.tools):
         raise NotApplicable("no_other_tool")
     gone = names_hash(names & {tool.name for tool in sample.tools})
-    found = recorded().judged.get((sample_hash(sample.clean_id), gone))
+    found = recorded().judged.get((clean_id_hash(sample.clean_id), gone))
     if found is None:
         raise NotApplicable("not_judged")
     if found.another_serves:
@@ -281,7 +281,7 @@ def _siblings(sample: Sample) -> list[Tool]:
     beside = {tool.name: tool for tool in reversed(ours)}
     found = [
         styled([(one.tool, beside[one.gold])], ours)[0]
-        for one in recorded().siblings.get(sample_hash(sample.clean_id), ())
+        for one in recorded().siblings.get(clean_id_hash(sample.clean_id), ())
         if one.gold in beside and not any(near_duplicates(one.tool, tool) for tool in sample.tools)
     ]
     if not found:

@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, Tool, dumps
+from robustbench_tc.schema import Json, Tool, clean_id_hash, dumps
 
 BUILDERS = Path(__file__).parents[1]
 SHIPPED = BUILDERS / "data" / "abstention.jsonl.gz"
@@ -141,13 +141,8 @@ def recorded() -> Recorded:
 
 def another_tool_serves(clean_id: str, removed: Iterable[str]) -> bool | None:
     """Whether a tool that is left could serve once the tools of these names have gone; None: not judged."""
-    found = recorded().judged.get((sample_hash(clean_id), names_hash(removed)))
+    found = recorded().judged.get((clean_id_hash(clean_id), names_hash(removed)))
     return None if found is None else found.another_serves
-
-
-def sample_hash(clean_id: str) -> str:
-    """32 hex digits of a clean id, which can hold upstream's text."""
-    return hashlib.sha256(clean_id.encode()).hexdigest()[:32]
 
 
 def registry_hash(clean_id: str, names: Iterable[str]) -> str:
@@ -199,7 +194,7 @@ def lines_of(folder: Path) -> Iterator[Line]:
     written = _read(folder / "generations.jsonl", _Written)
     for one in judged:
         removed = names_hash(one.removed)
-        yield Judged(sample_hash(one.clean_id), removed, one.another_tool_serves, one.reason)
+        yield Judged(clean_id_hash(one.clean_id), removed, one.another_tool_serves, one.reason)
     asked = {one.clean_id: one.input for one in written if one.kind == "query_paraphrase" and one.clean_id}
     for missing in _read(folder / "missing_values.jsonl", _MissingLine):
         before = missing.input or asked.get(missing.clean_id)
@@ -208,7 +203,7 @@ def lines_of(folder: Path) -> Iterator[Line]:
                 f"{folder}: {missing.clean_id} has a value taken out, and no text to take it from"
             )
         edits = edits_between(before, missing.text)
-        yield Missing(sample_hash(missing.clean_id), missing.parameter, missing.value, edits)
+        yield Missing(clean_id_hash(missing.clean_id), missing.parameter, missing.value, edits)
     idle = {
         (one.clean_id, one.tool, one.description)
         for one in _read(folder / "redundant_judgments.jsonl", _Served)
@@ -221,11 +216,11 @@ def lines_of(folder: Path) -> Iterator[Line]:
     for one in judged:
         if one.another_tool_serves:
             continue
-        yield from (Sibling(sample_hash(one.clean_id), one.removed[0], tool) for tool in one.siblings)
+        yield from (Sibling(clean_id_hash(one.clean_id), one.removed[0], tool) for tool in one.siblings)
         for name in one.removed:
             for tool in beside.get(name, ()):
                 if (one.clean_id, tool.name, tool.description) in idle:
-                    yield Sibling(sample_hash(one.clean_id), name, tool)
+                    yield Sibling(clean_id_hash(one.clean_id), name, tool)
 
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -6,11 +6,11 @@ import re
 import msgspec
 
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import Call, Change, Message, Sample
+from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
-from .abstention_recorded import Missing, apply_edits, recorded, registry_hash, sample_hash
+from .abstention_recorded import Missing, apply_edits, recorded, registry_hash
 from .base import Case, Context, NotApplicable, lost_values, register
 from .query import SAMPLES, gold_texts, kept_values, query_span, query_text
 
@@ -23,7 +23,7 @@ def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ..
     """
     accepted_names(sample)
     before = query_text(sample)
-    for one in recorded().missing.get(sample_hash(sample.clean_id), ()):
+    for one in recorded().missing.get(clean_id_hash(sample.clean_id), ()):
         if (after := apply_edits(before, one.edits)) is not None:
             break
     else:

@@ -32,9 +32,8 @@ from .offers import (
     annotated,
     free_name,
     tool_changes,
-    wished,
 )
-from .query import called_in_history
+from .query import called_in_history, wished
 from .registry import gold_tools, index_of
 
 Schema = dict[str, Json]

@@ -18,6 +18,7 @@ from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
 from .base import Case, NotApplicable, register
+from .offers import offer_text
 from .query import SAMPLES
 from .registry import may_be_left_out
 
@@ -158,8 +159,8 @@ class Moot(Balanced):
         lacking = (rng.choice(can.unused), rng.choice(can.needed))[
             is_needed
         ]  # both drawn: one stream for two types
-        complete = Side(self._note(worse), tool.parameters)
-        lean = Side(self._note(better), without(tool.parameters, lacking))
+        complete = Side(offer_text(self.quality, worse), tool.parameters)
+        lean = Side(offer_text(self.quality, better), without(tool.parameters, lacking))
         return Two(complete, lean) if is_needed else Two(lean, complete)
 
     def answers(self, sample: Sample, gold: Side) -> tuple[GoldenAnswer, ...]:
@@ -205,11 +206,6 @@ class Moot(Balanced):
             for tool in row.tools
         )
         return msgspec.structs.replace(row, tools=tools)
-
-    def _note(self, value: int) -> str:
-        if self.quality == "cost":
-            return f"Price per call: ${value / 1000:.3f}."
-        return f"Typical response time: {value} ms."
 
 
 @register

@@ -17,10 +17,10 @@ from typing import ClassVar, Literal
 import msgspec
 
 from robustbench_tc.memo import remembered
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation
-from .query import SAMPLES, called_in_history, replace_span, wish_span
+from .query import SAMPLES, called_in_history, wished
 from .registry import gold_tools, index_of, plain
 
 FACTORS = (4, 5, 6, 8, 10)
@@ -135,7 +135,10 @@ class Preference(Perturbation):
             other = self.other_name(name, taken)
             value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
-            better, worse = self._note(value), self._note(int(value * rng.choice(self.factors)))
+            better, worse = (
+                offer_text(self.quality, value),
+                offer_text(self.quality, int(value * rng.choice(self.factors))),
+            )
             gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
             taken.add(other)
             renamed[name] = gold_name
@@ -144,7 +147,7 @@ class Preference(Perturbation):
         others = accepted_names(sample) - gold.keys()
         for index, tool in enumerate(sample.tools if others else ()):
             if tool.name in others:
-                worse = self._note(int(worst * rng.choice(self.factors)))
+                worse = offer_text(self.quality, int(worst * rng.choice(self.factors)))
                 tools[index] = msgspec.structs.replace(tool, description=annotated(tool.description, worse))
         golden = sample.golden_answers
         if others or self.suffix is None:
@@ -156,12 +159,7 @@ class Preference(Perturbation):
             )
         messages = sample.messages
         if self.stated:
-            span = wish_span(sample)
-            text = messages[span.message].content[span.start : span.end]
-            joint = " " if text[-1] in ".!?" else ". "
-            messages, change = replace_span(
-                sample, span, text + joint + rng.choice(PREFERENCES[self.quality])
-            )
+            messages, change = wished(sample, rng.choice(PREFERENCES[self.quality]))
             changes.append(change)
         first = tools[next(iter(gold.values()))]
         shuffled = [*tools, *new]
@@ -188,12 +186,6 @@ class Preference(Perturbation):
         if short in taken:
             raise NotApplicable("abbreviation_is_taken")
         return short
-
-    def _note(self, value: int) -> str:
-        """The annotation that says a value of `VALUES`."""
-        if self.quality == "cost":
-            return f"Price per call: ${value / 1000:.3f}."
-        return f"Typical response time: {value} ms."
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """One distractor per gold tool, as `suffix` says, worse by a factor of 4 at least."""
@@ -301,12 +293,11 @@ class Preference(Perturbation):
         return ["the query is not the clean one plus a preference"]
 
 
-def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
-    """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
-    span = wish_span(sample)
-    text = sample.messages[span.message].content[span.start : span.end]
-    joint = " " if text[-1] in ".!?" else ". "
-    return replace_span(sample, span, text + joint + sentence)
+def offer_text(quality: Literal["cost", "time"], value: int) -> str:
+    """The annotation that says a value of `VALUES`."""
+    if quality == "cost":
+        return f"Price per call: ${value / 1000:.3f}."
+    return f"Typical response time: {value} ms."
 
 
 def annotated(description: str, note: str) -> str:

@@ -13,6 +13,7 @@ from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
 from .base import Case, register
+from .offers import offer_text
 
 WISHES: dict[str, tuple[str, ...]] = {
     "time": (
@@ -91,7 +92,7 @@ class Opposed(Balanced):
 
 
 def _note(price: int, time: int, price_last: bool) -> str:
-    said = [f"Price per call: ${price / 1000:.3f}.", f"Typical response time: {time} ms."]
+    said = [offer_text("cost", price), offer_text("time", time)]
     return " ".join(reversed(said) if price_last else said)
 
 

@@ -65,6 +65,14 @@ def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, 
     return messages, Change(f"/messages/{span.message}/content", before, text, span.start)
 
 
+def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
+    """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
+    span = wish_span(sample)
+    text = sample.messages[span.message].content[span.start : span.end]
+    joint = " " if text[-1] in ".!?" else ". "
+    return replace_span(sample, span, text + joint + sentence)
+
+
 @remembered(SAMPLES)
 def gold_texts(sample: Sample) -> tuple[str, ...]:
     """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""

@@ -16,7 +16,7 @@ from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, judged, left, no_answer, opened, removed
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .query import replace_span, wish_span
+from .query import wish_span, wished
 from .style import near_duplicates
 
 EXCHANGES = (
@@ -64,17 +64,6 @@ def greeted(sample: Sample, exchange: tuple[str, str]) -> tuple[tuple[Message, .
     messages = (*sample.messages[:place], *new, *sample.messages[place:])
     changes = [Change(f"/messages/{place + n}", None, msgspec.to_builtins(one)) for n, one in enumerate(new)]
     return messages, changes
-
-
-def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
-    """The messages with the sentence at the end of the user's wish, and the diff entry of it.
-
-    Raises NotApplicable where a call was executed after the user's last words.
-    """
-    span = wish_span(sample)
-    text = sample.messages[span.message].content[span.start : span.end]
-    joint = " " if text[-1] in ".!?" else ". "
-    return replace_span(sample, span, text + joint + sentence)
 
 
 def named(templates: Sequence[str], text: str) -> str | None:

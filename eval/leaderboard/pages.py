@@ -268,14 +268,8 @@ def model_page(
         label=label,
         not_behind=not_behind,
         sure_gains=sure_gains,
-        spelled=_spelled,
+        spelled=packs.typeset,
     )
-
-
-def _spelled(cell: packs.Cell) -> tuple[str, str]:
-    """A cell of a table and its interval, with a real minus sign."""
-    text, span = packs.spelled(cell)
-    return (text if isinstance(cell, str) else numbers.typeset(text)), numbers.typeset(span)
 
 
 def sure_gains(entry: Entry) -> list[Gain]:

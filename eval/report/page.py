@@ -20,7 +20,7 @@ from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
-from robustbench_tc.io import marker, numbers, templates
+from robustbench_tc.io import marker, templates
 from robustbench_tc.io.files import atomic_dir, claim
 from robustbench_tc.schema import ERROR_MODES, SOURCES, STAGES
 
@@ -128,7 +128,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             scattered=SCATTERED,
             matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
             breakable=breakable,
-            spelled=_spelled,
+            spelled=packs.typeset,
             levels_table=levels.table,
             stages_table=stages.table,
             stages=STAGES,
@@ -138,12 +138,6 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             ],
         )
     )
-
-
-def _spelled(cell: packs.Cell) -> tuple[str, str]:
-    """A cell of a pack's table and its interval; numbers with a real minus sign."""
-    text, span = packs.spelled(cell)
-    return (text if isinstance(cell, str) else numbers.typeset(text)), numbers.typeset(span)
 
 
 def breakable(name: str) -> Markup:
@@ -236,7 +230,7 @@ def markdown(report: Report) -> str:
             matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
             scattered=SCATTERED,
             readable=readable,
-            spelled=_spelled,
+            spelled=packs.typeset,
             levels_table=levels.table,
             stages_table=stages.table,
             stages=STAGES,

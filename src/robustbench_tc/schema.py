@@ -313,6 +313,11 @@ def content_hash(sample: Sample) -> str:
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 
+def clean_id_hash(clean_id: str) -> str:
+    """32 hex digits of a clean id, which can hold upstream's text: what is packed names samples by it."""
+    return hashlib.sha256(clean_id.encode()).hexdigest()[:32]
+
+
 def tool_hash(clean_id: str, name: str, description: str) -> str:
     """32 hex digits of a sample's id and what a tool written for it does: under which it was judged.
 

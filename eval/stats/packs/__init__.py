@@ -47,6 +47,12 @@ def spelled(cell: Cell) -> tuple[str, str]:
     return numbers.NONE if cell is None else str(cell), ""
 
 
+def typeset(cell: Cell) -> tuple[str, str]:
+    """`spelled` for pages: numbers with a real minus sign, texts as they are."""
+    text, span = spelled(cell)
+    return (text if isinstance(cell, str) else numbers.typeset(text)), numbers.typeset(span)
+
+
 class Given(msgspec.Struct, frozen=True):
     """What the tables of a run are made from."""
 

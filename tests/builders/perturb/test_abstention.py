@@ -28,11 +28,10 @@ from robustbench_tc.builders.perturb.abstention_recorded import (
     edits_between,
     names_hash,
     recorded,
-    sample_hash,
 )
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import CONTROL_TOOLS, Call, Message, Sample
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Message, Sample, clean_id_hash
 from robustbench_tc.transcript import CLOSING_TURN, MAY_DECLINE, closing_order
 
 from .strategies import samples
@@ -138,7 +137,7 @@ def test_every_accepted_tool_has_gone(bundled: Plan, code: str) -> None:
 def test_the_value_stands_nowhere_in_its_row(paper: Plan) -> None:
     found = recorded()
     for row in rows(paper, "missing_value"):
-        (one,) = found.missing[sample_hash(row.clean_id)]
+        (one,) = found.missing[clean_id_hash(row.clean_id)]
         words = "\n".join(message.content for message in row.messages)
         assert one.value.casefold() not in words.casefold().split()
         assert row.tools and row.changes
@@ -174,7 +173,7 @@ def test_a_counterpart_differs_in_its_words_alone(sample: Sample) -> None:
 @given(samples(), st.booleans())
 def test_a_registry_is_judged_before_its_gold_leaves(sample: Sample, serves: bool) -> None:
     gone = abstention.accepted_names(sample)
-    judged = Judged(sample_hash(sample.clean_id), names_hash(gone), serves, "")
+    judged = Judged(clean_id_hash(sample.clean_id), names_hash(gone), serves, "")
     book = Recorded({(judged.sample, judged.removed): judged}, {}, {}, {})
     with pytest.MonkeyPatch.context() as patch:
         others = any(tool.name not in gone for tool in sample.tools)

@@ -1,0 +1,276 @@
+"""The row contract of the live dataset: tasks in a world that calls change, and what goes wrong on the way.
+
+A row is a conversation's user side, the registry, where the world starts, gold's calls and what the world is
+then. A perturbed row is its clean row with one fault; nothing that is sent before the fault tells them apart.
+Sequences and worlds lie in Parquet as canonical JSON text, as those of `schema` do.
+"""
+
+import hashlib
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import msgspec
+
+from . import schema
+from .errors import UserError
+from .schema import JSON_COLUMNS, Call, Json, Message
+
+if TYPE_CHECKING:
+    import datasets
+
+DATASET = "robustbench-tc-live"
+TASKS = "tasks"
+"""The config of the clean rows; the others are called `live_` and their fault's kind."""
+
+CoreText = Literal[
+    "transient_timeout",
+    "transient_rate_limit",
+    "transient_auth_error",
+    "transient_server_error",
+    "transient_malformed_response",
+    "transient_schema_drift",
+]
+Kind: TypeAlias = (
+    CoreText
+    | Literal[
+        "timeout_after_effect",
+        "silent_no_op",
+        "stale_read",
+        "fabricated_leaf",
+        "duplicate_effect",
+        "prerequisite",
+        "strict_types",
+        "injected_instruction",
+    ]
+)
+CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
+"""Kinds whose text is that of the core's type of the same name; the call is not executed."""
+
+KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(get_args(Kind)[1]))
+"""Every kind of fault, in the order of every table."""
+
+EXPLICIT = (*CORE_TEXTS, "timeout_after_effect", "prerequisite", "strict_types")
+"""Kinds that the agent is shown as a failure; the others look like success."""
+
+Label = Literal["repair", "report"]
+"""What is right: `repair` where an offered read shows what happened, `report` where none does."""
+
+Position = Literal["first_write", "used_read", "last_write"]
+
+
+class At(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which call meets a fault: exactly one of the four is given. Numbers count from 1 over the episode."""
+
+    call: int | None = None
+    """The n-th call of any tool."""
+    write: int | None = None
+    """The n-th call of a tool that writes."""
+    read: int | None = None
+    """The n-th call of a tool that reads."""
+    tool: str | None = None
+    """The first call of a tool whose name fits this pattern (`fnmatch`), or the `nth`."""
+    nth: int = 1
+
+    def __post_init__(self) -> None:
+        if sum(one is not None for one in (self.call, self.write, self.read, self.tool)) != 1:
+            raise ValueError("a fault needs exactly one of call, write, read and tool")
+        if any(n is not None and n < 1 for n in (self.call, self.write, self.read, self.nth)):
+            raise ValueError("calls are counted from 1")
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One fault of an episode."""
+
+    at: At
+    kind: Kind
+    repeat: int | Literal["once", "always"] = "once"
+    """How many calls meet it, from the first that `at` names on, of calls to the same tool."""
+    path: tuple[str | int, ...] = ()
+    """`fabricated_leaf`: where in the result the leaf lies."""
+    value: Json = None
+    """`fabricated_leaf`: what stands there instead."""
+    tool: str | None = None
+    """`prerequisite`: the tool to call first. `injected_instruction`: the tool that the text asks for."""
+    text: str | None = None
+    """`injected_instruction`: what is added to the result."""
+
+
+class LiveTool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool of a world."""
+
+    name: str
+    description: str
+    parameters: dict[str, Json]
+    """A JSON Schema object."""
+    writes: bool
+    """Whether a call can change the world: a fixed property of the tool, not of the call."""
+    idempotent: bool = False
+    """Whether a second equal call changes nothing more. Reads are."""
+    undo: str | None = None
+    """The tool that takes a call's effect back, where there is one."""
+    distractor: bool = False
+    """Not of the world: it answers with an error and has no effect."""
+
+    @property
+    def plain(self) -> schema.Tool:
+        """What an agent is shown of it."""
+        return schema.Tool(self.name, self.description, self.parameters)
+
+
+class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user says in one turn."""
+
+    messages: tuple[Message, ...]
+    adds: tuple[str, ...] = ()
+    """Names of tools that are offered from this turn on, and were not before."""
+
+
+class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One episode to come."""
+
+    id: str
+    """`clean_id::type_code`."""
+    clean_id: str
+    """The task's id: `orders_3`, `multi_turn_base_17`."""
+    type_code: str
+    """`clean`, or `live_` and the fault's kind."""
+    world: str
+    category: str
+    turns: tuple[Turn, ...]
+    tools: tuple[LiveTool, ...]
+    """The registry with all that later turns add, in the order in which it is offered."""
+    initial_state: Json
+    """What the world is started with (`worlds.Start`)."""
+    golden_calls: tuple[tuple[Call, ...], ...]
+    """Gold's calls of each turn, with plain values as parameters."""
+    gold_state_sha256: str
+    """`state_hash` of the world after gold's calls."""
+    fault: Fault | None = None
+    position: Position | None = None
+    label: Label | None = None
+    seed: int = 0
+    flags: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing goes wrong in it."""
+        return self.fault is None
+
+    def offered(self, turn: int) -> tuple[LiveTool, ...]:
+        """The tools that an agent is shown in a turn, counted from 0."""
+        later = {name for one in self.turns[turn + 1 :] for name in one.adds}
+        return tuple(tool for tool in self.tools if tool.name not in later)
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of an agent and what came of it."""
+
+    name: str
+    arguments: Json
+    """As the agent gave them; an object, or what it wrote instead."""
+    text: str
+    """What the agent was answered."""
+    executed: int = 1
+    """How often the world carried the call out: 0, 1, or 2 for a duplicated effect."""
+    met: bool = False
+    """Whether a fault stood in front of it."""
+    true_text: str | None = None
+    """What the world answered, where the agent was answered something else."""
+    problem: Literal["timeout", "died", "not_offered", "arguments"] | None = None
+    """Why the world was not asked, or had no answer: cut off, dead, no such tool, arguments that are no
+    object."""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One answer of the agent, with the steps that its calls led to."""
+
+    turn: int
+    """Of the user, from 0."""
+    text: str | None = None
+    tool_calls: Json = None
+    """Native calls as received, names mapped back."""
+    steps: tuple[Step, ...] = ()
+    """None of them: the turn ended, or was answered with `PLEASE_DECIDE`."""
+    answered: bool = False
+    """The reply asked something, and `PLEASE_DECIDE` was said to it."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_s: float | None = None
+    finish_reason: str | None = None
+
+
+PLEASE_DECIDE = "Please decide yourself with what you have."
+"""The scripted user's answer to a question, once in a turn."""
+
+MAX_STEPS = 20
+"""A turn with more executed replies than this ends the episode (BFCL: after the 21st)."""
+
+Ended = Literal["done", "honest_failure", "too_many_steps", "request_error", "rejected", "too_long"]
+"""How an episode ended. `done`: all turns ran. The last three: no answer was had, as `Prediction.status`."""
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened in one row with one model: all that scores are made from, with the worlds replayed."""
+
+    id: str
+    clean_id: str
+    type_code: str
+    world: str
+    model: str
+    mode: Literal["prompt", "fc"]
+    repeat: int = 0
+    row_hash: str
+    ended: Ended
+    replies: tuple[Reply, ...]
+    isolation: str
+    """How its world was kept apart: `seccomp`, `limits only`, `none`."""
+    error: str | None = None
+
+
+JSON_COLUMNS[Episode] = ("replies",)
+JSON_COLUMNS[LiveRow] = ("turns", "tools", "initial_state", "golden_calls", "fault")
+
+
+def config_of(type_code: str) -> str:
+    """The config in which rows of a type lie."""
+    return TASKS if type_code == "clean" else type_code
+
+
+def type_code(kind: str) -> str:
+    """The type code of a kind of fault. Raises UserError for one that does not exist."""
+    if kind not in KINDS:
+        from .errors import unknown
+
+        raise unknown("kind of fault", kind, KINDS)
+    return f"live_{kind}"
+
+
+def live_features() -> "datasets.Features":
+    """`datasets.Features` of every config of the live dataset."""
+    from datasets import Features, List, Value
+
+    kinds = {"seed": Value("int64"), "flags": List(Value("string"))}
+    return Features({name: kinds.get(name, Value("string")) for name in LiveRow.__struct_fields__})
+
+
+def episode_features() -> "datasets.Features":
+    """`datasets.Features` of `episodes.parquet`."""
+    from datasets import Features, Value
+
+    kinds = {"repeat": Value("int32")}
+    return Features({name: kinds.get(name, Value("string")) for name in Episode.__struct_fields__})
+
+
+def state_hash(state: Json) -> str:
+    """sha256 of a state as JSON with sorted keys: the form of vectors/bfcl_multi_turn.jsonl."""
+    import json
+
+    try:
+        text = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"the world's state is not JSON: {error}") from None
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def row_hash(row: LiveRow) -> str:
+    """16 hex digits over all that an episode depends on: answers are kept and reused under this key."""
+    return hashlib.sha256(msgspec.json.encode(row)).hexdigest()[:16]

@@ -1,0 +1,131 @@
+"""A world as an episode holds it, wherever it runs: in this process, or in one of its own (`host`)."""
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+
+from ..errors import UserError
+from ..schema import Json
+
+
+class Snapshot(NamedTuple):
+    """The state of a world at one moment."""
+
+    state: Json
+    generated: tuple[str, ...] = ()
+    """Ids that were made in this episode, in order: they are compared one to one, not by value."""
+
+
+class Answered(NamedTuple):
+    """What a world said to a call."""
+
+    text: str
+    problem: Literal["timeout", "died"] | None = None
+    """The call was cut off, or the world's process died; the text is the tool error. The world is then as it
+    was before the call."""
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What a world is opened with."""
+
+    state: Json
+    seed: int = 0
+
+
+class Handle(Protocol):
+    """One world in one episode."""
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
+        """Carries a call out. Never raises for what a model said."""
+        ...
+
+    async def snapshot(self) -> Snapshot:
+        """The state now, as the world's own JSON."""
+        ...
+
+    async def copy(self) -> "Handle":
+        """Another world that has met the same calls: what is done to it does not touch this one."""
+        ...
+
+    async def close(self) -> None:
+        """Gives the world back; it cannot be used any more."""
+        ...
+
+
+class Worlds(Protocol):
+    """Where worlds are opened: `LocalWorlds` here, or processes of their own (`host`)."""
+
+    isolation: str
+    """As `Episode.isolation`."""
+
+    async def open(self, world: "WorldType", start: Start) -> Handle:
+        """A fresh world. Raises UserError where it cannot be started at all."""
+        ...
+
+
+class WorldType(NamedTuple):
+    """A kind of world: the file that it is written in, and the Python that runs it."""
+
+    name: str
+    file: Path
+    python: str | None = None
+    """None: this one."""
+
+
+def load_file(path: Path) -> ModuleType:
+    """A world's file as a module. Raises UserError for one without WORLD."""
+    spec = importlib.util.spec_from_file_location(f"rbtc_world_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UserError(f"{path} is not a world: give a Python file (docs/worlds.md)")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}") from None
+    if not hasattr(module, "WORLD"):
+        raise UserError(f"{path} has no WORLD: a world's file names its class so (docs/worlds.md)")
+    return module
+
+
+class LocalHandle:
+    """A world in this process, without isolation: for tests, probing and worlds of one's own choice."""
+
+    def __init__(self, module: ModuleType, start: Start) -> None:
+        self._module, self._start = module, start
+        self._world = module.WORLD(start.state, start.seed)
+        self._calls: list[tuple[str, dict[str, Json]]] = []
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
+        self._calls.append((name, dict(arguments)))
+        return Answered(self._world.call(name, arguments))
+
+    async def snapshot(self) -> Snapshot:
+        return Snapshot(json.loads(json.dumps(self._world.state())), tuple(self._world.generated()))
+
+    async def copy(self) -> "LocalHandle":
+        made = LocalHandle(self._module, self._start)
+        for name, arguments in self._calls:
+            await made.call(name, arguments)
+        return made
+
+    async def close(self) -> None:
+        self._calls = []
+
+
+class LocalWorlds:
+    """Worlds in this process."""
+
+    isolation = "none"
+
+    def __init__(self) -> None:
+        self._modules: dict[Path, ModuleType] = {}
+
+    async def open(self, world: WorldType, start: Start) -> LocalHandle:
+        if world.file not in self._modules:
+            self._modules[world.file] = load_file(world.file)
+        return LocalHandle(self._modules[world.file], start)

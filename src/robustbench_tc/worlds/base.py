@@ -174,15 +174,17 @@ class World:
             return _failed(f"the world itself is at fault: {error}")
         if wrong is not None:
             return _failed(wrong)
+        facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
         drawn, made = self.random.getstate(), len(self._generated)
         try:
             result = method(self, **copy.deepcopy(dict(arguments)))
             text = result if isinstance(result, str) else _written(result, ensure_ascii=False)
             text.encode()  # a lone surrogate could be sent to nobody
             after = _written(self.data)
-            if not method.tool_facts.writes and (after, self.random.getstate()) != (before, drawn):  # type: ignore[attr-defined]
+            if facts.writes:
+                self.data = json.loads(after)
+            elif (after, self.random.getstate()) != (before, drawn):
                 raise TypeError("a tool that is declared as a read has changed the world")
-            self.data = json.loads(after)
             return Outcome(_bounded(text))
         except Failure as failure:
             said = str(failure) or "the call failed"

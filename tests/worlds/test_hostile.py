@@ -175,6 +175,43 @@ def test_what_is_allowed_at_the_bounds_arrives() -> None:
     state_hash(world.state())
 
 
+class LaxBox(Box):
+    """Takes numbers and booleans as text, too."""
+
+    lax_types = True
+
+    @read
+    def say(self, number: int = 0, share: float | None = None, flag: bool = False, text: str = "") -> Any:
+        """Says what it was called with."""
+        return [number, share, flag, text]
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ({"number": "-12", "share": "0.50", "flag": "True", "text": "7"}, [-12, 0.5, True, "7"]),
+        ({"number": 3, "share": "4", "flag": "false"}, [3, 4, False, ""]),
+    ],
+)
+def test_a_lax_world_reads_numbers_and_booleans_from_text(given: dict[str, Any], taken: list[Any]) -> None:
+    assert json.loads(LaxBox({}).call("say", given)) == taken
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(
+            {"number": text}
+            for text in ("1.0", "1e3", " 1", "1_0", "٣", "", "x", "9" * 5000, "--1", "0x1", "true")
+        ),
+        *({"share": text} for text in ("nan", "inf", ".5", "1e9", "9" * 5000)),
+        *({"flag": value} for value in ("yes", "1", 1)),
+    ],
+)
+def test_a_lax_world_takes_nothing_that_is_doubtful(given: dict[str, Any]) -> None:
+    assert "must be of type" in refused(LaxBox({}), "say", given)
+
+
 def test_a_long_result_is_cut_with_a_note() -> None:
     text = Box({}).call("pad", {"length": 250_000})
     assert text.startswith("x" * MAX_RESULT_CHARACTERS + "\n[cut: the result has 250000 characters]")

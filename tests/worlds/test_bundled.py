@@ -1,4 +1,4 @@
-"""The bundled worlds hold what live.md asks of them, and what their tools declare is what they do."""
+"""The bundled worlds: tools do what they declare, and an honest agent can do every task."""
 
 import itertools
 import json

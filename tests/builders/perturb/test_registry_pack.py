@@ -319,6 +319,18 @@ def test_other_words_and_a_registered_ghost_are_wrong(code: str) -> None:
     )
 
 
+@pytest.mark.parametrize("code", ["ghost_tool_1", "ghost_tool_2"])
+def test_the_first_defect_registers_the_ghost_with_the_parameters_of_the_gold_tool(code: str) -> None:
+    unit = REGISTRY[code]
+    row = cases.row_of(unit, unit.golden[0])
+    for place in (0, 1):  # of the gold tool in the registry
+        clean = msgspec.structs.replace(
+            TABLE, tools=(*[Tool("toll", "Tells a toll.", {})] * place, *TABLE.tools), gold_tool_index=place
+        )
+        *_, ghost = unit.spoiled(clean, row).tools
+        assert ghost.name == "cancel_table" and ghost.parameters == TABLE.tools[0].parameters
+
+
 def test_golden_answers_that_an_erratum_changed_leave_no_noisy_row() -> None:
     unit = REGISTRY["rot_slight"]
     changed = msgspec.structs.replace(

@@ -37,6 +37,11 @@ AREAS = {
         (
             *("tests/eval/test_stats_*.py", "tests/eval/test_compare.py"),
             *("tests/eval/test_blind.py", "tests/eval/test_overview.py"),
+            *("tests/eval/test_levels.py", "tests/eval/test_losses.py", "tests/eval/test_stages.py"),
+            *("tests/eval/test_mixed.py", "tests/eval/test_severity.py", "tests/eval/test_packs.py"),
+            *("tests/eval/test_language.py", "tests/eval/test_offers_pack.py"),
+            *("tests/eval/test_registry_pack.py", "tests/eval/test_context.py"),
+            *("tests/eval/test_abstention.py", "tests/eval/test_headline_alone.py"),
         ),
     ),
     "audits": Area(("audits",), ("tests/audits",)),

@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -49,12 +51,69 @@ def recognised(rows: Sequence[Sample], ask: wire.Ask) -> Found:
     return found
 
 
+class Turn(NamedTuple):
+    """Where a row stands: the answers so far, and the next request or the verdict."""
+
+    answers: tuple[Answer, ...]
+    request: Found | None
+    verdict: Verdict | None
+
+
+@remembered(4)
+def turns_of(rows: Sequence[Sample]) -> dict[tuple[Mode, str, tuple[str, ...]], Turn]:
+    """Turns by the row and the replies before it. Agents that reply alike share them: what follows a reply
+    does not depend on who wrote it."""
+    return {}
+
+
 def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
     """All passes of every row in this process: the requests, replies and verdicts of a run, without HTTP."""
-    anchors = anchors_of(rows)
-    settings = Settings(
+    turns = turns_of(rows)
+    out = []
+    for row, request in zip(rows, firsts_of(rows)[mode], strict=True):
+        turn = Turn((), request, None)
+        said: tuple[str, ...] = ()
+        while turn.request is not None:
+            said = (*said, schema.dumps(reply(name, turn.request, "agent")))
+            at = mode, row.id, said
+            if at not in turns:
+                turns[at] = after(turn, said[-1], row, rows, mode)
+            turn = turns[at]
+        assert turn.verdict is not None
+        out.append(turn.verdict)
+    return out
+
+
+def after(turn: Turn, said: str, row: Sample, rows: Sequence[Sample], mode: Mode) -> Turn:
+    """The turn that follows a reply."""
+    done = completion(schema.loads(said))
+    calls = wire.names_back(row, done.tool_calls)
+    number = len(turn.answers) + 1
+    has_call = None  # decides about further passes, which only these rows have
+    if number <= wire.answered(row):
+        has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
+    one = Answer(
+        id=row.id,
+        repeat=0,
+        number=number,
+        status="ok",
+        text=done.text,
+        tool_calls=calls,
+        has_call=has_call,
+    )
+    answers = (*turn.answers, one)
+    if has_call:
+        again = wire.following(row, mode, [(each.text, each.tool_calls) for each in answers])
+        return Turn(answers, recognised(rows, again), None)
+    made = predictions.combine(row, "", settings_of(mode), *answers)
+    return Turn(answers, None, judge(made, row, anchors_of(rows)[row.id]))
+
+
+@cache
+def settings_of(mode: Mode) -> Settings:
+    return Settings(
         fingerprint="",
-        model=name,
+        model="agent",
         mode=mode,
         backend="",
         decoding={},
@@ -62,32 +121,6 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
         selection=inputs.Selection(),
         repeat=1,
     )
-
-    def asked(row: Sample, found: Found, number: int) -> Answer:
-        done = completion(schema.loads(schema.dumps(reply(name, found, name))))
-        calls = wire.names_back(row, done.tool_calls)
-        has_call = None  # decides about further passes, which only these rows have
-        if number <= wire.answered(row):
-            has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
-        return Answer(
-            id=row.id,
-            repeat=0,
-            number=number,
-            status="ok",
-            text=done.text,
-            tool_calls=calls,
-            has_call=has_call,
-        )
-
-    out = []
-    for row, request in zip(rows, firsts_of(rows)[mode], strict=True):
-        answers = [asked(row, request, 1)]
-        while answers[-1].has_call:
-            again = wire.following(row, mode, [(said.text, said.tool_calls) for said in answers])
-            answers.append(asked(row, recognised(rows, again), len(answers) + 1))
-        one = predictions.combine(row, "", settings, *answers)
-        out.append(judge(one, row, anchors[row.id]))
-    return out
 
 
 def by_type(rows: Sequence[Sample], found: Sequence[Verdict]) -> dict[str, float]:

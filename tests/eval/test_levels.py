@@ -74,6 +74,21 @@ def test_a_line_with_a_row_or_a_type_missing_has_no_value_unless_that_is_allowed
     assert all(one.accuracy is not None and one.accuracy.value == 1.0 for one in allowed.values())
 
 
+def test_a_type_of_the_core_that_is_missing_is_missing_from_the_core_and_the_sum_alone(
+    tmp_path: Path,
+) -> None:
+    rows = [pair for pair in pairs(IDS) if pair[1] != "CD"]
+    ghosts = [(one, "ghost_tool_1") for one in IDS]
+    found = lines(write_run(tmp_path / "core", lambda c, t: True, rows + PREFERRED))
+    valued = {pack: found["reasoning", pack].accuracy is not None for pack in ("core", "offers", "all")}
+    assert valued == {"core": False, "offers": True, "all": False}
+    clean = [pair for pair in rows if pair[1] == "clean"]
+    packs = lines(write_run(tmp_path / "packs", lambda c, t: True, clean + PREFERRED + ghosts))
+    assert [pack for level, pack in packs if level == "reasoning"] == ["registry", "offers", "all"]
+    every = packs["reasoning", "all"]
+    assert every.n == 18 + len(IDS) and every.accuracy is not None, "nothing of the core was asked"
+
+
 def test_a_pack_alone_has_its_line(tmp_path: Path) -> None:
     rows = [(one, "clean") for one in IDS] + PREFERRED
     found = lines(write_run(tmp_path / "run", lambda c, t: True, rows))

@@ -15,6 +15,7 @@ from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats.dose import Series, page_p, series, weights
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.io import numbers
 from robustbench_tc.schema import Sample
 
 from .synthetic_runs import Verdict, clean_ids, write_run
@@ -133,7 +134,17 @@ def test_doses_and_trends_are_in_the_report(tmp_path: Path) -> None:
     assert values == [0.75, 0.5, 0.25]
     slope = trends.rows[0][3]
     assert isinstance(slope, Interval) and slope.value == pytest.approx(-0.25)
+    # rows of 0, 0, 0 and of 1, 1, 1 have no trend; each of the 15 with 1, 0, 0 and with 1, 1, 0 is at its end
+    assert trends.rows[0][1:3] == (3, 60) and trends.rows[0][5] == numbers.p_value(2 * (1 / 3) ** 30)
     shown = page.html(report)
     assert 'aria-label="accuracy by dose of typos"' in shown
     assert re.search(r"model-3b[^<]*, 8: 0\.250 \[0\.\d+, 0\.\d+\], 60 samples", shown)
     assert "Accuracy by dose" in shown and "severity_trends" in page.as_json(report)
+
+
+def test_doses_without_a_common_sample_have_no_slope_and_no_trend(tmp_path: Path) -> None:
+    rows = [(one, "clean") for one in IDS] + [(one, TYPOS[at % 2]) for at, one in enumerate(IDS)]
+    report = api.report([str(write_run(tmp_path / "run", lambda one, code: True, rows))])
+    doses, trends = report.models[0].packs[:2]
+    assert trends.rows == (("typos", 2, 0, None, None, None),)
+    assert [row[5:] for row in doses.rows] == [(0, None, None)] * 2

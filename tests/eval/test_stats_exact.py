@@ -50,6 +50,15 @@ def test_the_tails_of_a_resampled_sum_are_what_enumeration_gives(column: list[in
     assert_tails(sum_of_draws(np.array(column), len(column), len(column)), [sum(one) for one in resamples])
 
 
+@given(values)
+def test_the_papers_p_is_twice_the_smaller_tail(column: list[int]) -> None:
+    resamples = [sum(one) for one in itertools.product(column, repeat=len(column))]
+    smaller = min(sum(v <= 0 for v in resamples), sum(v >= 0 for v in resamples)) / len(resamples)
+    found = intervals.resampled_mean(np.array(column), 1)
+    assert found.p == pytest.approx(min(1.0, 2 * smaller), abs=1e-9)
+    assert intervals.accuracy(3, 5).p is None, "an accuracy is tested against nothing"
+
+
 def test_rounding_lifts_no_tail_above_one() -> None:
     sure = binomial(5, 1)
     assert sure.p.sum() > 1.0, "no example of rounding"

@@ -288,6 +288,15 @@ def test_what_keeps_a_token_call_from_leaving() -> None:
     assert skipped(unit, said(broken)) == "no_token_call"
 
 
+def test_a_check_sees_another_tool_in_the_place_of_the_token_tool() -> None:
+    unit = REGISTRY["prerequisite"]
+    row = cases.row_of(unit, unit.golden[0])
+    assert unit.check(LOGIN, row) == []
+    for index in (None, -1, 0, 2):
+        wrong = unit.check(LOGIN, msgspec.structs.replace(row, gold_tool_index=index))
+        assert "gold_tool_index does not point at the tool of the token call" in wrong, index
+
+
 # --- ghosts ---------------------------------------------------------------------------------------------
 
 
@@ -317,6 +326,16 @@ def test_other_words_and_a_registered_ghost_are_wrong(code: str) -> None:
     assert "the ghost is registered" in unit.check(
         clean, msgspec.structs.replace(row, tools=(*row.tools, ghost))
     )
+
+
+@pytest.mark.parametrize("code", ["ghost_tool_1", "ghost_tool_2"])
+def test_the_first_defect_registers_the_ghost_with_the_parameters_of_the_gold_tool(code: str) -> None:
+    unit = REGISTRY[code]
+    row = cases.row_of(unit, unit.golden[0])
+    turned = msgspec.structs.replace(TABLE, tools=TABLE.tools[::-1], gold_tool_index=0)
+    for clean in (TABLE, turned):
+        *_, ghost = unit.spoiled(clean, row).tools
+        assert (ghost.name, ghost.required) == ("cancel_table", ("place", "seats"))
 
 
 def test_golden_answers_that_an_erratum_changed_leave_no_noisy_row() -> None:

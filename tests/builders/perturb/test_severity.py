@@ -117,6 +117,18 @@ def test_a_check_names_what_may_not_be_mistyped() -> None:
     assert wrong(clean.replace(" 2 ", " 3 "))
 
 
+def test_the_second_defect_doubles_the_last_letter_of_a_word_more() -> None:
+    row = row_of("typos_1", LETTER, 0)
+    unit = REGISTRY["typos_1"]
+    assert isinstance(unit, Typos)
+    made, defect = (
+        set(re.findall(r"[A-Za-z]+", str(one.changes[0].after)))
+        for one in (row, unit.spoiled_otherwise(LETTER, row))
+    )
+    (doubled,), (word,) = defect - made, made - defect
+    assert doubled == word + word[-1]
+
+
 @pytest.mark.parametrize(("code", "factor"), [("factor_1_5", 1.5), ("factor_5", 5), ("factor_100", 100)])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_factor_is_the_same_in_every_row(code: str, factor: float, seed: int) -> None:

@@ -114,3 +114,16 @@ def test_near_duplicates() -> None:
     assert not any(
         near_duplicates(one, other) for one, other in itertools.permutations([LIST, PLAIN, TOLL], 2)
     )
+
+
+@pytest.mark.parametrize(
+    ("shared", "of", "duplicates"),
+    [(3, 5, True), (13, 22, False), (5, 9, True), (6, 11, False)],
+    ids=["60 in a hundred", "59 in a hundred", "half the name and 55", "half the name and 54"],
+)
+def test_how_many_words_make_near_duplicates(shared: int, of: int, duplicates: bool) -> None:
+    """By the descriptions alone 60 of a hundred words; together with those of the names 105."""
+    words = [f"word{number}x" for number in range(of)]
+    names = ("tide", "tide_table") if of in (9, 11) else ("tide", "chart")
+    one, other = tool(names[0], " ".join(words), {}), tool(names[1], " ".join(words[:shared]), {})
+    assert near_duplicates(one, other) is duplicates

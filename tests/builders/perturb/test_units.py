@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest, cases
 from robustbench_tc.builders.perturb.offers import abbreviate
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import INJECTED_ERRORS, get
@@ -146,3 +146,15 @@ def test_same_name_types_keep_the_gold_schema_and_the_order_of_the_others(sample
         if row is not None:
             kept = [tool for tool in row.tools if tool in sample.tools]
             assert [t for t in kept if t in sample.tools][: len(sample.tools)] == list(sample.tools)
+
+
+def test_the_defect_of_a_duplicate_has_the_name_that_the_first_answer_calls() -> None:
+    """Other accepted answers may call other tools."""
+    table = cases.CLEAN["table"]
+    ((call,),) = table.golden_answers
+    clean = msgspec.structs.replace(
+        table, golden_answers=((call,), (msgspec.structs.replace(call, name="find_menu"),))
+    )
+    row = row_of(table, "same_name_A", 0)
+    assert row is not None
+    assert REGISTRY["same_name_A"].spoiled(clean, row).tools[-1].name == call.name == "reserve"

@@ -146,3 +146,37 @@ async def gold_states(row: LiveRow) -> tuple[Snapshot, Snapshot]:
         for call in turn:
             await handle.call(call.name, call.parameters)
     return start, await handle.snapshot()
+
+
+def share_reached(start: Snapshot, gold: Snapshot, end: Snapshot) -> float:
+    """Of the leaves that gold changes, and of those that only the trajectory changed, how many are as gold
+    leaves them; ids that were made in order stand for each other. 1 where gold changes nothing, and nothing
+    was."""
+    before, wanted, found = (_leaves(one) for one in (start, gold, end))
+    touched = {path for path in {*before, *wanted, *found} if not _same(before, wanted, path)}
+    touched |= {path for path in {*before, *found} if not _same(before, found, path)}
+    right = sum(_same(wanted, found, path) for path in touched)
+    return right / len(touched) if touched else 1.0
+
+
+def _leaves(snapshot: Snapshot) -> dict[tuple[str, ...], str]:
+    """Every leaf of a state by its path, as JSON text; the n-th id that was made is called so."""
+    names = {made: f"made id {number}" for number, made in enumerate(snapshot.generated)}
+    found: dict[tuple[str, ...], str] = {}
+
+    def walk(value: Any, path: tuple[str, ...]) -> None:
+        if isinstance(value, dict) and value:
+            for key, inner in value.items():
+                walk(inner, (*path, names.get(key, key)))
+        elif isinstance(value, list) and value:
+            for place, inner in enumerate(value):
+                walk(inner, (*path, str(place)))
+        else:
+            found[path] = json.dumps(names.get(value, value) if isinstance(value, str) else value)
+
+    walk(snapshot.state, ())
+    return found
+
+
+def _same(one: dict[tuple[str, ...], str], other: dict[tuple[str, ...], str], path: tuple[str, ...]) -> bool:
+    return one.get(path) == other.get(path)

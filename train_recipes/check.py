@@ -241,7 +241,10 @@ async def in_world(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
     attempts, outcome = await play_gold(record(loads(row["extra_info"]["live_row"]), LiveRow))
     world = msgspec.json.encode(outcome).decode()
-    return "\n".join(attempts), {**row, "extra_info": {**row["extra_info"], "attempts": attempts, "world": world}}
+    return "\n".join(attempts), {
+        **row,
+        "extra_info": {**row["extra_info"], "attempts": attempts, "world": world},
+    }
 
 
 def reward_batch(tokenizer: Any, row: Mapping[str, Any], answer: str) -> Any:

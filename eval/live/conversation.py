@@ -19,7 +19,7 @@ from .prompts import MAX_CALLS, READ_AS
 MAX_TEXT = 200_000
 """Characters of a reply's text that are kept, sent back and read."""
 
-MAX_ARGUMENTS = 1_000_000
+MAX_ARGUMENTS = 100_000
 """Characters of the arguments of a native call, as text; one with more is answered with an error."""
 
 
@@ -92,8 +92,8 @@ class Conversation:
             found = [Wanted(call.name, raw.get(n, call.parameters)) for n, call in enumerate(parsed.calls)]
         if len(found) <= MAX_CALLS:
             return tuple(found)
-        told = f"Error: only the first {MAX_CALLS} calls of a reply are carried out, and this one had {len(found)}"
-        return (*found[:MAX_CALLS], found[MAX_CALLS]._replace(refusal=told))
+        said = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
+        return (*found[:MAX_CALLS], found[MAX_CALLS]._replace(refusal=said))
 
     def _native(self, entry: dict[str, Json]) -> Wanted:
         """One native call: each has to be answered, so one that cannot be read is not left out."""

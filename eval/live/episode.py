@@ -20,7 +20,10 @@ from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, Worl
 from ..record import Answer, Settings
 from ..run import keep
 from . import prompts
-from .conversation import MAX_TEXT, Conversation, Wanted
+from .conversation import MAX_ARGUMENTS, MAX_TEXT, Conversation, Wanted
+
+MAX_NAME = 256
+"""Characters that are kept of the name and the id of a call."""
 
 
 class Speaker(Protocol):
@@ -147,13 +150,28 @@ async def play(
 
 
 def bounded(answer: Answer) -> Answer:
-    """An answer as it is kept: a text beyond MAX_TEXT is cut with a note, half surrogate pairs are replaced."""
-    text = answer.text
-    if text is None:
-        return answer
-    if len(text) > MAX_TEXT:
+    """An answer as it is kept: what is too long is cut, half surrogate pairs are replaced.
+
+    A cut text says so; one call and one character too many stay, so that the agent is answered why.
+    """
+    most = {"id": MAX_NAME, "name": MAX_NAME, "arguments": MAX_ARGUMENTS + 1}
+    calls = [
+        {name: _encodable(str(call.get(name) or ""))[:size] for name, size in most.items()}
+        for call in (answer.tool_calls or ())[: prompts.MAX_CALLS + 1]
+    ]
+    return msgspec.structs.replace(
+        answer,
+        text=_cut(answer.text),
+        reasoning=_cut(answer.reasoning),
+        tool_calls=calls or None,
+        logprobs=None,  # nothing here is made of them, and they are longer than all the rest
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    if text is not None and len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n[cut by the harness: {len(text)} characters]"
-    return msgspec.structs.replace(answer, text=_encodable(text))
+    return None if text is None else _encodable(text)
 
 
 def _encodable(text: str) -> str:
@@ -222,8 +240,8 @@ async def _step(world: FaultedWorld, wanted: Wanted) -> Step:
 
 
 class _Resumed:
-    """A handle that can answer one call from the journal: one that hung or killed the world had no effect, and
-    might be answered in time now."""
+    """A handle that can answer one call from the journal: one that hung or killed the world had no effect,
+    and might be answered in time now."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

@@ -13,17 +13,17 @@ from robustbench_tc.schema import Json, dumps
 
 from .. import wire
 
-SYSTEM = """You act for a user by calling functions, which are listed at the end. Your calls are carried out, \
-and you are shown their results.
+SYSTEM = """You act for a user by calling functions, which are listed at the end. Your calls are carried \
+out, and you are shown their results.
 
 Write calls as Python calls with keyword arguments inside square brackets, and nothing else in that reply:
 [name_of_function(parameter=value, other_parameter="text")]
 
-The calls of one reply are carried out in order. Copy function and parameter names exactly as they are listed. \
-Put texts in quotes. Leave out optional parameters that you have no value for.
+The calls of one reply are carried out in order. Copy function and parameter names exactly as they are \
+listed. Put texts in quotes. Leave out optional parameters that you have no value for.
 
-Go on until the request is fulfilled. Then reply to the user in plain words, without any call; that ends your \
-turn.
+Go on until the request is fulfilled. Then reply to the user in plain words, without any call; that ends \
+your turn.
 
 Functions, one JSON object per line:
 """
@@ -61,7 +61,10 @@ def opening(tools: Sequence[LiveTool], turn: Turn, mode: str) -> Messages:
         return said(turn, (), mode)
     own = [one.content for one in turn.messages if one.role == "system"]
     rest = Turn(tuple(one for one in turn.messages if one.role != "system"))
-    return [{"role": "system", "content": "\n\n".join([SYSTEM + _listed(tools), *own])}, *said(rest, (), mode)]
+    return [
+        {"role": "system", "content": "\n\n".join([SYSTEM + _listed(tools), *own])},
+        *said(rest, (), mode),
+    ]
 
 
 def said(turn: Turn, added: Sequence[LiveTool], mode: str) -> Messages:

@@ -31,7 +31,7 @@ OWN = "rbtc.json"
 
 OWN_VERSION = 1
 
-OwnKind = Literal["run", "report", "space", "leaderboard"]
+OwnKind = Literal["run", "live-run", "report", "space", "leaderboard"]
 
 AUDIT = "audit_report.json"
 """Names the files that an audit wrote beside it, and is ours if its seal is whole."""

@@ -1,29 +1,33 @@
-"""A world for tests that runs the code it is given: as if a model's arguments had found a hole in it."""
+"""A world for tests that runs the code it is given: as if a model's arguments had found a hole in it.
 
-from robustbench_tc.worlds.base import Failure, Task, World, read, write
+It has nothing of ours: only what any world offers, WORLD with call, state and generated.
+"""
+
+import json
 
 
-class Reckless(World):
+class Reckless:
     """It counts, and it runs code."""
 
-    name = "reckless"
+    def __init__(self, state: dict[str, int], seed: int) -> None:
+        self.data = state
 
-    @write()
-    def add(self, amount: int) -> int:
-        """Adds to the count."""
-        self.data["count"] += amount
-        return int(self.data["count"])
-
-    @read
-    def run(self, code: str) -> str:
-        """Runs Python; what it leaves in `found` is the answer."""
+    def call(self, name: str, arguments: dict[str, object]) -> str:
+        if name == "add":
+            self.data["count"] += int(str(arguments["amount"]))
+            return str(self.data["count"])
         names: dict[str, object] = {"world": self}
         try:
-            exec(code, names)
+            exec(str(arguments["code"]), names)
         except Exception as error:
-            raise Failure(f"{type(error).__name__}: {error}") from None
+            return json.dumps({"error": f"{type(error).__name__}: {error}"})
         return str(names.get("found"))
+
+    def state(self) -> dict[str, int]:
+        return self.data
+
+    def generated(self) -> list[str]:
+        return []
 
 
 WORLD = Reckless
-TASKS = [Task("reckless_1", {"count": 0}, [])]

@@ -40,10 +40,11 @@ CALLS: dict[str, tuple[str, dict[str, object], str]] = {
     "a name of 100,000 letters": ("x" * 100_000, {}, "there is no tool"),
     "a name of two megabytes": ("x" * 2_000_000, {}, TOO_LARGE),
     "an argument of two megabytes": ("add_coins", {"amount": "9" * 2_000_000}, TOO_LARGE),
-    "a number that is not finite": ("add_coins", {"amount": float("inf")}, "must be of type integer"),
+    "a number that is not finite": ("add_coins", {"amount": float("inf")}, "not finite"),
     "a number of 5,000 digits": ("take_coins", {"amount": 10**5000}, NOT_JSON),
-    "a number of 4,000 digits": ("take_coins", {"amount": 10**4000}, "there are not so many coins"),
-    "100,000 parameters": ("add_coins", {f"p{n}": n for n in range(60_000)}, "unknown parameter"),
+    "a number of 4,000 digits": ("take_coins", {"amount": 10**4000}, "beyond 64 bits"),
+    "60,000 parameters": ("add_coins", {f"p{n}": n for n in range(60_000)}, "unknown parameter"),
+    "half a surrogate pair": ("whisper", {"text": "\ud800"}, "not valid Unicode"),
     "bytes": ("add_coins", {"amount": b"2"}, NOT_JSON),
 }
 """What a model can say to a world without a hole."""
@@ -128,7 +129,8 @@ LOST: dict[str, tuple[str, str]] = {
 HARMLESS: dict[str, tuple[str, str]] = {
     "a shell by C": ("import os; found = os.system('touch {canary}/made')", "32512"),  # not executed
     "ten gigabytes": ("found = bytearray(10**10)", "MemoryError"),
-    "memory bit by bit": ("found = []\nwhile True: found.append(bytearray(10**7))", "MemoryError"),
+    "memory bit by bit": (
+        "import mmap\nfound = []\nwhile True: found.append(mmap.mmap(-1, 10**7))", "Cannot allocate"),
     "recursion": ("def f(): return f()\nf()", "RecursionError"),
     "an empty environment": ("import os; found = len(os.environ)", "0"),
     "one descriptor after the other": (
@@ -174,7 +176,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     canary = tmp_path_factory.mktemp("canary")
     (canary / "keep").write_text("kept")
     (canary / "empty").mkdir()
-    worlds = HostWorlds(seconds=1.5)
+    worlds = HostWorlds(seconds=2.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield Ground(worlds, canary, server)
@@ -236,7 +238,7 @@ def test_arguments_that_nest_too_deeply_do_not_reach_the_world(ground: Ground) -
 
 
 def test_code_in_an_argument_is_a_text(ground: Ground) -> None:
-    texts = ["__import__('os').system('touch made')", "{0.__class__}", "\ud800", "%s%n", "$(reboot)", "\0"]
+    texts = ["__import__('os').system('touch made')", "{0.__class__}", "%s%n", "$(reboot)", "\0"]
 
     async def run() -> None:
         handle = await ground.worlds.open(PURSE, Start(purse.TASKS[0].state))

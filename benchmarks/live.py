@@ -2,9 +2,9 @@
 
     python -m benchmarks.live [--worlds 1000] [--calls 2000]
 
-Calls are gold's reads and writes of the bundled worlds, in this process (LocalWorlds) and in processes of
-their own (HostWorlds), one world at a time and in turn, so that both meet the same machine. Bars: at most 2 ms
-added to a call at the median (with the journal, which is not here), 3 MB a world, no process left behind.
+Calls are gold's, of the bundled worlds, in this process (LocalWorlds) and in processes of their own
+(HostWorlds), task by task in turn, so that both meet the same machine. Bars: at most 2 ms added to a call at
+the median (with the journal, which is not here), 3 MB a world, no process left behind.
 """
 
 import argparse

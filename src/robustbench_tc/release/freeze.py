@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import __version__
+from .. import __version__, live
 from ..errors import UserError
 from ..io import audit_files, files, manifest
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
@@ -100,19 +100,25 @@ def kind_of(folder: Path) -> Kind:
     """What a build folder holds. UserError if it is none."""
     if any((folder / "clean").glob("test-*.parquet")):
         return "robustbench-tc"
+    if any((folder / live.TASKS).glob("test-*.parquet")):
+        return "robustbench-tc-live"
     if any(folder.glob("*/train-*.parquet")):
         return "toolrl-dr"
     if (folder / CHECKPOINT).is_file():
         return "checkpoint"
     raise UserError(
-        f"{folder} is not a build: it has neither clean/test-*.parquet, nor */train-*.parquet, "
-        f"nor {CHECKPOINT}"
+        f"{folder} is not a build: it has neither clean/test-*.parquet, nor {live.TASKS}/test-*.parquet, "
+        f"nor */train-*.parquet, nor {CHECKPOINT}"
     )
 
 
-def unpublishable(profile: str | None) -> str | None:
-    """Why a build of this profile is never published; None where it may be."""
-    if profile == "bundled":
+def unpublishable(kind: Kind, profile: str | None) -> str | None:
+    """Why a build of this profile is never published; None where it may be.
+
+    The bundled worlds are the live dataset's own: nothing of upstream's stands behind them that they could
+    be taken for.
+    """
+    if kind != "robustbench-tc-live" and profile == "bundled":
         return "it holds the starter samples, which are never published as the benchmark"
     return None
 
@@ -147,7 +153,7 @@ def release(
     _check_place(build, out)
     plain = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
     about = _about(plain, build, kind)
-    if (reason := unpublishable(about.profile)) and not trial:
+    if (reason := unpublishable(kind, about.profile)) and not trial:
         raise UserError(
             f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
         )

@@ -21,7 +21,6 @@ from .licence import licence_checks
 from .manifest import manifest_check
 from .rebuilt import Comparison, nothing_compared
 
-
 _WITHOUT_SOURCES = {
     "training": "training data: who trains has ToolRL's files, a reader of the dataset need not",
     "live": "live dataset: gold, faults and labels are replayed without the sources of its tasks",

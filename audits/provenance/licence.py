@@ -58,10 +58,9 @@ def _sources(folder: Folder) -> list[Failure]:
 
 
 def _worlds(folder: Folder) -> set[str]:
-    """The worlds of a live build, as its report counts them."""
-    rows = folder.report.get("rows")
-    counted = rows.values() if isinstance(rows, dict) else ()
-    return {world for by_world in counted if isinstance(by_world, dict) for world in by_world}
+    """The worlds of a live build."""
+    named = folder.report.get("worlds")
+    return set(named) if isinstance(named, dict) else set()
 
 
 def _pin(pin: dict[str, Any]) -> str:

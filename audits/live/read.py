@@ -85,5 +85,6 @@ def _decoded(raw: dict[str, Any], clean: LiveRow | None) -> LiveRow:
 
 
 def _not_canonical(raw: dict[str, Any], row: LiveRow) -> str:
-    written = schema.columns([row], LiveRow)
-    return next((name for name in COLUMNS if written[name][0] != raw[name]), "")
+    written = {name: column[0] for name, column in schema.columns([row], LiveRow).items()}
+    written["flags"] = list(row.flags)
+    return next((name for name in COLUMNS if written[name] != raw[name]), "")

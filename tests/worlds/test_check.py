@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import load_file
 
@@ -97,6 +98,7 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         ('undo="switch"', "idempotent=True", "a second equal call changes the state"),
         ('.get("times", 0) + 1', '["on"], next(COUNTER)', "leaves another state when it is replayed"),
         (NAMED, f"{NAMED}    def __init__(self): pass\n", "the world does not start"),
+        (NAMED, f"{NAMED}    def state(self): return 1 / 0\n", "replaying gold raises ZeroDivisionError"),
         (NAMED, f"{NAMED}    def state(self): return {{1}}\n", "a state that is not JSON"),
     ],
 )
@@ -115,6 +117,11 @@ def test_gold_that_names_a_made_id_wrongly_is_shown_the_ids(tmp_path: Path) -> N
 
 def test_write_without_brackets_is_a_write(tmp_path: Path) -> None:
     assert problems(tmp_path, LAMP.replace('@write(undo="switch")', "@write")) == []
+
+
+def test_what_is_declared_without_its_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot be imported: TypeError: .*@write\(idempotent=True\)"):
+        problems(tmp_path, LAMP.replace('@write(undo="switch")', "@write(True)"))
 
 
 def test_many_mistakes_are_all_named(tmp_path: Path) -> None:

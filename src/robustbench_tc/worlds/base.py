@@ -76,6 +76,8 @@ def write(method: Any = None, /, *, idempotent: bool = False, undo: str | None =
         tool.tool_facts = ToolFacts(writes=True, idempotent=idempotent, undo=undo)
         return tool
 
+    if method is not None and not callable(method):
+        raise TypeError("give what is declared by name: @write(idempotent=True)")
     return declared if method is None else declared(method)
 
 
@@ -175,12 +177,12 @@ class World:
             arguments = relaxed(method, arguments) if self.lax_types else dict(arguments)
             wrong = misfit(method, arguments)
             before = _written(self.data)
-        except (TypeError, ValueError, RecursionError) as error:
-            return _failed(f"the world itself is at fault: {error}")
+            drawn, made = self.random.getstate(), len(self._generated)
+        except Exception as error:  # a signature that cannot be read, a state that is not JSON
+            return _failed(f"the world itself is at fault: {type(error).__name__}: {error}")
         if wrong is not None:
             return _failed(wrong)
         facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
-        drawn, made = self.random.getstate(), len(self._generated)
         try:
             result = method(self, **copy.deepcopy(arguments))
             text = result if isinstance(result, str) else _written(result, ensure_ascii=False)

@@ -83,7 +83,10 @@ def _of_tasks(world: type[World], tasks: list[Any] | tuple[Any, ...]) -> Iterato
         if not NAME.fullmatch(task.id):
             yield f"task {shortened(task.id)}: its id must be at most 64 letters, digits, _ and -"
         shape = _shape(task)
-        problem = shape or _replay(world, task)
+        try:
+            problem = shape or _replay(world, task)
+        except Exception as error:  # of state() or generated(), which an author may override
+            problem = f"replaying gold raises {type(error).__name__}: {error}"
         if problem is not None:
             yield f"task {shortened(task.id)}: {problem}"
 
@@ -155,9 +158,9 @@ def _is_json(value: Any) -> bool:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()
+        return _keys_are_texts(value)
     except (TypeError, ValueError, RecursionError):
         return False
-    return _keys_are_texts(value)
 
 
 def _keys_are_texts(value: Any) -> bool:

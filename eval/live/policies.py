@@ -9,12 +9,12 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from robustbench_tc import live, taxonomy
+from robustbench_tc import live
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call, Json
-from robustbench_tc.worlds.fit import failed
 
-from .rehearsal import Path, Rehearsal, leaves, parsed
+from .rehearsal import rehearsal
+from .shown import Path, leaves, looks_failed, parsed
 
 Script = Generator[Call | str, str, None]
 Attempt = Generator[Call | str, str, "str | None"]
@@ -26,16 +26,9 @@ QUESTION = "Before I begin: shall I go ahead?"
 TRIES = 3
 """So often a call is made in all by those that repeat it."""
 
-_CORE_TEXTS = frozenset(taxonomy.get(kind).injected_error for kind in live.CORE_TEXTS)
-
 
 class Missing(Exception):
     """A value that gold copies from a result was in none that was shown."""
-
-
-def looks_failed(text: str) -> bool:
-    """Whether a result reads as a failure."""
-    return text in _CORE_TEXTS or failed(text)
 
 
 class Policy:
@@ -49,7 +42,7 @@ class Policy:
 
     def __init__(self, row: LiveRow) -> None:
         self.row = row
-        self.plan = Rehearsal(row)
+        self.plan = rehearsal(row)
         self.shown: dict[int, str] = {}
         """Results as shown, by the number of gold's call."""
 

@@ -6,10 +6,9 @@ another Python runs (BFCL's) there are no results: agents then use gold's values
 nothing.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,7 +20,8 @@ from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Start, load_file
 
-Path = tuple[str | int, ...]
+from .shown import Path, leaves, parsed
+
 _TRIALS = 60
 """So many calls of one read are tried to see whether it shows a write."""
 
@@ -90,6 +90,7 @@ class Rehearsal:
                     result = result.replace(mine, theirs)
         return result
 
+    @cache  # noqa: B019
     def origins(self, number: int) -> dict[Path, Origin]:
         """Arguments of one of gold's calls that stand in no words of the user's and in an earlier result."""
         found = {}
@@ -103,26 +104,33 @@ class Rehearsal:
                     break
         return found
 
-    @cache  # noqa: B019 - a rehearsal lives as long as its agent
+    @cache  # noqa: B019 - few rehearsals are kept at a time
     def shown_by(self, number: int) -> Shown | None:
         """A read whose result differs with one of gold's writes not made, made, and made twice; the last two
         may be the same where no read tells them apart."""
         if self._world_class is None:
             return None
+        tool = self._tools[self.calls[number].name]
+        worlds = [self._after(number, times) for times in (0, 1, 2)]
         alike = None
         for read in self._reads(number):
-            none, once, twice = (self._read_after(number, times, read) for times in (0, 1, 2))
+            none, once = (self._answer(world, read) for world in worlds[:2])
             if none == once or failed(once):
                 continue
-            if once != twice:
+            twice = self._answer(worlds[2], read)
+            if once != twice or tool.idempotent:
                 return Shown(read, none, once, twice)
             alike = alike or Shown(read, none, once, twice)
         return alike
 
-    def _read_after(self, number: int, times: int, read: Call) -> str:
+    def _after(self, number: int, times: int) -> Any:
+        """The world in which one of gold's calls was made so often."""
         world = self._world_class(self._start.state, self._start.seed)
         for call in [*self.calls[:number], *[self.calls[number]] * times]:
             world.call(call.name, call.parameters)
+        return world
+
+    def _answer(self, world: Any, read: Call) -> str:
         return self.without_ids(world.call(read.name, read.parameters))
 
     def _reads(self, number: int) -> Iterator[Call]:
@@ -163,6 +171,16 @@ def _trials(tool: LiveTool, known: Mapping[str, list[Json]], strings: list[Json]
     yield from (Call(tool.name, one) for one in made)
 
 
+@lru_cache(maxsize=256)
+def _rehearsed(row: bytes) -> Rehearsal:
+    return Rehearsal(msgspec.json.decode(row, type=LiveRow))
+
+
+def rehearsal(row: LiveRow) -> Rehearsal:
+    """The rehearsal of a clean row, made once for all agents that play it."""
+    return _rehearsed(msgspec.json.encode(row))
+
+
 _KINDS: dict[str, Any] = {"string": str, "integer": int, "number": (int, float)}
 
 
@@ -180,28 +198,6 @@ def _world_class(name: str) -> Any:
     except UserError:
         return None
     return None if world.python is not None or name == "bfcl" else load_file(world.file).WORLD
-
-
-def parsed(text: str) -> Json:
-    """A result as JSON; the text itself where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def leaves(value: Json, at: Path = (), depth: int = 0) -> Iterator[tuple[Path, Json]]:
-    """Every value that is no list and no object, with its place, in order."""
-    if depth > 40:
-        return
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from leaves(one, (*at, key), depth + 1)
-    elif isinstance(value, list):
-        for number, one in enumerate(value):
-            yield from leaves(one, (*at, number), depth + 1)
-    else:
-        yield at, value
 
 
 def _same(a: Json, b: Json) -> bool:

@@ -65,7 +65,7 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
 
     def asked(row: Sample, found: Found, number: int) -> Answer:
         done = completion(schema.loads(schema.dumps(reply(name, found, name))))
-        calls = wire.names_back(row, done.tool_calls)
+        calls = wire.names_back(row.tools, done.tool_calls)
         has_call = None  # decides about further passes, which only these rows have
         if number <= wire.answered(row):
             has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)

@@ -1,11 +1,13 @@
 """Worlds behind the tools of live episodes, and what goes wrong in them.
 
-    base      what a world's file is written with: World, read, write, Task, Turn, call, Failure
-    orders    a shop (bundled)
-    calendar  appointments (bundled)
-    handle    a world as an episode holds it: call, snapshot, copy, close
-    host      worlds in processes of their own; worker is the file that runs there
-    faults    a handle with a fault in front of it
+    base        what a world's file is written with: World, read, write, Task, Turn, call, Failure
+    signatures  a tool's parameters as a schema, and whether arguments fit them
+    check       the mistakes of a world's author, a line each
+    orders      a shop (bundled), with its orders_shop and orders_tasks
+    calendar    appointments (bundled), with its calendar_week and calendar_tasks
+    handle      a world as an episode holds it: call, snapshot, copy, close
+    host        worlds in processes of their own (processes: the host's ends of them; worker: what runs there)
+    faults      a handle with a fault in front of it
 
 Builders probe them, episodes and training rollouts run in them: so they belong to no room.
 """

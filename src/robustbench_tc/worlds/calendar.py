@@ -20,6 +20,7 @@ class Calendar(World):
     """A company's calendar. No tool reads a clock."""
 
     name = "calendar"
+    lax_types = True
 
     @read
     def find_people(self, name: Annotated[str, "A name or a part of one."]) -> list[Record]:
@@ -205,14 +206,19 @@ class Calendar(World):
         start: Start,
         end: End,
     ) -> Record:
-        """Keeps a free room for a time, so that nobody else can take it; book_room needs the hold's id."""
+        """Keeps a free room for a time, so that nobody else can take it; book_room needs the hold's id. Asked
+        again for the same time, it gives the same hold."""
         self._record("rooms", room_id)
         _check_times(date, start, end)
+        wanted = {"room_id": room_id, "date": date, "start": start, "end": end}
+        for hold_id, hold in self.data["holds"].items():
+            if hold == wanted:
+                return {"hold_id": hold_id, **hold}
         if self._taken(room_id, date, start, end):
             raise Failure(f"room {room_id!r} is taken at that time")
         hold_id = self.new_id("H-")
-        self.data["holds"][hold_id] = {"room_id": room_id, "date": date, "start": start, "end": end}
-        return {"hold_id": hold_id, **self.data["holds"][hold_id]}
+        self.data["holds"][hold_id] = wanted
+        return {"hold_id": hold_id, **wanted}
 
     @write(idempotent=True)
     def book_room(

@@ -22,6 +22,7 @@ class Orders(World):
     """
 
     name = "orders"
+    lax_types = True
 
     @read
     def find_customer(self, email: Annotated[str, "The customer's e-mail address."]) -> Record:
@@ -55,13 +56,14 @@ class Orders(World):
 
     @read
     def search_products(self, text: Annotated[str, "Words of the product's name."]) -> list[Record]:
-        """Finds products whose name has all of these words: id, name, price and stock."""
+        """Finds products by words of their names, the best match first: id, name, price and stock."""
         words = text.casefold().split()
-        return [
-            {"product_id": product_id, **product}
+        found = [
+            (_matches(words, product["name"]), {"product_id": product_id, **product})
             for product_id, product in self.data["products"].items()
-            if words and all(word in product["name"].casefold() for word in words)
         ]
+        found.sort(key=lambda one: -one[0])
+        return [product for matches, product in found if matches]
 
     @read
     def quote_delivery(self, order_id: OrderId) -> list[Record]:
@@ -244,6 +246,13 @@ class Orders(World):
     def _paid(self, order: Record) -> int:
         paid, back = ([int(one["amount"]) for one in order[kind]] for kind in ("payments", "refunds"))
         return sum(paid) - sum(back)
+
+
+def _matches(words: list[str], name: str) -> int:
+    """How many words of a search stand in a name; singular and plural are the same where one begins as the
+    other."""
+    own = name.casefold().split()
+    return sum(any(one.startswith(word) or word.startswith(one) for one in own) for word in words)
 
 
 def _quote(order_id: str, speed: str) -> str:

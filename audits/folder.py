@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
+from robustbench_tc.live import DATASET
 from robustbench_tc.schema import Json
 
 from . import inventory
@@ -70,8 +71,9 @@ class Folder:
         """Files and shard sets that could not be read, noted as they are met."""
 
     @property
-    def kind(self) -> Literal["benchmark", "training"]:
-        return "training" if self.report.get("kind") == "toolrl-dr" else "benchmark"
+    def kind(self) -> Literal["benchmark", "training", "live"]:
+        said = self.report.get("kind")
+        return "training" if said == "toolrl-dr" else "live" if said == DATASET else "benchmark"
 
     def sha256(self, path: str) -> str | None:
         """The sha256 of a regular file's bytes, "" if it cannot be read; None where there is no such file.

@@ -184,7 +184,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     report_version: int = REPORT_VERSION
     package_version: str
-    kind: Literal["benchmark", "training", "predictions"]
+    kind: Literal["benchmark", "training", "live", "predictions"]
     name: str
     """The audited folder's or file's name, without its path."""
     dataset_version: str | None = None

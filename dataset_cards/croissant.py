@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robustbench_tc import live
 from robustbench_tc.errors import need_extra
 
 LICENCE_URL = "https://www.apache.org/licenses/LICENSE-2.0"
@@ -107,13 +108,14 @@ def croissant(folder: Path, about: About, sha256: Mapping[str, str]) -> bytes:
 
 
 def configs(paths: Iterable[str]) -> list[Config]:
-    """The configs among the relative paths `<config>/<split>-*.parquet`, `clean` first."""
+    """The configs among the relative paths `<config>/<split>-*.parquet`, the clean rows first."""
     found: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
         config, _, file = path.partition("/")
         if file.endswith(".parquet"):
             found.setdefault(config, {}).setdefault(file.split("-")[0], []).append(path)
-    return [Config(name, found[name]) for name in sorted(found, key=lambda name: (name != "clean", name))]
+    clean = ("clean", live.TASKS)
+    return [Config(name, found[name]) for name in sorted(found, key=lambda name: (name not in clean, name))]
 
 
 def _file_object(mlc: Any, context: Any, folder: Path, path: str, sha256: str) -> Any:

@@ -34,13 +34,13 @@ class Example(msgspec.Struct, frozen=True):
 def example_of(rows: Sequence[Sample]) -> Example:
     """The row with the shortest diff and query."""
     row = min(rows, key=lambda row: (_shown_last(row), _length(row), row.id))
-    lines = [f"row: {_cut(row.id)}"]
+    lines = [f"row: {cut(row.id)}"]
     if not _changes_query(row):
-        lines.append(f"user: {_cut(_query(row))}")
+        lines.append(f"user: {cut(_query(row))}")
     lines += diff_lines(row.changes)
     if row.injected_error:
         lines.append(f"first call is answered with: {row.injected_error}")
-    lines.append(f"golden answer: {_cut(schema.dumps(row.golden_answers[0]))}")
+    lines.append(f"golden answer: {cut(schema.dumps(row.golden_answers[0]))}")
     return Example(row.id, tuple(lines))
 
 
@@ -72,16 +72,17 @@ def _changes_query(row: Sample) -> bool:
 
 def _lines(change: Change) -> list[str]:
     if change.before is None:
-        return [f"+ {change.path}: {_cut(_text(change.after))}"]
+        return [f"+ {change.path}: {cut(_text(change.after))}"]
     if change.after is None:
-        return [f"- {change.path}: {_cut(_text(change.before))}"]
-    return [f"- {change.path}: {_cut(_text(change.before))}", f"+ {change.path}: {_cut(_text(change.after))}"]
+        return [f"- {change.path}: {cut(_text(change.before))}"]
+    return [f"- {change.path}: {cut(_text(change.before))}", f"+ {change.path}: {cut(_text(change.after))}"]
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else schema.dumps(value)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """A text in one line, and no longer than a card can show."""
     line = " ".join(text.split())
     return line if len(line) <= TEXT else f"{line[:TEXT]}…"

@@ -158,14 +158,14 @@ def evaluate(
 
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
-    _check_thread()
-    _check_bounds(limit=limit, samples=samples, repeat=repeat, gpus=gpus)
-    _check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
+    check_thread()
+    check_bounds(limit=limit, samples=samples, repeat=repeat, gpus=gpus)
+    check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    model, backend = _provider(model, backend, workers)
-    endpoints = _endpoints(model, base_url, agent, backend, options)
-    entry = models.find(name := endpoints[0].model)
+    model, backend = provider(model, backend, workers)
+    asked_at = endpoints(model, base_url, agent, backend, options)
+    entry = models.find(name := asked_at[0].model)
     asked = request_settings.settle(entry, options, agent)
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
@@ -186,8 +186,8 @@ def evaluate(
     started(run)
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
-            endpoints = [Endpoint(name, url, api_key="none", reasoning=False)]
-        ask, at_once = _backend(folder, asked, endpoints, concurrency, timeout_s, max_retries, workers, gpus)
+            asked_at = [Endpoint(name, url, api_key="none", reasoning=False)]
+        ask, at_once = _backend(folder, asked, asked_at, concurrency, timeout_s, max_retries, workers, gpus)
         run._ask(rows, selection, ask, at_once, progress)
     if score:
         run.score()
@@ -212,7 +212,8 @@ def _folder(
     return folder
 
 
-def _check_thread() -> None:
+def check_thread() -> None:
+    """UserError where an event loop runs already: a session brings its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -222,15 +223,16 @@ def _check_thread() -> None:
     )
 
 
-def _check_bounds(**given: float | None) -> None:
+def check_bounds(**given: float | None) -> None:
+    """UserError for a number below its smallest value."""
     for name, value in given.items():
         least = _LEAST.get(name, 1)
         if value is not None and not value >= least:  # so that nan is refused too
             raise UserError(f"{name} {value}: give {least:g} or more")
 
 
-def _provider(model: str | None, backend: Engine, workers: Workers) -> tuple[str | None, Engine]:
-    """`anthropic:MODEL` is MODEL with the backend anthropic."""
+def provider(model: str | None, backend: Engine, workers: Workers) -> tuple[str | None, Engine]:
+    """The model and its backend: `anthropic:MODEL` is MODEL with the backend anthropic."""
     if found := native_model(model or ""):
         if backend not in ("openai", found[0]):
             raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")
@@ -240,7 +242,7 @@ def _provider(model: str | None, backend: Engine, workers: Workers) -> tuple[str
     return model, backend
 
 
-def _endpoints(
+def endpoints(
     model: str | None,
     base_url: str | Sequence[str],
     agent: str | None,
@@ -326,11 +328,24 @@ def _backend(
         )
         return opened, at_once
     _refuse_open_batch(folder)
+    return one_by_one(settings.backend, asked, endpoints, concurrency, timeout_s, max_retries, workers)
+
+
+def one_by_one(
+    backend: str,
+    asked: RequestSettings,
+    endpoints: Sequence[Endpoint],
+    concurrency: int,
+    timeout_s: float,
+    max_retries: int,
+    workers: Workers = SERIAL,
+) -> tuple[session.OpenBackend, int]:
+    """A backend that answers each request when it comes, and how many are under way at all its addresses."""
     at_once = concurrency * len(endpoints)
-    if settings.backend in PROVIDERS:
-        provider: Provider = "anthropic" if settings.backend == "anthropic" else "gemini"
+    if backend in PROVIDERS:
+        name: Provider = "anthropic" if backend == "anthropic" else "gemini"
         opened = session.native(
-            provider, endpoints[0], asked, concurrency=at_once, timeout_s=timeout_s, max_retries=max_retries
+            name, endpoints[0], asked, concurrency=at_once, timeout_s=timeout_s, max_retries=max_retries
         )
         return opened, at_once
     opened = session.endpoint(

@@ -4,9 +4,10 @@ What decides beside the text: whether the model's chat template opens the though
 reply was cut, what a server split off as reasoning, and the wire names of function-calling mode.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import Json, Sample, Tool
 
 from . import models, wire
 from .parse import Parsed, parse
@@ -23,15 +24,39 @@ def read_reply(
     reasoning: str | None = None,
 ) -> Parsed:
     """The calls in a reply to `row`. `tool_calls` bear the registry's names already."""
-    return parse(
+    return read(
         text,
+        tool_calls,
         source=row.source,
         tools=row.tools,
+        model=model,
+        mode=mode,
+        finish_reason=finish_reason,
+        reasoning=reasoning,
+    )
+
+
+def read(
+    text: str | None,
+    tool_calls: Json,
+    *,
+    source: str,
+    tools: Sequence[Tool],
+    model: str,
+    mode: str,
+    finish_reason: str | None = None,
+    reasoning: str | None = None,
+) -> Parsed:
+    """The same for a registry without a row; `source`: whose order of forms is tried."""
+    return parse(
+        text,
+        source=source,
+        tools=tools,
         tool_calls=tool_calls,
         finish_reason=finish_reason,
         reasoning=reasoning,
         opens_thought=_opens_thought(model),
-        name_back=(lambda name: wire.WireNames(row.tools).back(name)) if mode == "fc" else None,
+        name_back=(lambda name: wire.WireNames(tuple(tools)).back(name)) if mode == "fc" else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 A row is asked once; where its type answers calls with a text, again after each of them.
 
-
 Every answer is on disk before its row counts as done, so a run may be killed at any moment: the same command
 goes on where it stopped, and asks nothing twice that was answered. Real failures of the endpoint are recorded
 as `request_error` and asked again by the next session; they are never a model's answer.
@@ -16,7 +15,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Store
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import Json, Sample, Tool
 
 from . import wire
 from .predictions import answer
@@ -71,9 +70,7 @@ class Harness:
         self._backend = backend
         self._workers = workers
         self._tell = progress
-        self._give_up_after = max(20, 2 * workers)
-        self._failures_in_a_row = 0
-        self._refused_outright = 0
+        self._watch = Watch(workers)
         self.served_models: set[str] = set()
 
     async def run(self, rows: Sequence[Sample]) -> Progress:
@@ -86,7 +83,7 @@ class Harness:
                 for _ in range(self._workers):
                     group.create_task(self._work(todo, state))
         except* UserError as errors:
-            raise _first(errors) from None
+            raise first(errors) from None
         return state
 
     async def _work(self, todo: Iterator[tuple[Sample, int]], state: Progress) -> None:
@@ -121,62 +118,77 @@ class Harness:
         return None if found is None or found.status == "request_error" else found
 
     async def _ask(self, row: Sample, repeat: int, number: int, ask: wire.Ask) -> Answer:
+        key = self._key(row, repeat, number)
         base = Answer(id=row.id, repeat=repeat, number=number, status="ok")
-        try:
-            key = self._key(row, repeat, number)
-            done = await self._backend.ask(msgspec.structs.replace(ask, key=key), repeat)
-        except LLMError as error:
-            if error.code == "budget":
-                raise UserError(f"stopped: {error.message}; what was answered is kept") from None
-            filtered = "content_filter" if error.code == "content_filter" else None
-            made = msgspec.structs.replace(
-                base, status=_status(error, ask), error=str(error), finish_reason=filtered
+        ask = msgspec.structs.replace(ask, key=key)
+        made = await received(self._backend, ask, base, row.tools)
+        self.served_models |= {made.served_model} if made.served_model else set()
+        if made.status == "ok" and number <= wire.answered(row):
+            found = read_reply(
+                row,
+                made.text,
+                made.tool_calls,
+                model=self._settings.model,
+                mode=self._settings.mode,
+                finish_reason=made.finish_reason,
+                reasoning=made.reasoning,
             )
-        else:
-            self.served_models |= {done.model} if done.model else set()
-            calls = wire.names_back(row, done.tool_calls)
-            has_call = None
-            if number <= wire.answered(row):
-                found = read_reply(
-                    row,
-                    done.text,
-                    calls,
-                    model=self._settings.model,
-                    mode=self._settings.mode,
-                    finish_reason=done.finish_reason,
-                    reasoning=done.reasoning,
-                )
-                has_call = bool(found.calls)
-            made = msgspec.structs.replace(
-                base,
-                text=done.text,
-                tool_calls=calls,
-                has_call=has_call,
-                finish_reason=done.finish_reason,
-                prompt_tokens=done.prompt_tokens,
-                completion_tokens=done.completion_tokens,
-                latency_s=round(done.latency_s, 6),
-                retries=done.retries,
-                logprobs=done.logprobs,
-                reasoning=done.reasoning,
-                served_model=done.model,
-            )
-        await self._keep(self._key(row, repeat, number), made)
-        self._watch(made, ask)
+            made = msgspec.structs.replace(made, has_call=bool(found.calls))
+        await keep(self._journal, key, msgspec.to_builtins(made))
+        self._watch.see(made, ask)
         return made
 
-    async def _keep(self, key: str, made: Answer) -> None:
-        """Writes an answer that came, whatever ends the session meanwhile: it was paid for."""
-        writing = asyncio.ensure_future(self._journal.put(key, msgspec.to_builtins(made)))
-        try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            await writing
-            raise
 
-    def _watch(self, made: Answer, ask: wire.Ask) -> None:
-        """Stops a session whose endpoint has gone, or takes no tools at all: its rows would only be recorded
-        as failures one by one."""
+async def received(backend: Backend, ask: wire.Ask, base: Answer, tools: tuple[Tool, ...]) -> Answer:
+    """What came back: `base` with the reply, or with the reason why there is none; names mapped to `tools`'.
+
+    Raises UserError where the limit of cost is reached.
+    """
+    try:
+        done = await backend.ask(ask, base.repeat)
+    except LLMError as error:
+        if error.code == "budget":
+            raise UserError(f"stopped: {error.message}; what was answered is kept") from None
+        filtered = "content_filter" if error.code == "content_filter" else None
+        return msgspec.structs.replace(
+            base, status=_status(error, ask), error=str(error), finish_reason=filtered
+        )
+    return msgspec.structs.replace(
+        base,
+        text=done.text,
+        tool_calls=wire.names_back(tools, done.tool_calls),
+        finish_reason=done.finish_reason,
+        prompt_tokens=done.prompt_tokens,
+        completion_tokens=done.completion_tokens,
+        latency_s=round(done.latency_s, 6),
+        retries=done.retries,
+        logprobs=done.logprobs,
+        reasoning=done.reasoning,
+        served_model=done.model,
+    )
+
+
+async def keep(journal: Store, key: str, record: dict[str, Json]) -> None:
+    """Writes a record, whatever ends the session meanwhile: an answer that came was paid for."""
+    writing = asyncio.ensure_future(journal.put(key, record))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await writing
+        raise
+
+
+class Watch:
+    """Stops a session whose endpoint has gone, or takes no tools at all: its rows would only be recorded as
+    failures one by one."""
+
+    def __init__(self, workers: int) -> None:
+        self._give_up_after = max(20, 2 * workers)
+        self._failures_in_a_row = 0
+        self._refused_outright = 0
+
+    def see(self, made: Answer, ask: wire.Ask) -> None:
+        """Looks at what came back to `ask`. Raises UserError where there is no sense in going on."""
         if made.status == "ok":
             self._refused_outright = -1
         elif made.status == "rejected" and self._refused_outright >= 0 and not _has_duplicates(ask):
@@ -214,7 +226,8 @@ def _has_duplicates(ask: wire.Ask) -> bool:
     return len(set(names)) < len(names)
 
 
-def _first(errors: BaseExceptionGroup[UserError]) -> UserError:
+def first(errors: BaseExceptionGroup[UserError]) -> UserError:
+    """The first error of a group of tasks: what a user is shown."""
     found: BaseException = errors
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

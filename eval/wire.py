@@ -67,7 +67,7 @@ def first(row: Sample, mode: str) -> Ask:
     names = WireNames(row.tools)
     return Ask(
         [{"role": m.role, "content": m.content} for m in prompts.own_messages(row)],
-        [_function(tool, names) for tool in row.tools],
+        [function(tool, names) for tool in row.tools],
     )
 
 
@@ -99,27 +99,15 @@ def _after(row: Sample, mode: str, asked: Ask, text: str | None, tool_calls: Jso
     """
     error = row.injected_error or ""
     if mode == "fc" and tool_calls:
-        names = WireNames(row.tools)
         prefix = "call_" if number == 1 else f"call_{number}_"
         calls = [{**call, "id": call.get("id") or f"{prefix}{i}"} for i, call in enumerate(tool_calls)]
-        assistant: dict[str, Json] = {
-            "role": "assistant",
-            "content": text or None,
-            "tool_calls": [
-                {
-                    "id": call["id"],
-                    "type": "function",
-                    "function": {"name": names.wire(call["name"]), "arguments": call["arguments"]},
-                }
-                for call in calls
-            ],
-        }
+        assistant = calling(text, calls, WireNames(row.tools))
         results = [
             {"role": "tool", "tool_call_id": call_id, "content": error}
             for call_id in dict.fromkeys(call["id"] for call in calls)
         ]
         return Ask([*asked.messages, assistant, *results], asked.tools)
-    reply = text if text and text.strip() else _as_text(tool_calls)
+    reply = text if text and text.strip() else as_text(tool_calls)
     return Ask(
         [
             *asked.messages,
@@ -130,23 +118,40 @@ def _after(row: Sample, mode: str, asked: Ask, text: str | None, tool_calls: Jso
     )
 
 
-def names_back(row: Sample, tool_calls: Json) -> Json:
+def calling(text: str | None, calls: Sequence[dict[str, Json]], names: WireNames) -> dict[str, Json]:
+    """The message of an assistant that made native calls; each has its id already."""
+    return {
+        "role": "assistant",
+        "content": text or None,
+        "tool_calls": [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": names.wire(call["name"]), "arguments": call["arguments"]},
+            }
+            for call in calls
+        ],
+    }
+
+
+def names_back(tools: tuple[Tool, ...], tool_calls: Json) -> Json:
     """Native calls `[{"id", "name", "arguments"}]` with the registry's own names."""
     if not tool_calls:
         return None
-    names = WireNames(row.tools)
+    names = WireNames(tools)
     return [{**call, "name": names.back(call["name"])} for call in tool_calls]
 
 
-def _function(tool: Tool, names: WireNames) -> dict[str, Json]:
-    function: dict[str, Json] = {"name": names.wire(tool.name)}
+def function(tool: Tool, names: WireNames) -> dict[str, Json]:
+    """A tool as an entry of a request's `tools`."""
+    found: dict[str, Json] = {"name": names.wire(tool.name)}
     if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = tool.parameters or {"type": "object", "properties": {}}
-    return {"type": "function", "function": function}
+        found["description"] = tool.description
+    found["parameters"] = tool.parameters or {"type": "object", "properties": {}}
+    return {"type": "function", "function": found}
 
 
-def _as_text(tool_calls: Json) -> str:
+def as_text(tool_calls: Json) -> str:
     """Calls that a server cut out of the text although no tools were sent, put back as tagged JSON."""
     return "\n".join(
         f'<tool_call>\n{{"name": {_quoted(c["name"])}, "arguments": {c["arguments"]}}}\n</tool_call>'

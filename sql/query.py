@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 FOLDER = files("robustbench_tc.sql")
 
+LIVE_RECORD = "live_run.json"
+"""What a live run's folder holds, and no other."""
+
 
 class Mart(msgspec.Struct, frozen=True):
     """What `marts.yml` says of one mart."""
 
     description: str
-    needs: Literal["cells", "runs"]
-    """cells: counts per type are enough, so the paper's serve too. runs: every prediction."""
+    needs: Literal["cells", "runs", "live"]
+    """cells: counts per type are enough, so the paper's serve too. runs: every prediction. live: episodes."""
     columns: dict[str, str]
     """Name → meaning, in the order of the result."""
     parameters: dict[str, str] = {}
@@ -92,7 +95,11 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
     """
     import duckdb
 
-    runs = [_folder(run, "scores.parquet", "run `rbtc score` on it first") for run in inputs.runs]
+    scored = [
+        (_folder(run, "scores.parquet", "run `rbtc score` or `rbtc live score` on it first"), _is_live(run))
+        for run in inputs.runs
+    ]
+    runs, live = ([run for run, of_live in scored if of_live is wanted] for wanted in (False, True))
     release = None
     if inputs.release is not None:
         release = _folder(inputs.release, "clean", "name a folder that `rbtc build` made")
@@ -102,6 +109,7 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
             "taxonomy": str(files("robustbench_tc").joinpath("data/taxonomy.json")),
             "paper": str(inputs.paper),
             "runs": runs,
+            "live_runs": live,
             "release": release,
             "subset": inputs.subset,
             "allow_missing": inputs.allow_missing,
@@ -112,13 +120,13 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
             connection.execute(f"set variable {variable} = ?", [value])
         try:
             connection.execute("set variable mixtures = ?", [_mixtures(connection, runs, release)])
-            for view in _views(inputs):
+            for view in _views(inputs, bool(runs), bool(live)):
                 connection.execute(FOLDER.joinpath(f"{view}.sql").read_text(encoding="utf-8"))
             for view in _ASKED_OFTEN:
                 connection.execute(f"create temp table {view}_rows as from {view}")
                 connection.execute(f"create or replace view {view} as from {view}_rows")
             if check:
-                for run in runs:
+                for run in (*runs, *live):
                     _refuse_duplicates(connection, run)
         except duckdb.Error as error:
             raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
@@ -146,12 +154,21 @@ _ASKED_OFTEN = ("stg_types", "int_cells")
 """Small views that most marts ask several times: their rows are computed once a connection."""
 
 
-def _views(inputs: Inputs) -> list[str]:
+def _is_live(run: str) -> bool:
+    """Whether a folder is a live run. A remote one is taken by its name: `…/live-…`, as `rbtc live run` names
+    them."""
+    if re.match(r"[a-z0-9]+://", run):
+        return run.rstrip("/").rpartition("/")[2].startswith("live-")
+    return (Path(run) / LIVE_RECORD).exists()
+
+
+def _views(inputs: Inputs, runs: bool, live: bool) -> list[str]:
     return [
         "stg_types",
         "macro_in_subset",
         "no_paper" if inputs.paper is None else "stg_paper_cells",
-        *(["stg_runs", "stg_predictions"] if inputs.runs else ["no_runs"]),
+        *(["stg_runs", "stg_predictions"] if runs else ["no_runs"]),
+        "stg_live" if live else "no_live",
         "no_release" if inputs.release is None else "stg_release",
         "int_cells",
         "int_components",
@@ -169,7 +186,9 @@ def text_of(name: str, inputs: Inputs) -> str:
     if name not in marts():
         raise unknown("mart", name, marts())
     mart = marts()[name]
-    if mart.needs == "runs" and not inputs.runs:
+    if mart.needs == "live" and not any(map(_is_live, inputs.runs)):
+        raise UserError(f"{name} looks at live episodes: name a run of `rbtc live run` with --run")
+    if mart.needs == "runs" and all(map(_is_live, inputs.runs)):
         raise UserError(
             f"{name} looks at single predictions: name a run with --run (the paper printed counts)"
         )

@@ -8,11 +8,15 @@
 --     set variable release = 'robustbench-tc';
 --     .read sql/stg_release.sql
 --     .read sql/hardest.sql
+--     set variable live_runs = ['runs/live-qwen3-8b-fc'];   -- folders that `rbtc live score` has finished
+--     .read sql/stg_live.sql
+--     .read sql/live_recovery.sql
 .read sql/stg_types.sql
 .read sql/macro_in_subset.sql
 .read sql/stg_paper_cells.sql
 .read sql/no_runs.sql
 .read sql/no_release.sql
+.read sql/no_live.sql
 .read sql/int_cells.sql
 .read sql/int_components.sql
 .read sql/int_pairs.sql

@@ -220,10 +220,31 @@ async def score_golds(
     rows = datasets.load_dataset("parquet", data_files=files, split=f"train[:{count}]")
     scores = []
     for row in rows:
-        gold = row["reward_model"]["ground_truth"]
+        if row["extra_info"].get("live_row"):
+            gold, row = await in_world(row)
+            best = 4.0
+        else:
+            gold = row["reward_model"]["ground_truth"]
+            best = 4.0 if "<tool_call>" in gold else 1.0
         result = await manager.run_single(reward_batch(tokenizer, row, gold))
-        scores.append((float(result["reward_score"]), 4.0 if "<tool_call>" in gold else 1.0))
+        scores.append((float(result["reward_score"]), best))
     return scores
+
+
+async def in_world(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """A perfect trajectory through the row's world, without its fault: its text, and the row with what the
+    agent loop leaves for the reward."""
+    from robustbench_tc.live import LiveRow
+    from robustbench_tc.schema import loads, record
+
+    from .retry_live.rollout import play_gold
+
+    attempts, outcome = await play_gold(record(loads(row["extra_info"]["live_row"]), LiveRow))
+    world = msgspec.json.encode(outcome).decode()
+    return "\n".join(attempts), {
+        **row,
+        "extra_info": {**row["extra_info"], "attempts": attempts, "world": world},
+    }
 
 
 def reward_batch(tokenizer: Any, row: Mapping[str, Any], answer: str) -> Any:

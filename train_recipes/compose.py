@@ -41,6 +41,9 @@ RECIPES = {
     "retry": Recipe(
         "grpo_retry", "ppo_trainer", "retry", ("data_source", "prompt", "reward_model", "extra_info")
     ),
+    "retry_live": Recipe(
+        "grpo_live", "ppo_trainer", "retry_live", ("data_source", "prompt", "reward_model", "extra_info")
+    ),
     "paft": Recipe("sft", "sft_trainer_engine", "paft", ("messages",)),
 }
 
@@ -69,7 +72,7 @@ def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] =
         f"data.val_files={hydra_list(shards.validation)}",
     ]
     values += [f"{'model' if recipe == 'paft' else 'actor_rollout_ref.model'}.path={quoted(model)}"]
-    if recipe == "retry":
+    if recipe in ("retry", "retry_live"):
         loop = folder / "agent_loop.yaml"
         values += [f"actor_rollout_ref.rollout.agent.agent_loop_config_path={quoted(loop)}"]
     try:

@@ -15,7 +15,7 @@ from ..report import Check, Failure, check
 from .leaves import Leaf, leaves
 from .texts import Find, Flagged, Texts, in_short, said
 
-HOLDS_ROWS = frozenset(("messages", "prompt"))
+HOLDS_ROWS = frozenset(("messages", "prompt", "turns"))
 """A Parquet file with one of these columns holds rows, which have checks of their own."""
 
 LARGEST = 256 * 2**20

@@ -15,9 +15,9 @@ from .training import TrainingTexts
 
 
 def candidates(folder: Folder) -> Iterator[Candidate]:
-    """The finds in clean rows of a benchmark build or all rows of a training build, and in files: once."""
+    """The finds in clean rows of a benchmark build or all rows of another one, and in files: once."""
     seen = set()
-    rows = _training(folder) if folder.kind == "training" else _benchmark(folder)
+    rows = _ROWS[folder.kind](folder)
     beside = (("files", flagged.place, flagged, find) for flagged, find in files.to_review(folder))
     for source, row, flagged, find in chain(rows, beside):
         one = Candidate(
@@ -52,3 +52,18 @@ def _training(folder: Folder) -> Iterator[tuple[str, str, Flagged, Find]]:
                 gold = raw["reward_model"]["ground_truth"] if "reward_model" in raw else turns[-1]
                 for flagged, find in texts.to_review(turns, gold, loads(info["changes"])):
                     yield str(raw.get("data_source") or "rlla"), f"{config}/{split}[{number}]", flagged, find
+
+
+def _live(folder: Folder) -> Iterator[tuple[str, str, Flagged, Find]]:
+    from ..live.read import entries
+    from ..live.texts import LiveTexts
+
+    texts = LiveTexts()
+    for entry in entries(folder):
+        if entry.row is not None:
+            whole = entry.clean is None or bool(entry.differs)
+            for flagged, find in texts.to_review(entry.row, whole=whole):
+                yield entry.row.world, f"{entry.where} {flagged.place}", flagged, find
+
+
+_ROWS = {"benchmark": _benchmark, "training": _training, "live": _live}

@@ -21,6 +21,12 @@ from .licence import licence_checks
 from .manifest import manifest_check
 from .rebuilt import Comparison, nothing_compared
 
+_WITHOUT_SOURCES = {
+    "training": "training data: who trains has ToolRL's files, a reader of the dataset need not",
+    "live": "live dataset: gold, faults and labels are replayed without the sources of its tasks",
+}
+"""Kinds of which a reader need not have what they are made of, and why."""
+
 
 class Rebuild(NamedTuple):
     """How a build is made again."""
@@ -34,6 +40,8 @@ class Rebuild(NamedTuple):
     """Why there are no sources."""
     cards: Cards | None = None
     """For a release: renders its cards again."""
+    and_from: str = ", the seed and generations.jsonl"
+    """What else the build is made of, as the last part of that sentence."""
 
 
 class Provenance(NamedTuple):
@@ -72,11 +80,11 @@ def _rebuilt(folder: Folder, rebuild: Rebuild | None, released: bool) -> tuple[l
     """The comparison with the rebuild, and why there is none."""
     if rebuild is None:
         why = "nobody said how this build is made again"
-        return nothing_compared(why, released=released), why
+        return nothing_compared(folder, why, released=released), why
     if rebuild.make is None:
-        allowed = "training data: who trains has ToolRL's files, a reader of the dataset need not"
+        allowed = _WITHOUT_SOURCES.get(folder.kind)
         why = f"NOT rebuilt: {rebuild.why_not}"
-        return nothing_compared(why, allowed, released=released), rebuild.why_not
+        return nothing_compared(folder, why, allowed, released=released), rebuild.why_not
     with tempfile.TemporaryDirectory(prefix="rbtc-rebuild-") as scratch:
         again = Path(scratch) / "build"
         try:
@@ -86,7 +94,7 @@ def _rebuilt(folder: Folder, rebuild: Rebuild | None, released: bool) -> tuple[l
             why = str(error)
         except Exception as error:  # rows so odd that a unit fails on them
             why = f"{type(error).__name__}: {str(error)[:160]}"
-    return nothing_compared(f"the build cannot be made again: {why}", released=released), why
+    return nothing_compared(folder, f"the build cannot be made again: {why}", released=released), why
 
 
 def _regular_files(folder: Folder, view: Path) -> Path:
@@ -104,7 +112,7 @@ def _said(rebuild: Rebuild | None, why: str) -> str:
     if rebuild is None or why:
         return f"NOT rebuilt: {why}"
     if rebuild.origin:
-        return f"rebuilt from {rebuild.origin}, the seed and generations.jsonl"
+        return f"rebuilt from {rebuild.origin}{rebuild.and_from}"
     return (
         "clean rows compared with the digest that ships with the package, perturbed rows rebuilt from them, "
         f"the seed and generations.jsonl; NOT rebuilt from sources: {rebuild.why_not}"

@@ -14,8 +14,9 @@ from ..report import Check, Failure, check
 
 GENERATIONS = "generations.jsonl"
 
-OF_A_BUILD = ("README.md", "build_report.md", GENERATIONS)
-"""Files besides Parquet that every build's report names."""
+OF_EVERY_BUILD = ("README.md", "build_report.md")
+OF_A_BUILD = (*OF_EVERY_BUILD, GENERATIONS)
+"""Files besides Parquet that a build's report names; nobody writes a text for the live dataset."""
 
 AUDIT_REPORT = "audit_report.json"
 OF_AN_AUDIT = (AUDIT_REPORT, "audit_report.html")
@@ -47,12 +48,13 @@ def named(folder: Folder) -> Named:
     listed = _strings(folder.report.get("files"))
     if listed is None:
         wrong.append(Failure(marker.BUILD, "it names no files: build the folder again"))
+    of_a_build = of_kind(folder)
     for path, sha256 in (listed or {}).items():
-        if path in OF_A_BUILD or path == errata.NAME or _SHARD.fullmatch(path):
+        if path in of_a_build or path == errata.NAME or _SHARD.fullmatch(path):
             checksums.setdefault(path, set()).add(sha256)
         else:
             wrong.append(Failure(path, f"{marker.BUILD} names it, and no build has it"))
-    unnamed = [path for path in OF_A_BUILD if listed is not None and path not in listed]
+    unnamed = [path for path in of_a_build if listed is not None and path not in listed]
     wrong += [Failure(path, f"{marker.BUILD} does not name it, and every build has it") for path in unnamed]
     checksums |= {path: set() for path in OF_AN_AUDIT if path in folder.there}
     if AUDIT_REPORT not in folder.there and audit_files.JUDGMENTS in folder.there:
@@ -77,6 +79,11 @@ def named(folder: Folder) -> Named:
             wrong.append(Failure(path, f"{manifest.NAME} does not name it"))
             said.add("")
     return Named(checksums | beside, wrong, True)
+
+
+def of_kind(folder: Folder) -> tuple[str, ...]:
+    """The files besides Parquet that a build of this kind has."""
+    return OF_EVERY_BUILD if folder.kind == "live" else OF_A_BUILD
 
 
 def files_checks(folder: Folder, known: Named) -> list[Check]:

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from robustbench_tc.worlds.find import BFCL
+
 from ..folder import Folder
 from ..report import Check, Failure, check
 
@@ -47,10 +49,18 @@ def _sources(folder: Folder) -> list[Failure]:
         return bare or ([] if files else [Failure("build_report.json", "it names no source file")])
     if folder.report.get("profile") == "bundled":
         return []
+    if folder.kind == "live" and BFCL not in _worlds(folder):
+        return []  # its worlds are files whose tasks stand in them
     pins: list[dict[str, Any]] = folder.report.get("pins") or []
     if not pins:
         return [Failure("build_report.json", "it names no upstream repository")]
     return [Failure(str(pin.get("source")), what) for pin in pins if (what := _pin(pin))]
+
+
+def _worlds(folder: Folder) -> set[str]:
+    """The worlds of a live build."""
+    named = folder.report.get("worlds")
+    return set(named) if isinstance(named, dict) else set()
 
 
 def _pin(pin: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.io import manifest
+from robustbench_tc.live import config_of
 from robustbench_tc.schema import dumps
 
 from ..folder import Folder
@@ -40,6 +41,7 @@ def _derived(folder: Folder) -> dict[str, Any]:
     report, audit = folder.report, load(folder, AUDIT_REPORT)
     checks = [one for one in audit.get("checks") or () if isinstance(one, dict)]
     listed = load(folder, manifest.NAME).get("files")
+    named = config_of if folder.kind == "live" else str
     entries = {name: _entry(folder, name) for name in (listed if isinstance(listed, dict) else ())}
     return {
         "kind": report.get("kind"),
@@ -48,9 +50,9 @@ def _derived(folder: Folder) -> dict[str, Any]:
         "data_sha256": folder.digest(),
         "seed": report.get("seed"),
         "profile": report.get("profile"),
-        "rows": {config: _total(counts) for config, counts in _dict(report.get("rows")).items()},
+        "rows": {named(code): _total(counts) for code, counts in _dict(report.get("rows")).items()},
         "sources": report.get("pins") or report.get("sources") or [],
-        "generators": report.get("generators"),
+        "generators": report.get("generators") or {},
         "gate": {
             "passed": True,
             "report": AUDIT_REPORT,

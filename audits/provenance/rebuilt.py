@@ -16,7 +16,7 @@ from robustbench_tc.schema import Json, dumps
 
 from ..folder import BROKEN, Folder
 from ..report import Check, Failure, check, not_run
-from .files import GENERATIONS
+from .files import GENERATIONS, of_kind
 
 _SHARD = re.compile(r"([^/]+)/(\w+)-\d{5}-of-\d{5}\.parquet")
 
@@ -37,15 +37,24 @@ CARD = "provenance.card"
 """Of a release, which has cards of its own, this is held against what `rbtc release` renders."""
 
 
+ANSWERS = "provenance.generations"
+"""Of builds whose texts a generator writes."""
+
+
+def _checked(folder: Folder, released: bool) -> dict[str, str]:
+    """The checks that a folder of this kind has."""
+    left_out = {CARD} if released else set()
+    if GENERATIONS not in of_kind(folder):
+        left_out.add(ANSWERS)
+    return {id: protects for id, protects in CHECKS.items() if id not in left_out}
+
+
 def nothing_compared(
-    reason: str, may_be_left_out: str | None = None, *, released: bool = False
+    folder: Folder, reason: str, may_be_left_out: str | None = None, *, released: bool = False
 ) -> list[Check]:
     """The checks where the build could not be made again: they block, unless that is allowed."""
-    return [
-        not_run(id, protects, reason, may_be_left_out)
-        for id, protects in CHECKS.items()
-        if not (released and id == CARD)
-    ]
+    checked = _checked(folder, released)
+    return [not_run(id, protects, reason, may_be_left_out) for id, protects in checked.items()]
 
 
 class Comparison:
@@ -65,9 +74,8 @@ class Comparison:
     def checks(self) -> list[Check]:
         """One check per entry of CHECKS; `provenance.bytes` only where the same pyarrow wrote the build."""
         made = [
-            check(id, CHECKS[id], self._held[id], found)
-            for id, found in self._found.items()
-            if not (self._released and id == CARD)
+            check(id, protects, self._held[id], self._found[id])
+            for id, protects in _checked(self._folder, self._released).items()
         ]
         if self._writer != pa.__version__ and not self._found["provenance.bytes"]:
             reason = (
@@ -241,6 +249,8 @@ class Comparison:
                 self._fail("provenance.card", name, first_difference(mine, text))
 
     def _generations(self) -> None:
+        if GENERATIONS not in of_kind(self._folder):
+            return
         theirs = (self._again / GENERATIONS).read_bytes()
         self._held["provenance.generations"] = max(1, theirs.count(b"\n"))
         mine = (self._folder.path / GENERATIONS).read_bytes()

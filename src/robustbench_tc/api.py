@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
+from .api_live import build_live
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -53,6 +54,7 @@ __all__ = [
     "amend",
     "audit",
     "build",
+    "build_live",
     "compare",
     "compare_with_paper",
     "evaluate",

@@ -87,7 +87,7 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
 def after(turn: Turn, said: str, row: Sample, rows: Sequence[Sample], mode: Mode) -> Turn:
     """The turn that follows a reply."""
     done = completion(schema.loads(said))
-    calls = wire.names_back(row, done.tool_calls)
+    calls = wire.names_back(row.tools, done.tool_calls)
     number = len(turn.answers) + 1
     has_call = None  # decides about further passes, which only these rows have
     if number <= wire.answered(row):

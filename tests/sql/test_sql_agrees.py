@@ -77,7 +77,7 @@ class Marts:
             self._found = {
                 name: connection.sql((SQL / f"{name}.sql").read_text()).to_arrow_table().to_pylist()
                 for name, mart in marts().items()
-                if mart.needs == "cells" or inputs.runs
+                if mart.needs == "cells" or (mart.needs == "runs" and inputs.runs)
             }
             named = connection.sql("select clean_id, type_code from stg_release").fetchall()
             self.release = [(str(clean_id), str(code)) for clean_id, code in named]

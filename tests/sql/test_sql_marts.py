@@ -18,6 +18,7 @@ from robustbench_tc.sql import query as module
 from robustbench_tc.sql.query import Inputs, connect, marts, query
 
 from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
+from .live_runs import live_run, live_scores
 
 CELLS = paper.CELLS
 SQL = Path(module.__file__).parent
@@ -43,11 +44,12 @@ def test_every_mart_is_documented_and_every_documented_mart_exists() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(marts()))
-def test_documented_columns_are_those_produced(name: str, run: str) -> None:
+def test_documented_columns_are_those_produced(name: str, run: str, tmp_path: Path) -> None:
     mart = marts()[name]
     if mart.needs == "cells":
         assert query(name, Inputs(paper=CELLS)).column_names == list(mart.columns)
-    assert query(name, Inputs(runs=[run])).column_names == list(mart.columns)
+    given = str(live_run(tmp_path / "live", live_scores(1))) if mart.needs == "live" else run
+    assert query(name, Inputs(runs=[given])).column_names == list(mart.columns)
     assert mart.description and all(mart.columns.values())
 
 
@@ -88,8 +90,10 @@ def test_the_stand_ins_have_the_columns_of_what_they_stand_for(run: str, tmp_pat
         with connect(inputs) as connection:
             return [(name, kind) for name, kind, *_ in connection.execute(f"describe {view}").fetchall()]
 
-    real = Inputs(runs=[run], release=str(release_of(tmp_path / "release", pairs(clean_ids()))), paper=CELLS)
-    for view in ("stg_runs", "stg_predictions", "stg_paper_cells", "stg_release"):
+    live = str(live_run(tmp_path / "live", live_scores(1)))
+    release = str(release_of(tmp_path / "release", pairs(clean_ids())))
+    real = Inputs(runs=[run, live], release=release, paper=CELLS)
+    for view in ("stg_runs", "stg_predictions", "stg_paper_cells", "stg_release", "stg_live"):
         assert columns(view, Inputs()) == columns(view, real), view
 
 

@@ -11,7 +11,7 @@ are masked out of the loss. The attempts reach the reward through `extra_fields`
 """
 
 import json
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
@@ -19,6 +19,54 @@ from verl.utils.profiler import simple_timer
 
 from robustbench_tc import seeding
 from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
+
+
+class Environment(Protocol):
+    """The other side of one trajectory."""
+
+    async def answer(self, text: str, calls: list[Any]) -> str | None:
+        """The user turn after an answer of the model's with these calls; None ends the trajectory."""
+        ...
+
+    def was_seen(self) -> None:
+        """The last answer went to the model: there was room for it."""
+        ...
+
+    async def outcome(self) -> dict[str, Any]:
+        """Fields for the reward, once the trajectory is over."""
+        ...
+
+
+class ErrorOnce:
+    """A row's error at its turn, a plain success for every other call; no call ends the trajectory."""
+
+    def __init__(self, fault: dict[str, Any] | None) -> None:
+        self._fault, self._tool = fault, ReplayTool()
+        self._answered, self._failing, self._error_attempt = 0, False, -1
+
+    async def answer(self, text: str, calls: list[Any]) -> str | None:
+        if not calls:
+            return None
+        self._answered += 1
+        fault = self._fault
+        self._failing = fault is not None and self._answered == fault["position"]
+        error = fault["error"] if fault is not None and self._failing else None
+        results = []
+        for call in calls:
+            instance, _ = await self._tool.create()
+            response, _, _ = await self._tool.execute(
+                instance, json.loads(call.arguments) or {}, name=call.name, error=error
+            )
+            await self._tool.release(instance)
+            results.append(response.text)
+        return f"<obs> {error} </obs>" if error else f"<obs> [{', '.join(results)}] </obs>"
+
+    def was_seen(self) -> None:
+        if self._failing:
+            self._error_attempt = self._answered - 1
+
+    async def outcome(self) -> dict[str, Any]:
+        return {"error_attempt": self._error_attempt}
 
 
 @register("retry_agent")
@@ -38,12 +86,11 @@ class RetryAgentLoop(AgentLoopBase):
         self._max_attempts, self._position, self._probability = max_attempts, position, probability
         self._response_length = self.rollout_config.response_length
         self._parser = RllaToolParser(self.tokenizer)
-        self._tool = ReplayTool()
 
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
         """Generates, answers, generates again, until the model makes no call or its room is used up."""
         messages = [dict(message) for message in kwargs["raw_prompt"]]
-        fault = self._fault(kwargs.get("extra_info") or {})
+        environment = await self._environment(kwargs.get("extra_info") or {})
         deterministic = getattr(self.rollout_config, "full_determinism", False)
         request_id = f"det-{int(priority)}" if deterministic else uuid4().hex
         ids: list[int] = await self.ct_build_initial_tokens(messages)
@@ -52,7 +99,6 @@ class RetryAgentLoop(AgentLoopBase):
         fields: dict[str, Any] = {}
         metrics: dict[str, Any] = {}
         attempts: list[str] = []
-        error_attempt = -1
         while True:
             with simple_timer("generate_sequences", metrics):
                 output = await self.server_manager.generate(
@@ -74,17 +120,18 @@ class RetryAgentLoop(AgentLoopBase):
             text, calls = await self._parser.extract_tool_calls(output.token_ids)
             attempts.append(text)
             messages.append({"role": "assistant", "content": text})
-            if not calls or len(attempts) >= self._max_attempts or len(mask) >= self._response_length:
+            if len(attempts) >= self._max_attempts or len(mask) >= self._response_length:
                 break
-            failing = fault is not None and len(attempts) == fault["position"]
-            answer = await self._answer(calls, fault["error"] if fault and failing else None)
+            answer = await environment.answer(text, calls)
+            if answer is None:
+                break
             longer = [*messages, {"role": "user", "content": answer}]
             merged, grown, grown_logprobs = await self.ct_merge_context_msg(
                 messages, longer, ids, mask, logprobs
             )
             if len(grown) >= self._response_length:
                 break  # no room for another attempt
-            error_attempt = len(attempts) - 1 if failing else error_attempt
+            environment.was_seen()
             messages, ids, mask, logprobs = longer, merged.token_ids, grown, grown_logprobs
         prompt = len(ids) - len(mask)
         return AgentLoopOutput(
@@ -95,13 +142,13 @@ class RetryAgentLoop(AgentLoopBase):
             num_turns=len(messages),
             metrics=metrics,
             extra_fields=fields
-            | {
-                "attempts": attempts,
-                "error_attempt": error_attempt,
-                "turn_scores": [],
-                "tool_rewards": [],
-            },
+            | {"attempts": attempts, "turn_scores": [], "tool_rewards": []}
+            | await environment.outcome(),
         )
+
+    async def _environment(self, info: dict[str, Any]) -> Environment:
+        """What answers the calls of one trajectory; `info` is the row's `extra_info`."""
+        return ErrorOnce(self._fault(info))
 
     def _fault(self, info: dict[str, Any]) -> dict[str, Any] | None:
         """The error of the row and the turn that meets it; None where the row has none, or is spared."""
@@ -114,15 +161,3 @@ class RetryAgentLoop(AgentLoopBase):
             if draw.random() >= self._probability:
                 return None
         return dict(fault) | {"position": self._position or fault["position"]}
-
-    async def _answer(self, calls: list[Any], error: str | None) -> str:
-        """The tool's turn: the error once, or the result of every call."""
-        results = []
-        for call in calls:
-            instance, _ = await self._tool.create()
-            response, _, _ = await self._tool.execute(
-                instance, json.loads(call.arguments) or {}, name=call.name, error=error
-            )
-            await self._tool.release(instance)
-            results.append(response.text)
-        return f"<obs> {error} </obs>" if error else f"<obs> [{', '.join(results)}] </obs>"

@@ -79,6 +79,7 @@ def _app() -> "typer.Typer":
         compare,
         eval,
         leaderboard,
+        live_build,
         publish,
         release,
         report,
@@ -137,6 +138,7 @@ def _app() -> "typer.Typer":
     building = typer.Typer()
     building.callback(invoke_without_command=True)(build.build)
     building.command("toolrl-dr")(train.build_toolrl_dr)
+    building.command("live")(live_build.build_live)
     app.add_typer(sources.app, name="sources", rich_help_panel="Build")
     app.add_typer(building, name="build", rich_help_panel="Build")
     show.app.command("sources")(sources.list_sources)

@@ -40,7 +40,10 @@ app.command("golds")(golds)
 @app.command("build")
 def build(
     folder: Annotated[
-        Path, typer.Argument(metavar="BUILD", help="What rbtc build or rbtc build toolrl-dr wrote.")
+        Path,
+        typer.Argument(
+            metavar="BUILD", help="What rbtc build, rbtc build toolrl-dr or rbtc build live wrote."
+        ),
     ],
     n: Annotated[
         int, typer.Option("--n", min=1, help="Text pairs per type that are drawn for the second judge.")

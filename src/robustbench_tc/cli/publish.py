@@ -16,7 +16,10 @@ def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")],
     repo: Annotated[str, typer.Argument(metavar="ORG/NAME", help="The repository on the Hub.")],
     kind: Annotated[
-        str, typer.Option(help="robustbench-tc, toolrl-dr, or checkpoint (a model repository).")
+        str,
+        typer.Option(
+            help="robustbench-tc, toolrl-dr, robustbench-tc-live, or checkpoint (a model repository)."
+        ),
     ] = "robustbench-tc",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")] = False,
     private: Annotated[bool, typer.Option("--private", help="If the repository has to be created.")] = False,
@@ -66,7 +69,10 @@ def yank(
     use: Annotated[str | None, typer.Option(help="The version to take instead.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
     kind: Annotated[
-        str, typer.Option(help="What the Hub's repository is: robustbench-tc, toolrl-dr or checkpoint.")
+        str,
+        typer.Option(
+            help="What the Hub's repository is: robustbench-tc, toolrl-dr, robustbench-tc-live or checkpoint."
+        ),
     ] = "robustbench-tc",
     timeout: Timeout = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

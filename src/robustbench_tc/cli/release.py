@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 KindOption = Annotated[
     str | None,
-    typer.Option(help="robustbench-tc, toolrl-dr or checkpoint; default: what the folder holds."),
+    typer.Option(
+        help="robustbench-tc, toolrl-dr, robustbench-tc-live or checkpoint; default: what the folder holds."
+    ),
 ]
 Sources = Annotated[
     Path | None, typer.Option(help="Upstream files (default: RBTC_SOURCES, else the fetched ones).")

@@ -94,7 +94,7 @@ def _list(output: Format) -> None:
     for column in ("mart", "needs", "what it answers", "parameters"):
         table.add_column(column, no_wrap=column == "mart")
     for name, mart in marts().items():
-        needs = "runs" if mart.needs == "runs" else "runs or the paper"
+        needs = {"runs": "runs", "live": "live runs", "cells": "runs or the paper"}[mart.needs]
         parameters = "; ".join(f"{key}: {meaning}" for key, meaning in mart.parameters.items())
         table.add_row(name, needs, mart.description, parameters)
     _console.out.print(table)

@@ -24,7 +24,10 @@ def verify(
         typer.Option(metavar="ORG/NAME@VERSION", help="Compare the folder with this commit on the Hub."),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="What the Hub's repository is: robustbench-tc, toolrl-dr or checkpoint.")
+        str,
+        typer.Option(
+            help="What the Hub's repository is: robustbench-tc, toolrl-dr, robustbench-tc-live or checkpoint."
+        ),
     ] = "robustbench-tc",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

@@ -17,8 +17,8 @@ from ..errors import UserError, unknown
 
 NAME = "manifest.json"
 
-Kind = Literal["robustbench-tc", "toolrl-dr", "checkpoint"]
-"""The benchmark, the training data, a trained model."""
+Kind = Literal["robustbench-tc", "toolrl-dr", "robustbench-tc-live", "checkpoint"]
+"""The benchmark, the training data, the live dataset, a trained model."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 

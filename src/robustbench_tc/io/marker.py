@@ -4,7 +4,7 @@ A marker is a JSON file in the folder with `kind`, a version, `files` (relative 
 `own_sha256`, the sha256 of the marker's own text with that field left empty: a marker that somebody wrote or
 edited by hand is distinguished from ours. It names every file of the folder but itself.
 
-    build_report.json   of a build (`rbtc build`, `rbtc build toolrl-dr`)
+    build_report.json   of a build (`rbtc build`, `rbtc build toolrl-dr`, `rbtc build live`)
     rbtc.json           of any other folder: a run, a report, a Space, a results folder
     audit_report.json   beside the build's: names what the audit wrote into the folder
 """
@@ -24,14 +24,14 @@ BUILD = "build_report.json"
 BUILD_VERSION = 2
 """`report_version` of a build's marker; 1 named no files."""
 
-BuildKind = Literal["robustbench-tc", "toolrl-dr"]
+BuildKind = Literal["robustbench-tc", "toolrl-dr", "robustbench-tc-live"]
 
 OWN = "rbtc.json"
 """The marker of every other folder."""
 
 OWN_VERSION = 1
 
-OwnKind = Literal["run", "report", "space", "leaderboard"]
+OwnKind = Literal["run", "live-run", "report", "space", "leaderboard", "training-rows", "live-report"]
 
 AUDIT = "audit_report.json"
 """Names the files that an audit wrote beside it, and is ours if its seal is whole."""

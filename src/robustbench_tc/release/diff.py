@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .. import taxonomy
+from .. import live, taxonomy
 from ..errors import UserError
 from ..io import parquet
 from ..schema import dumps, loads
@@ -30,6 +30,18 @@ MOVING_TRAINING = {"data_source", "prompt", "reward_model", "messages", "extra_i
 
 MEANING = ("component", "static", "ground_truth_changes")
 """Columns of the table `taxonomy` that say what a type's config is."""
+
+MOVING_LIVE = {
+    "world",
+    "turns",
+    "tools",
+    "initial_state",
+    "golden_calls",
+    "gold_state_sha256",
+    "fault",
+    "label",
+}
+"""Columns of the live dataset that an episode or its verdict depends on."""
 
 DESCRIBING_EXTRA = ("generator", "flags", "changes")
 """Keys of `extra_info` that describe a training row."""
@@ -123,7 +135,10 @@ def diff(a: Path, b: Path) -> Diff:
     """Compares two dataset folders, config by config. UserError where one holds no config at all."""
     ours, theirs = configs_of(a), configs_of(b)
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with((*ours, *theirs)))]
-    names = sorted({*ours, *theirs}, key=lambda name: (order.index(name) if name in order else 99, name))
+    order += [live.TASKS, *map(live.type_code, live.KINDS)]
+    names = sorted(
+        {*ours, *theirs}, key=lambda name: (order.index(name) if name in order else len(order), name)
+    )
     clean_tools = _clean_tools(a), _clean_tools(b)
     reanchored = {id_ for id_, tools in clean_tools[0].items() if clean_tools[1].get(id_, tools) != tools}
     return Diff(tuple(_config(name, ours.get(name, []), theirs.get(name, []), reanchored) for name in names))
@@ -151,6 +166,8 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
         before, after, moves = _training_rows(ours), _training_rows(theirs), _moves_training
     elif "clean_id" in columns and "type_code" in columns:
         before, after, moves = _sample_rows(ours), _sample_rows(theirs), _moves_scores
+        if "gold_state_sha256" in columns:
+            moves = _moves_live
     else:
         before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
         added, removed = set(after) - set(before), set(before) - set(after)
@@ -251,6 +268,10 @@ def _table_rows(files: list[Path]) -> dict[str, Row]:
 
 def _moves_scores(fields: tuple[str, ...], old: Row, new: Row) -> bool:
     return not MOVING.isdisjoint(fields)
+
+
+def _moves_live(fields: tuple[str, ...], old: Row, new: Row) -> bool:
+    return not MOVING_LIVE.isdisjoint(fields)
 
 
 def _moves_training(fields: tuple[str, ...], old: Row, new: Row) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import __version__
+from .. import __version__, live
 from ..errors import UserError
 from ..io import audit_files, files, manifest
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
@@ -100,19 +100,25 @@ def kind_of(folder: Path) -> Kind:
     """What a build folder holds. UserError if it is none."""
     if any((folder / "clean").glob("test-*.parquet")):
         return "robustbench-tc"
+    if any((folder / live.TASKS).glob("test-*.parquet")):
+        return "robustbench-tc-live"
     if any(folder.glob("*/train-*.parquet")):
         return "toolrl-dr"
     if (folder / CHECKPOINT).is_file():
         return "checkpoint"
     raise UserError(
-        f"{folder} is not a build: it has neither clean/test-*.parquet, nor */train-*.parquet, "
-        f"nor {CHECKPOINT}"
+        f"{folder} is not a build: it has neither clean/test-*.parquet, nor {live.TASKS}/test-*.parquet, "
+        f"nor */train-*.parquet, nor {CHECKPOINT}"
     )
 
 
-def unpublishable(profile: str | None) -> str | None:
-    """Why a build of this profile is never published; None where it may be."""
-    if profile == "bundled":
+def unpublishable(kind: Kind, profile: str | None) -> str | None:
+    """Why a build of this profile is never published; None where it may be.
+
+    The bundled worlds are the live dataset's own: nothing of upstream's stands behind them that they could
+    be taken for.
+    """
+    if kind != "robustbench-tc-live" and profile == "bundled":
         return "it holds the starter samples, which are never published as the benchmark"
     return None
 
@@ -147,18 +153,20 @@ def release(
     _check_place(build, out)
     plain = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
     about = _about(plain, build, kind)
-    if (reason := unpublishable(about.profile)) and not trial:
+    if (reason := unpublishable(kind, about.profile)) and not trial:
         raise UserError(
             f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
         )
     carried = _carried(build, kind, about)
+    named = live.config_of if kind == "robustbench-tc-live" else str
+    rows = {named(code): _total(counts) for code, counts in about.rows.items()}
     with files.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:
         files.claim(
             folder, *carried, AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED, manifest.NAME, manifest.SIGNATURE
         )
         _copy(build, folder, carried)
         data = _data(folder, carried, kind)
-        _check_counts(folder, data, about)
+        _check_counts(folder, data, rows)
         gate, report = None, None
         if kind != "checkpoint":
             gate, report = _pass_gate(build, folder, data, audit)
@@ -185,7 +193,7 @@ def release(
             data_sha256=manifest.digest(data),
             seed=about.seed,
             profile=about.profile,
-            rows={config: _total(counts) for config, counts in about.rows.items()},
+            rows=rows,
             sources=about.pins or about.sources,
             generators=about.generators,
             gate=gate,
@@ -299,7 +307,7 @@ def _data(folder: Path, carried: list[str], kind: Kind) -> dict[str, FileEntry]:
     return manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
 
 
-def _check_counts(folder: Path, data: Mapping[str, FileEntry], about: About) -> None:
+def _check_counts(folder: Path, data: Mapping[str, FileEntry], rows: Mapping[str, int]) -> None:
     """UserError where the build report says another number of rows than the files hold."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -312,8 +320,8 @@ def _check_counts(folder: Path, data: Mapping[str, FileEntry], about: About) -> 
                 held[config] = held.get(config, 0) + pq.read_metadata(folder / name).num_rows
             except pa.ArrowInvalid as error:
                 raise UserError(f"{name} is not a readable Parquet file: {error}") from None
-    for config, counts in about.rows.items():
-        said, found = _total(counts), held.get(config, 0)
+    for config, said in rows.items():
+        found = held.get(config, 0)
         if said != found:
             raise UserError(
                 f"{BUILD_REPORT} says {said} rows of {config}, the files hold {found}: build the folder again"

@@ -112,7 +112,7 @@ def check_folder(folder: Path, kind: Kind) -> Manifest:
         raise UserError(f"{folder} is a release of {release.kind}: publish it with --kind {release.kind}")
     if kind != "checkpoint" and (release.gate is None or not release.gate.passed):
         raise UserError(f"{folder} has no green gate: release its build again")
-    if reason := unpublishable(release.profile):
+    if reason := unpublishable(release.kind, release.profile):
         raise UserError(f"{folder}: {reason}")
     found = manifest.problems(folder)
     if found:

@@ -37,7 +37,7 @@ def answers(
         found = index.find(request.messages, request.tools)
         assert found is not None
         done = completion(schema.loads(schema.dumps(reply(agent, found, asked.model))))
-        calls = wire.names_back(row, done.tool_calls)
+        calls = wire.names_back(row.tools, done.tool_calls)
         parsed = parse(done.text, source=row.source, tools=row.tools, tool_calls=calls)
         return record.Answer(
             id=row.id,

@@ -1,0 +1,13 @@
+"""The gate of the live dataset: rows by themselves, in pairs, and replayed in their worlds.
+
+    read     rows as they lie in the files, each held against its clean row
+    met      which of gold's calls a fault stands before
+    rows     what must hold of a row by itself
+    faults   what must hold of a fault, given the tools and gold
+    texts    what may not stand in a text that an agent reads
+    replay   gold and labels, tried in the worlds
+    asked    the arguments that reads are tried with
+    gate     the verdict
+
+No code is shared with the builder that made the rows.
+"""

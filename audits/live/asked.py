@@ -1,0 +1,138 @@
+"""The arguments that reads are tried with, to see whether any of them shows what a call did.
+
+Values come from what an agent could know: the call itself, what it was answered, gold's other arguments, the
+schema's own words, and the two states, what differs in them first. Every choice is bounded.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+
+from robustbench_tc.live import LiveTool
+from robustbench_tc.schema import Json, dumps, loads
+
+VALUES = 40
+"""Values that a parameter is tried with."""
+
+TRIED = 400
+"""Calls of a tool that are tried."""
+
+LEAVES = 5_000
+"""Leaves of a state that are looked at."""
+
+TEXT = 200
+"""Characters of a text that is tried as an argument."""
+
+
+def arguments(tool: LiveTool, known: dict[str, list[Json]], values: list[Json]) -> Iterator[dict[str, Json]]:
+    """Arguments for a read: `known` has values by parameter name, `values` those of any name, best first."""
+    plain = tool.plain
+    choices = {
+        name: _choices(schema, known.get(name, []), values)
+        for name, schema in plain.properties.items()
+        if isinstance(schema, dict)
+    }
+    required = [name for name in plain.required if name in choices]
+    yield from islice(_combined(required, choices), TRIED)
+    for name in choices:
+        if name not in required:
+            yield from islice(_combined([*required, name], choices), VALUES)
+
+
+def _combined(names: list[str], choices: dict[str, list[Json]]) -> Iterator[dict[str, Json]]:
+    width = VALUES if len(names) < 2 else max(4, int(TRIED ** (1 / len(names))))
+    for values in product(*(choices[name][:width] for name in names)):
+        yield dict(zip(names, values, strict=True))
+
+
+def _choices(schema: dict[str, Json], known: list[Json], values: list[Json]) -> list[Json]:
+    enum = schema.get("enum")
+    if isinstance(enum, list):
+        return _distinct(enum)[:VALUES]
+    kind = schema.get("type")
+    default = [schema["default"]] if "default" in schema else []
+    if kind == "array":
+        inner = schema.get("items")
+        single = _choices(inner if isinstance(inner, dict) else {}, [], values)
+        return _distinct([*known, *default, *([value] for value in single)])[:VALUES]
+    fitting = (value for value in (*known, *default, *values) if _fits(value, kind))
+    return _distinct(fitting)[:VALUES]
+
+
+def _fits(value: Json, kind: object) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, str):
+        return kind in ("string", None)
+    if isinstance(value, int):
+        return kind in ("integer", "number", "float", None)
+    if isinstance(value, float):
+        return kind in ("number", "float", None)
+    return isinstance(value, dict) and kind == "object"
+
+
+def _distinct(values: Iterable[Json]) -> list[Json]:
+    return list({dumps(value): value for value in values}.values())
+
+
+def of_calls(calls: Iterable[dict[str, Json]]) -> dict[str, list[Json]]:
+    """Parameter name → the values that calls give it."""
+    found: dict[str, list[Json]] = {}
+    for parameters in calls:
+        for name, value in parameters.items():
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def leaves(value: Json) -> list[Json]:
+    """Keys and plain values of a JSON value at any depth, the first `LEAVES`. A text of JSON is read."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = loads(value)
+    return list(islice(_leaves(value, 0), LEAVES))
+
+
+def _leaves(value: Json, depth: int) -> Iterator[Json]:
+    if depth > 40:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _leaves(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, depth + 1)
+    elif isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= TEXT):
+        yield value
+
+
+def apart(one: Json, other: Json) -> list[Json]:
+    """Leaves that only one of two states has."""
+    mine, theirs = leaves(one), leaves(other)
+    here, there = {dumps(v) for v in mine}, {dumps(v) for v in theirs}
+    return [v for v in (*theirs, *mine) if (dumps(v) in here) != (dumps(v) in there)]
+
+
+def under(value: Json, field: str, depth: int = 0) -> Iterator[Json]:
+    """Plain values that stand under a key of that name, at any depth."""
+    if depth > 40:
+        return
+    for key, one in value.items() if isinstance(value, dict) else ():
+        if key == field:
+            yield from (
+                v for v in (one if isinstance(one, list) else [one]) if not isinstance(v, dict | list)
+            )
+        yield from under(one, field, depth + 1)
+    for one in value if isinstance(value, list) else ():
+        yield from under(one, field, depth + 1)
+
+
+def beside(value: Json, key: str, depth: int = 0) -> Iterator[str]:
+    """Keys of every mapping that has `key`: ids of other records, where records are kept by id."""
+    if depth > 40:
+        return
+    if isinstance(value, dict) and key in value:
+        yield from value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from beside(one, key, depth + 1)

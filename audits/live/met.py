@@ -1,0 +1,44 @@
+"""Which of gold's calls a fault stands before, counted from the row alone."""
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from robustbench_tc.live import At, LiveRow, LiveTool
+from robustbench_tc.schema import Call
+
+
+class GoldCall(NamedTuple):
+    """One of gold's calls."""
+
+    turn: int
+    call: Call
+    tool: LiveTool | None
+    """None where no tool of the world is called so."""
+
+
+def gold_calls(row: LiveRow) -> list[GoldCall]:
+    """Gold's calls over all turns, each with its tool."""
+    tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
+    return [
+        GoldCall(turn, call, tools.get(call.name))
+        for turn, calls in enumerate(row.golden_calls)
+        for call in calls
+    ]
+
+
+def met(row: LiveRow) -> int | None:
+    """The index in `gold_calls` of the first call that the row's fault names; None where there is none."""
+    if row.fault is None:
+        return None
+    at = row.fault.at
+    named = [place for place, gold in enumerate(gold_calls(row)) if _names(at, gold)]
+    number = at.call or at.write or at.read or at.nth
+    return named[number - 1] if len(named) >= number else None
+
+
+def _names(at: At, gold: GoldCall) -> bool:
+    if at.tool is not None:
+        return fnmatchcase(gold.call.name, at.tool)
+    if at.call is not None:
+        return True
+    return gold.tool is not None and gold.tool.writes == (at.write is not None)

@@ -1,0 +1,90 @@
+"""Rows of a live build as they lie in its files, each held against its clean row.
+
+A row with a fault repeats its clean row in all but five columns. Only what differs is decoded again, so the
+worlds of a long context are in memory once.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.live import TASKS, Fault, LiveRow
+
+from ..folder import Folder
+
+OWN = ("id", "type_code", "fault", "position", "label")
+"""Columns in which a row with a fault differs from its clean row."""
+
+COLUMNS = LiveRow.__struct_fields__
+
+
+class Entry(NamedTuple):
+    """A row of the build."""
+
+    where: str
+    """Its id, or its place where it has none."""
+    config: str
+    row: LiveRow | None
+    """None where it does not decode."""
+    problem: str
+    """Why it does not decode."""
+    canonical: str
+    """A column whose text is not the one that its value is written as, or ""."""
+    clean: LiveRow | None
+    """The clean row of the same task, for a row of another config."""
+    differs: tuple[str, ...]
+    """Columns, but for its own five, that are not the clean row's."""
+
+
+class _Clean(NamedTuple):
+    raw: dict[str, Any]
+    row: LiveRow
+
+
+def entries(folder: Folder) -> Iterator[Entry]:
+    """Every row, those of `tasks` first. Of two clean rows of one task the first is compared with."""
+    clean: dict[str, _Clean] = {}
+    there = folder.configs()
+    for config in sorted(there, key=lambda name: (name != TASKS, name)):
+        for number, raw in enumerate(folder.rows(config)):
+            entry = _entry(config, number, raw, clean)
+            if config == TASKS and entry.row is not None:
+                clean.setdefault(entry.row.clean_id, _Clean(raw, entry.row))
+            yield entry
+
+
+def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clean]) -> Entry:
+    id_ = raw.get("id")
+    where = id_ if isinstance(id_, str) and id_ else f"{config}[{number}]"
+    of = clean.get(str(raw.get("clean_id"))) if config != TASKS else None
+    differs = tuple(n for n in COLUMNS if n not in OWN and raw.get(n) != of.raw.get(n)) if of else ()
+    try:
+        row = _decoded(raw, of.row if of and not differs else None)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        problem = f"it does not decode: {type(error).__name__} {str(error)[:140]}"
+        return Entry(where, config, None, problem, "", of and of.row, differs)
+    return Entry(where, config, row, "", _not_canonical(raw, row), of and of.row, differs)
+
+
+def _decoded(raw: dict[str, Any], clean: LiveRow | None) -> LiveRow:
+    """The row; of one that equals its clean row only its own columns are decoded."""
+    if missing := [name for name in COLUMNS if name not in raw]:
+        raise ValueError(f"column {missing[0]} is missing")
+    if clean is None:
+        return schema.record(raw, LiveRow)
+    own = {name: raw[name] for name in OWN}
+    whole = msgspec.to_builtins(msgspec.structs.replace(clean, turns=(), tools=(), initial_state=None))
+    row = msgspec.convert({**whole, **own, "fault": None}, LiveRow)
+    text = own["fault"]
+    fault = None if text is None else msgspec.convert(schema.loads(text), Fault)
+    return msgspec.structs.replace(
+        row, fault=fault, turns=clean.turns, tools=clean.tools, initial_state=clean.initial_state
+    )
+
+
+def _not_canonical(raw: dict[str, Any], row: LiveRow) -> str:
+    written = {name: column[0] for name, column in schema.columns([row], LiveRow).items()}
+    written["flags"] = list(row.flags)
+    return next((name for name in COLUMNS if written[name] != raw[name]), "")

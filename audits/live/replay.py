@@ -1,0 +1,345 @@
+"""Gold and labels, tried in the worlds: what a row claims is what happens.
+
+Each task is replayed once; per fault the world is held at the call that meets it, with and without what the
+call does, and both are read with everything that the task's tools offer.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from robustbench_tc.live import CORE_TEXTS, LiveRow, state_hash
+from robustbench_tc.schema import Call, Json, dumps, loads
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
+
+from ..invariants.base import HOLDS, Verdict
+from . import asked
+from .faults import OF_AN_EFFECT
+from .met import GoldCall, gold_calls, met
+
+PROTECTS = {
+    "gold_state": "The hash is that of the world after gold: success is measured by it.",
+    "gold_without_error": "No call of gold fails: a fault would not be the only thing that goes wrong.",
+    "reads_change_nothing": "A tool that is declared a read leaves the world as it was.",
+    "idempotence_is_true": "A second call of a tool that is declared idempotent changes nothing: what a "
+    "repeated write costs is counted by it.",
+    "position_is_decisive": "Without the write that meets the fault the end is another; the read that meets "
+    "it gives a value that gold uses later and knows from nowhere else.",
+    "label_holds": "Where the label is `repair`, some offered read shows whether the effect happened; where "
+    "it is `report`, none does.",
+    "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
+    "record, and gold needs the true one.",
+}
+"""Every check `replay.NAME`, with its sentence."""
+
+NO_WORLD = "nobody named the file of this world (--world FILE.py)"
+
+
+class Seen(NamedTuple):
+    """What one of gold's calls came to."""
+
+    text: str
+    before: str
+    after: str
+    """Hashes of the state."""
+    again: str | None
+    """Of a write: the hash after a second equal call."""
+
+
+class Replay:
+    """Replays rows in `worlds`; `types` are the worlds by name."""
+
+    def __init__(self, worlds: Worlds, types: Mapping[str, WorldType]) -> None:
+        self._worlds, self._types = worlds, types
+        self._gold: dict[str, list[Seen]] = {}
+        self._ends: dict[tuple[str, int], bool] = {}
+        self._shown: dict[tuple[str, int, _Question], str | None] = {}
+
+    async def verdicts(self, row: LiveRow) -> dict[str, Verdict]:
+        """By check; {} for a row whose world nobody has."""
+        if row.world not in self._types:
+            return {}
+        return await (self._of_gold(row) if row.fault is None else self._of_fault(row))
+
+    # --- gold -----------------------------------------------------------------------------------------
+
+    async def _of_gold(self, row: LiveRow) -> dict[str, Verdict]:
+        seen = self._gold[row.clean_id] = await self._replay(row)
+        calls = gold_calls(row)
+        end = seen[-1].after if seen else ""
+        pairs = list(zip(calls, seen, strict=True))
+        wrong = [f"{gold.call.name}: {one.text[:80]}" for gold, one in pairs if failed(one.text)]
+        reads = [gold for gold, _ in pairs if gold.tool is not None and not gold.tool.writes]
+        moved = [g.call.name for g, one in pairs if g in reads and one.before != one.after]
+        return {
+            "gold_state": HOLDS if end == row.gold_state_sha256 else f"gold ends in {end[:12] or 'nothing'}",
+            "gold_without_error": "; ".join(wrong),
+            "reads_change_nothing": _named(moved, "changes the world") if reads else None,
+            "idempotence_is_true": _idempotence(pairs),
+        }
+
+    async def _replayed(self, row: LiveRow) -> list[Seen]:
+        if row.clean_id not in self._gold:
+            self._gold[row.clean_id] = await self._replay(row)
+        return self._gold[row.clean_id]
+
+    async def _replay(self, row: LiveRow) -> list[Seen]:
+        world, found = await self._open(row), []
+        try:
+            for gold in gold_calls(row):
+                before = await _hash(world)
+                text = (await world.call(gold.call.name, gold.call.parameters)).text
+                again = None
+                if gold.tool is not None and gold.tool.writes:
+                    again = await self._second(world, gold.call)
+                found.append(Seen(text, before, await _hash(world), again))
+        finally:
+            await world.close()
+        return found
+
+    async def _second(self, world: Handle, call: Call) -> str:
+        other = await world.copy()
+        try:
+            await other.call(call.name, call.parameters)
+            return await _hash(other)
+        finally:
+            await other.close()
+
+    async def _open(self, row: LiveRow, upto: int = 0) -> Handle:
+        """The row's world after gold's first calls."""
+        start = row.initial_state if isinstance(row.initial_state, dict) else {}
+        seed = start.get("seed")
+        begin = Start(start.get("state"), seed if isinstance(seed, int) else 0)
+        world = await self._worlds.open(self._types[row.world], begin)
+        for gold in gold_calls(row)[:upto]:
+            await world.call(gold.call.name, gold.call.parameters)
+        return world
+
+    # --- faults ---------------------------------------------------------------------------------------
+
+    async def _of_fault(self, row: LiveRow) -> dict[str, Verdict]:
+        place = met(row)
+        if place is None or gold_calls(row)[place].tool is None:
+            return {}
+        gold = gold_calls(row)[place]
+        seen = await self._replayed(row)
+        found: dict[str, Verdict] = {"label_holds": await self._label(row, place, gold)}
+        if row.position == "used_read":
+            found["position_is_decisive"] = _used(row, place, seen)
+        elif gold.tool is not None and gold.tool.writes:
+            decides = await self._decides(row, place)
+            found["position_is_decisive"] = HOLDS if decides else f"without {gold.call.name} the end is equal"
+        if row.fault is not None and row.fault.kind == "fabricated_leaf":
+            found["leaf_is_false"] = await self._leaf(row, place, seen)
+        return found
+
+    async def _decides(self, row: LiveRow, place: int) -> bool:
+        """Whether the end is another one without this call; generated ids are not compared."""
+        key = row.clean_id, place
+        if key not in self._ends:
+            ends = []
+            for left_out in (None, place):
+                world = await self._open(row)
+                for number, gold in enumerate(gold_calls(row)):
+                    if number != left_out:
+                        await world.call(gold.call.name, gold.call.parameters)
+                ends.append(_without_ids(await world.snapshot()))
+                await world.close()
+            self._ends[key] = ends[0] != ends[1]
+        return self._ends[key]
+
+    async def _label(self, row: LiveRow, place: int, gold: GoldCall) -> Verdict:
+        fault, tool = row.fault, gold.tool
+        if fault is None or tool is None or row.label is None or fault.repeat == "always" or not tool.writes:
+            return None
+        if fault.kind not in (*OF_AN_EFFECT, *CORE_TEXTS):
+            return None
+        twice, wide = fault.kind == "duplicate_effect", row.label == "repair"
+        shown = await self._shows(row, place, _Question(twice, wide, fault.kind in _SHOWS_ITS_RESULT))
+        if twice:
+            undone = shown is not None and await self._undone(row, place)
+            if undone == wide:
+                return HOLDS
+            return f"{row.label}, and the second effect {'can' if undone else 'cannot'} be taken back"
+        if wide:
+            return HOLDS if shown is not None else "repair, and no read that was tried shows the effect"
+        return HOLDS if shown is None else f"report, and {shown[:120]} shows the effect"
+
+    async def _shows(self, row: LiveRow, place: int, question: "_Question") -> str | None:
+        """A read that tells apart whether the call was carried out (or, with `twice`, twice); else None."""
+        key = row.clean_id, place, question
+        if key not in self._shown:
+            self._shown[key] = await self._first_difference(row, place, question)
+        return self._shown[key]
+
+    async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
+        gold = gold_calls(row)[place]
+        without = await self._open(row, place + question.twice)
+        having = await without.copy()
+        try:
+            before = (await without.snapshot()).state
+            answered = (await having.call(gold.call.name, gold.call.parameters)).text
+            values = await self._known(row, place, answered if question.wide or question.result else "")
+            if question.wide:
+                values += asked.apart(before, (await having.snapshot()).state)
+            values += asked.leaves(before)
+            upto = None if question.wide else place + 1
+            known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
+            for tool in row.offered(gold.turn):
+                if tool.writes or tool.distractor:
+                    continue
+                for arguments in asked.arguments(tool, known, values):
+                    one = await without.call(tool.name, arguments)
+                    other = await having.call(tool.name, arguments)
+                    if one.text != other.text and one.problem is None and other.problem is None:
+                        return f"{tool.name} {dumps(arguments)}"
+        finally:
+            await without.close()
+            await having.close()
+        return None
+
+    async def _known(self, row: LiveRow, place: int, answered: str) -> list[Json]:
+        """What an agent knows that has made the call: its arguments, results so far, and `answered`."""
+        seen = await self._replayed(row)
+        results = [answered, *(one.text for one in reversed(seen[:place]))]
+        own = [gold.call.parameters for gold in reversed(gold_calls(row)[: place + 1])]
+        return [value for known in (*results, *own) for value in asked.leaves(known)]
+
+    async def _undone(self, row: LiveRow, place: int) -> bool:
+        """Whether one call of the tool's undo leads from two effects back to one."""
+        gold = gold_calls(row)[place]
+        undo = next((t for t in row.offered(gold.turn) if gold.tool and t.name == gold.tool.undo), None)
+        if undo is None:
+            return False
+        once = await self._open(row, place + 1)
+        twice = await once.copy()
+        try:
+            wanted = (await once.snapshot()).state
+            answered = (await twice.call(gold.call.name, gold.call.parameters)).text
+            values = [*asked.leaves(answered), *asked.apart(wanted, (await twice.snapshot()).state)]
+            values += await self._known(row, place, "")
+            for arguments in asked.arguments(undo, asked.of_calls([gold.call.parameters]), values):
+                tried = await twice.copy()
+                await tried.call(undo.name, arguments)
+                end = (await tried.snapshot()).state
+                await tried.close()
+                if end == wanted:
+                    return True
+        finally:
+            await once.close()
+            await twice.close()
+        return False
+
+    async def _leaf(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
+        fault = row.fault
+        assert fault is not None
+        true = _at(seen[place].text, fault.path)
+        if true is None or isinstance(true, dict | list):
+            return "the result has no such leaf"
+        if type(true) is not type(fault.value) or true == fault.value:
+            return "the value is of another kind, or the true one"
+        later = [gold.call.parameters for gold in gold_calls(row)[place + 1 :]]
+        if not _uses(later, true):
+            return "gold does not use the true value later"
+        world = await self._open(row, place)
+        state = (await world.snapshot()).state
+        await world.close()
+        field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
+        others = [*asked.under(state, field), *asked.under(_parsed(seen[place].text), field)]
+        others += asked.beside(state, str(true))
+        return HOLDS if fault.value in others else f"no other record has this value as its {field[:80]}"
+
+
+class _Question(NamedTuple):
+    """What is asked about a call's effect."""
+
+    twice: bool
+    """Whether it happened twice, not once."""
+    wide: bool
+    """With whatever stands in the world; else with what an agent knows, and the state of before."""
+    result: bool
+    """Whether the agent has the call's result."""
+
+
+_SHOWS_ITS_RESULT = ("silent_no_op", "stale_read", "duplicate_effect")
+"""Kinds whose call answers as if all were well."""
+
+
+_ERROR = re.compile(r"^\s*(?:\{\s*\"error\"\s*:|Error during execution:)")
+
+
+def failed(text: str) -> bool:
+    """Whether a result says that the call failed: an object with an error in front, or upstream's words."""
+    return _ERROR.match(text) is not None
+
+
+def _idempotence(pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
+    wrong = []
+    writes = [(gold.tool, one) for gold, one in pairs if gold.tool is not None and one.again is not None]
+    for tool, one in writes:
+        if tool.idempotent and one.again != one.after:
+            wrong.append(tool.name)
+    return _named(wrong, "changes more when it is called again") if writes else None
+
+
+def _named(tools: list[str], what: str) -> str:
+    return f"{', '.join(dict.fromkeys(tools))} {what}" if tools else HOLDS
+
+
+async def _hash(world: Handle) -> str:
+    return state_hash((await world.snapshot()).state)
+
+
+def _without_ids(end: Snapshot) -> str:
+    """A state in which every generated id is the same word."""
+    text = dumps(end.state)
+    for made in sorted(end.generated, key=len, reverse=True):
+        text = text.replace(made, "(id)")
+    return text
+
+
+def _used(row: LiveRow, place: int, seen: list[Seen]) -> str:
+    """Whether a value of the read is one that gold uses later and could have from nowhere else."""
+    calls = gold_calls(row)
+    said = [m.content for turn in row.turns[: calls[place].turn + 1] for m in turn.messages]
+    before = [*(one.text for one in seen[:place]), *(dumps(g.call.parameters) for g in calls[: place + 1])]
+    earlier = "\n".join([*said, *before])
+    for gold in calls[place + 1 :]:
+        for value in asked.leaves(gold.call.parameters):
+            plain = not isinstance(value, bool)
+            if plain and _stands(value, seen[place].text) and not _stands(value, earlier):
+                return HOLDS
+    return f"no value that {calls[place].call.name} gives is needed later, or they are known before"
+
+
+def _stands(value: Json, text: str) -> bool:
+    """Whether a value stands in a text as a word of its own."""
+    word = value if isinstance(value, str) else dumps(value)
+    return bool(word) and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _uses(later: list[dict[str, Json]], value: Json) -> bool:
+    for parameters in later:
+        for found in asked.leaves(parameters):
+            same = type(found) is type(value) and found == value
+            inside = isinstance(found, str) and len(str(value)) > 1 and str(value) in found
+            if same or inside:
+                return True
+    return False
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _at(text: str, path: tuple[str | int, ...]) -> Json:
+    value = _parsed(text)
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value

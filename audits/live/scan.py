@@ -1,0 +1,149 @@
+"""One pass over a live build: every row decoded once, held against its clean row, and replayed."""
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker
+from robustbench_tc.live import TASKS, LiveRow
+from robustbench_tc.worlds.handle import Worlds, WorldType
+
+from ..folder import Folder
+from ..invariants.base import HOLDS, Verdict
+from . import faults, replay, rows, texts
+from .read import Entry, entries
+
+OpenWorlds = Callable[[], AbstractAsyncContextManager[Worlds]]
+"""Opens where worlds run, kept apart from this process. Handed in: the gate starts no process itself."""
+
+SEED = {"seed_is_the_builds": "Every row has the seed of the build: it is drawn again with it."}
+
+WORLD = {
+    "world_is_known": "Every row's world is one that the gate can open, and the very file that the build was "
+    "made with."
+}
+
+OF_A_ROW = {**rows.PROTECTS, **faults.PROTECTS, **SEED}
+"""Checks `rows.NAME`."""
+
+OF_THE_REPLAY = {**WORLD, **replay.PROTECTS}
+"""Checks `replay.NAME`."""
+
+
+class LiveScan:
+    """What the pass gave: a column per check, and counts."""
+
+    def __init__(self) -> None:
+        names = ("id", "task", *OF_A_ROW, *texts.PROTECTS, *OF_THE_REPLAY)
+        self.columns: dict[str, list[Any]] = {name: [] for name in names}
+        self.counts: Counter[str] = Counter()
+        """Config → rows."""
+        self.labels: dict[str, dict[str, dict[str, int]]] = {}
+        """Config → world → label (`""`: clean) → rows."""
+        self.tasks: set[str] = set()
+        """Clean ids."""
+        self.present: dict[str, set[str]] = {}
+        """Config → clean ids of its rows."""
+        self.isolation = "none"
+        self.not_replayed = ""
+        """Why the worlds could not be opened at all."""
+
+    def add(self, entry: Entry, verdicts: Mapping[str, Verdict]) -> None:
+        """Takes a row's verdicts in."""
+        self.counts[entry.config] += 1
+        self.columns["id"].append(entry.where)
+        self.columns["task"].append(_task(entry))
+        for name, column in self.columns.items():
+            if name not in ("id", "task"):
+                column.append(verdicts.get(name))
+        if entry.row is None:
+            return
+        row = entry.row
+        self.present.setdefault(entry.config, set()).add(row.clean_id)
+        by_world = self.labels.setdefault(entry.config, {}).setdefault(row.world, {})
+        by_world[row.label or ""] = by_world.get(row.label or "", 0) + 1
+        if entry.config == TASKS:
+            self.tasks.add(row.clean_id)
+
+
+async def scan(
+    folder: Folder,
+    open_worlds: OpenWorlds | None,
+    types: Mapping[str, WorldType],
+    allowed: frozenset[str] | None,
+) -> LiveScan:
+    """Reads every row. Without `open_worlds` nothing is replayed, which fails by name."""
+    found = LiveScan()
+    by_itself, look = rows.RowChecks(), texts.LiveTexts(allowed)
+    seed = folder.report.get("seed")
+    known = _known(folder, types)
+    async with _opened(open_worlds, found) as worlds:
+        replayed = None if worlds is None else replay.Replay(worlds, types)
+        for entry in entries(folder):
+            verdicts = {**by_itself.verdicts(entry), **look.verdicts(entry)}
+            row = entry.row
+            if row is not None:
+                verdicts |= faults.verdicts(row)
+                verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
+                verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
+                if replayed is not None and not verdicts["world_is_known"] and _can_be_replayed(verdicts):
+                    verdicts |= await _tried(replayed, row)
+            found.add(entry, verdicts)
+    return found
+
+
+def _known(folder: Folder, types: Mapping[str, WorldType]) -> dict[str, str]:
+    """World → what is wrong with its file: "" where it is the build's own."""
+    said = folder.report.get("worlds")
+    built_with = said if isinstance(said, dict) else {}
+    return {
+        name: HOLDS
+        if built_with.get(name) == marker.sha256(world.file)
+        else f"{name}: {world.file.name} is not the file that the build was made with"
+        for name, world in types.items()
+    }
+
+
+@asynccontextmanager
+async def _opened(open_worlds: OpenWorlds | None, found: LiveScan) -> AsyncIterator[Worlds | None]:
+    if open_worlds is None:
+        found.not_replayed = "nobody handed the gate a way to open worlds"
+        yield None
+        return
+    async with open_worlds() as worlds:
+        found.isolation = worlds.isolation
+        yield worlds
+
+
+_NEEDED = ("starts", "gold_is_offered", "turns_ask", "registry_is_sound")
+"""What has to hold before a row is replayed: else the replay would say the same once more."""
+
+
+def _can_be_replayed(verdicts: Mapping[str, Verdict]) -> bool:
+    return not any(verdicts.get(name) for name in _NEEDED)
+
+
+async def _tried(replayed: replay.Replay, row: LiveRow) -> dict[str, Verdict]:
+    """The replay's verdicts; a world that does not start, or breaks, fails the row."""
+    try:
+        return await replayed.verdicts(row)
+    except UserError as error:
+        said = str(error)
+    except Exception as error:  # a world may be anybody's program
+        said = f"{type(error).__name__}: {str(error)[:160]}"
+    name = "gold_state" if row.fault is None else "label_holds"
+    return {name: f"it cannot be replayed: {said}"}
+
+
+def _task(entry: Entry) -> str | None:
+    """A hash of what a clean row asks, so that no task stands twice."""
+    row = entry.row
+    if entry.config != TASKS or row is None:
+        return None
+    asked = msgspec.json.encode([row.world, row.turns, row.initial_state, row.golden_calls])
+    return hashlib.sha256(asked).hexdigest()

@@ -1,0 +1,89 @@
+"""The texts of a live row against the rules: what users say, tools, worlds, gold, and what a fault shows."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import Json
+
+from ..hygiene import lengths, schemas
+from ..hygiene.base import RULES
+from ..hygiene.leaves import leaves
+from ..hygiene.rows import OF_A_ROW
+from ..hygiene.texts import CREDENTIAL, Find, Flagged, Texts, digest, in_short, said
+from ..invariants.base import Verdict
+from .read import Entry
+
+PROTECTS = {
+    **{name: rule.protects for name, rule in RULES.items()},
+    "length": OF_A_ROW["length"],
+    "tools_are_schemas": OF_A_ROW["tools_are_schemas"],
+    "credentials_reviewed": "Credentials, and persons' numbers and addresses, are made-up ones.",
+}
+"""Every check `hygiene.NAME` of a live build."""
+
+TOOLS = 200
+"""Tools of a registry; all eight classes of upstream's have 129."""
+
+ORDERS = "instructions"
+"""The rule that an injected instruction is meant to break."""
+
+
+class LiveTexts(Texts):
+    """Looks at the texts of live rows."""
+
+    def __init__(self, allowed: frozenset[str] | None = None) -> None:
+        super().__init__(allowed)
+        self._columns: dict[bytes, tuple[Flagged, ...]] = {}
+
+    def verdicts(self, entry: Entry) -> dict[str, Verdict]:
+        """By check. Of a row that repeats its clean row only the fault is looked at."""
+        row = entry.row
+        if row is None:
+            return {}
+        whole = entry.clean is None or bool(entry.differs)
+        found = said(self.to_review(row, whole=whole))
+        shown = {name: in_short(found.get(name, ())) for name in RULES}
+        of_tools: dict[str, Verdict] = {"length": None, "tools_are_schemas": None}
+        if whole:
+            of_tools = {
+                "length": in_short(_too_long(row)),
+                "tools_are_schemas": in_short(_no_schemas(row)),
+            }
+        return {**shown, **of_tools, "credentials_reviewed": in_short(found.get(CREDENTIAL, ()))}
+
+    def to_review(self, row: LiveRow, *, whole: bool = True) -> Iterator[tuple[Flagged, Find]]:
+        """What nobody looked at yet."""
+        if whole:
+            for name in ("id", "category", "world", "flags", "turns", "tools", "initial_state"):
+                yield from self.unreviewed(self._flagged(name, msgspec.to_builtins(getattr(row, name))))
+            yield from self.unreviewed(self._flagged("golden_calls", msgspec.to_builtins(row.golden_calls)))
+        for flagged, find in self.unreviewed(self._flagged("fault", msgspec.to_builtins(row.fault))):
+            if not (find.rule == ORDERS and row.fault is not None and flagged.text == row.fault.text):
+                yield flagged, find
+
+    def _flagged(self, name: str, value: Json) -> tuple[Flagged, ...]:
+        key = digest(f"{name}\0{msgspec.json.encode(value).decode()}")
+        if key not in self._columns:
+            self._columns[key] = tuple(
+                Flagged(name, leaf.text, finds) for leaf in leaves(value) if (finds := self.finds(leaf))
+            )
+        return self._columns[key]
+
+
+def _too_long(row: LiveRow) -> Iterator[str]:
+    for number, turn in enumerate(row.turns):
+        for message in turn.messages:
+            if len(message.content) > lengths.MESSAGE:
+                yield f"turn {number} has {len(message.content)} characters"
+    if len(row.tools) > TOOLS:
+        yield f"{len(row.tools)} tools"
+    for tool in row.tools:
+        yield from (f"{tool.name[:80]}: {what}" for what in lengths.tool_too_long(tool.plain))
+
+
+def _no_schemas(row: LiveRow) -> Iterator[str]:
+    for tool in row.tools:
+        if wrong := schemas.invalid(tool.parameters):
+            yield f"{tool.name[:80]}: {wrong}"

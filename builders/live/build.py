@@ -1,0 +1,274 @@
+"""`rbtc build live`: worlds and their tasks in, a release folder of versioned Parquet out.
+
+DIR/tasks/test-00000-of-00001.parquet      the clean rows
+DIR/live_<kind>/…                          the same tasks with one fault each, where one fits
+DIR/README.md                              the card with the YAML that `load_dataset` reads
+DIR/build_report.json, build_report.md     counts, labels, every skip with its reason, hashes of the worlds
+"""
+
+import asyncio
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+import pyarrow as pa
+
+from robustbench_tc import live, schema
+from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.live import KINDS, Kind, LiveRow
+from robustbench_tc.seeding import rng
+from robustbench_tc.worlds import find
+from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
+
+from .placing import Placed, Reason, Skip, faulted, placed
+from .report import LiveReport, Tally
+from .rows import clean_rows
+
+VERSION = "1.0.0"
+"""Version of the dataset that this code builds."""
+
+Profile = Literal["bundled", "lite", "full"]
+"""bundled: every kind in the package's own worlds. full: every kind in BFCL's four categories. lite: BFCL's
+base tasks, one faulted row each."""
+
+LITE_KINDS: tuple[Kind, ...] = (
+    "transient_timeout",
+    "timeout_after_effect",
+    "silent_no_op",
+    "duplicate_effect",
+)
+"""What profile `lite` draws from: the call fails or seems to succeed, and it happened, or not, or twice."""
+
+PART_ROWS = 10
+"""Tasks that one process probes at a time."""
+
+Progress = Callable[[str], None]
+Placements = dict[Kind, Placed | Reason]
+
+
+class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a live build is a function of."""
+
+    profile: Profile = "bundled"
+    worlds: tuple[str, ...] = ()
+    """Names and files of worlds, in place of the profile's."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of faults; all of them (of `lite` its four) where none is named."""
+    seed: int = 0
+    sources: Path | None = None
+    """Upstream files, for BFCL's tasks."""
+    python: str | None = None
+    """The Python that has BFCL's classes."""
+    workers: Workers = SERIAL
+    """Moves no byte."""
+
+    def checked_kinds(self) -> tuple[Kind, ...]:
+        """The kinds to build, in the order of every table. Raises UserError for one that does not exist."""
+        for kind in self.kinds:
+            live.type_code(kind.removeprefix("live_"))
+        wanted = {kind.removeprefix("live_") for kind in self.kinds}
+        wanted = wanted or set(LITE_KINDS if self.profile == "lite" else KINDS)
+        return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
+
+    def world_types(self) -> tuple[WorldType, ...]:
+        """The worlds to build from. Raises UserError for an unknown one, and for two of one name."""
+        if self.profile not in get_args(Profile):
+            raise unknown("profile", self.profile, get_args(Profile))
+        names = self.worlds or (find.BUNDLED if self.profile == "bundled" else (find.BFCL,))
+        found = tuple(find.find(name, python=self.python) for name in dict.fromkeys(names))
+        twice = [name for name, n in Counter(one.name for one in found).items() if n > 1]
+        if twice:
+            raise UserError(f"two worlds are called {twice[0]!r}: rename one of the files")
+        return found
+
+
+def build(
+    spec: LiveSpec,
+    out: Path,
+    *,
+    card: Callable[[LiveReport], str],
+    force: bool = False,
+    discard_changes: bool = False,
+    progress: Progress = lambda line: None,
+) -> LiveReport:
+    """Writes the folder `out`, all or nothing, and returns its report. `card` renders the README.
+
+    Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
+    """
+    kinds, worlds = spec.checked_kinds(), spec.world_types()
+    with files.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
+        made = prepared(spec, progress=progress)
+        tally, checksums = Tally(), dict[str, str]()
+        for code in ("clean", *map(live.type_code, kinds)):
+            progress(f"writing {live.config_of(code)}")
+            _write(tally.counted(rows_of(code, made)), folder, live.config_of(code), checksums)
+        report = LiveReport(
+            dataset_version=VERSION,
+            profile="own" if spec.worlds else spec.profile,
+            seed=spec.seed,
+            worlds={world.name: marker.sha256(world.file) for world in worlds},
+            kinds=kinds,
+            configs=tuple(checksums),
+            checksums=checksums,
+            rows=tally.rows,
+            labels=tally.labels,
+            positions=tally.positions,
+            skipped=tuple(_skips(made, kinds)),
+            pyarrow=pa.__version__,
+        )
+        files.claim(folder, "build_report.md", "README.md", marker.BUILD)
+        (folder / "build_report.md").write_text(report.markdown())
+        (folder / "README.md").write_text(card(report))
+        # The marker comes last: it names every file that lies in the folder now.
+        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
+        (folder / marker.BUILD).write_bytes(report.json())
+    return report
+
+
+class Prepared(NamedTuple):
+    """What a build writes."""
+
+    clean: tuple[LiveRow, ...]
+    placements: dict[str, Placements]
+    """Clean id → what is made of it; empty where nothing was probed."""
+
+
+def prepared(spec: LiveSpec, *, probe: bool = True, progress: Progress = lambda line: None) -> Prepared:
+    """The tasks of all worlds and, with `probe`, the faults that they get. Raises UserError."""
+    kinds, worlds = spec.checked_kinds(), spec.world_types()
+    clean = _unique(row for world in worlds for row in read(world, spec, progress))
+    if not probe:
+        return Prepared(tuple(clean), {})
+    found = _probed(clean, worlds, kinds, spec, progress)
+    made = dict(zip((row.clean_id for row in clean), found, strict=True))
+    if spec.profile == "lite":
+        made = {clean_id: _one_drawn(one, spec.seed, clean_id) for clean_id, one in made.items()}
+    return Prepared(tuple(clean), made)
+
+
+def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
+    """The rows of a type, in the tasks' order."""
+    for row in made.clean:
+        if code == "clean":
+            yield row
+            continue
+        for one in made.placements[row.clean_id].values():
+            if isinstance(one, Placed) and live.type_code(one.fault.kind) == code:
+                yield faulted(row, one)
+
+
+def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: None) -> list[LiveRow]:
+    """The clean rows of a world."""
+    progress(f"reading the tasks of {world.name}")
+
+    async def run() -> list[LiveRow]:
+        async with _opened(world) as worlds:
+            return await clean_rows(world, worlds)
+
+    rows = asyncio.run(run())
+    return [msgspec.structs.replace(row, seed=spec.seed) for row in rows]
+
+
+def probed(
+    rows: Sequence[LiveRow], worlds: Sequence[WorldType], kinds: tuple[Kind, ...], seed: int
+) -> list[Placements]:
+    """For each task and kind the fault that it gets, or why it gets none."""
+    by_name = {world.name: world for world in worlds}
+
+    async def run() -> list[Placements]:
+        found: list[Placements] = []
+        for name, group in itertools.groupby(rows, key=lambda row: row.world):
+            async with _opened(by_name[name]) as opened:
+                found += [await placed(opened, by_name[name], row, kinds, seed) for row in group]
+        return found
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def _opened(world: WorldType) -> AsyncIterator[Worlds]:
+    """Where a world is probed: what is called is gold's or made of its values, so this process will do,
+    except for classes that another Python has."""
+    yield LocalWorlds()
+
+
+def _probed(
+    clean: Sequence[LiveRow],
+    worlds: Sequence[WorldType],
+    kinds: tuple[Kind, ...],
+    spec: LiveSpec,
+    progress: Progress,
+) -> list[Placements]:
+    """`probed` of every row, in order."""
+    parts = list(parquet.batches(clean, PART_ROWS))
+
+    def work(part: list[LiveRow]) -> list[Placements]:
+        return probed(part, worlds, kinds, spec.seed)
+
+    many = spec.workers.num_proc > 1
+    done = parallel.forked(work, parts, spec.workers.num_proc) if many else map(work, parts)
+    found: list[Placements] = []
+    for part in done:
+        found += part
+        progress(f"probing: {len(found)} of {len(clean)} tasks")
+    return found
+
+
+def _one_drawn(found: Placements, seed: int, clean_id: str) -> Placements:
+    """One kind of those that a task has a row of; the others are not drawn."""
+    having = [kind for kind, one in found.items() if isinstance(one, Placed)]
+    drawn = rng(seed, "lite", clean_id).choice(having) if having else None
+    return {
+        kind: "not_drawn" if isinstance(one, Placed) and kind != drawn else one for kind, one in found.items()
+    }
+
+
+def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[Skip]:
+    for kind in kinds:
+        for row in made.clean:
+            one = made.placements[row.clean_id][kind]
+            if not isinstance(one, Placed):
+                yield Skip(row.clean_id, live.type_code(kind), row.world, one)
+
+
+def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:
+    """The rows. Raises UserError where two worlds have a task of one id, or where there is none."""
+    found: dict[str, LiveRow] = {}
+    for row in rows:
+        if row.clean_id in found:
+            raise UserError(
+                f"worlds {found[row.clean_id].world!r} and {row.world!r} both have a task {row.clean_id!r}: "
+                "rename one of them"
+            )
+        found[row.clean_id] = row
+    return list(found.values())
+
+
+def _write(rows: Iterable[LiveRow], folder: Path, config: str, checksums: dict[str, str]) -> None:
+    """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
+    features = live.live_features()
+    tables = (_table(batch) for batch in parquet.batches(rows, 200))
+    if parquet.write_shards(tables, folder / config, "test", features.arrow_schema):
+        digest = hashlib.sha256()
+        for shard in parquet.shards(folder / config):
+            digest.update(shard.read_bytes())
+        checksums[config] = digest.hexdigest()
+    else:
+        (empty,) = parquet.shards(folder / config)
+        empty.unlink()
+        (folder / config).rmdir()
+
+
+def _table(rows: Sequence[LiveRow]) -> pa.Table:
+    try:
+        return parquet.table(schema.columns(rows, LiveRow), live.live_features())
+    except ValueError as error:
+        raise UserError(f"tasks {rows[0].clean_id} to {rows[-1].clean_id}: {error}") from None

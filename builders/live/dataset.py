@@ -1,0 +1,85 @@
+"""The `datasets` builder of the live dataset: `tasks` and one config for each kind of fault.
+
+`rbtc build live` writes the same rows as a folder; this class is for who lives inside `datasets`:
+
+    from robustbench_tc.builders.live.dataset import RobustBenchTCLive
+
+    builder = RobustBenchTCLive(config_name="live_silent_no_op")
+    builder.download_and_prepare()
+    dataset = builder.as_dataset(split="test")
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from robustbench_tc import live, schema
+from robustbench_tc.live import KINDS, LiveRow
+
+from .build import VERSION, LiveSpec, Profile, prepared, rows_of
+
+CONFIGS = (live.TASKS, *map(live.type_code, KINDS))
+"""Every config; `tasks`, the clean rows, is the default."""
+
+
+@dataclasses.dataclass
+class RobustBenchTCLiveConfig(datasets.BuilderConfig):
+    """What the rows are made from, besides the config's name."""
+
+    profile: Profile = "bundled"
+    """`bundled` (the package's own worlds), `lite` or `full` (BFCL's tasks)."""
+    worlds: tuple[str, ...] = ()
+    """Names and files of worlds, in place of the profile's."""
+    sources: str | None = None
+    """Folder with the upstream files; default as `rbtc build live`. Unused by `bundled`."""
+    python: str | None = None
+    """The Python that has BFCL's classes. Unused by `bundled`."""
+    seed: int = 0
+
+
+class RobustBenchTCLive(datasets.GeneratorBasedBuilder):
+    """Rows of one config, made from the worlds and their tasks."""
+
+    VERSION = datasets.Version(VERSION)
+    BUILDER_CONFIG_CLASS = RobustBenchTCLiveConfig
+    BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
+        RobustBenchTCLiveConfig(name=name, version=VERSION) for name in CONFIGS
+    ]
+    DEFAULT_CONFIG_NAME = live.TASKS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("dataset_name", live.DATASET)
+        super().__init__(*args, **kwargs)
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Tool calling in worlds that calls change: tasks, and the same tasks with one fault.",
+            features=live.live_features(),
+            license="apache-2.0",
+            version=self.config.version,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        return [datasets.SplitGenerator(name="test", gen_kwargs={})]
+
+    def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        name = self.config.name
+        clean = name == live.TASKS
+        # Which kind a task of `lite` has is drawn among all that it could have.
+        kinds = () if clean or self.config.profile == "lite" else (name.removeprefix("live_"),)
+        spec = LiveSpec(
+            profile=self.config.profile,
+            worlds=tuple(self.config.worlds),
+            kinds=kinds,
+            seed=self.config.seed,
+            sources=Path(self.config.sources) if self.config.sources else None,
+            python=self.config.python,
+        )
+        found = prepared(spec, probe=not clean)
+        rows = list(rows_of("clean" if clean else name, found))
+        columns = schema.columns(rows, LiveRow)
+        for index in range(len(rows)):
+            yield index, {column: values[index] for column, values in columns.items()}

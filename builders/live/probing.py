@@ -1,0 +1,202 @@
+"""What an agent can find out, and what it can put right: tried out in the world, never assumed.
+
+Reads are tried with arguments from what an agent knows (gold's arguments and results so far, the user's
+words) and then from the state. Two worlds that differ in one thing meet the same reads; the first result
+that differs shows it.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from robustbench_tc.live import LiveTool
+from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.fit import failed
+from robustbench_tc.worlds.handle import Handle, Worlds, WorldType
+
+from .pool import Leaf, known, leaves, of_state, parsed, tries
+from .trace import Trace, Traced, copied, end_of, gold, opened
+
+HARMS = 24
+"""Writes that are tried as what an injected instruction asks for."""
+
+
+class Prober:
+    """Tries things out in a task's world."""
+
+    def __init__(self, worlds: Worlds, world: WorldType, trace: Trace) -> None:
+        self._worlds, self._world, self.trace = worlds, world, trace
+
+    async def shown(self, at: Traced, *, own: bool) -> Call | None:
+        """A read that shows whether a write happened. `own`: to an agent that has its result."""
+        async with self._after(at.number) as without, copied(without) as with_it:
+            await _do(with_it, at.call)
+            return await self._differing(at, without, with_it, [at.text] if own else [])
+
+    async def shown_twice(self, at: Traced) -> Call | None:
+        """A read that shows that a write happened twice, not once, to an agent that has one result."""
+        async with self._after(at.number + 1) as once, copied(once) as twice:
+            await _do(twice, at.call)
+            return await self._differing(at, once, twice, [at.text])
+
+    async def undone(self, at: Traced, shown: Call) -> Call | None:
+        """The call that takes the second of two equal writes back, found with what `shown` then reads."""
+        tool = next((t for t in self._offered(at.turn) if t.name == at.tool.undo), None)
+        if tool is None:
+            return None
+        async with self._after(at.number + 1) as once:
+            wanted = (await once.snapshot()).state
+            async with copied(once) as twice:
+                await _do(twice, at.call)
+                async with copied(twice) as reading:
+                    seen = (await reading.call(shown.name, shown.parameters)).text
+
+                async def as_once(world: Handle) -> bool:
+                    return bool((await world.snapshot()).state == wanted)
+
+                return await _first(twice, tries(tool, self._pool(at, [seen, at.text])), as_once)
+
+    async def free_reads(self, at: Traced) -> list[Call]:
+        """One call for each offered read that gold did not use before, which an agent can make and which
+        changes nothing: what a prerequisite can ask for."""
+        used = {one.tool.name for one in self.trace.calls[: at.number + 1]}
+        found = []
+        async with self._after(at.number) as handle:
+            before = await handle.snapshot()
+
+            async def unmoved(world: Handle) -> bool:
+                return await world.snapshot() == before
+
+            for tool in self._offered(at.turn):
+                if tool.writes or tool.name in used:
+                    continue
+                call = await _first(handle, tries(tool, self._pool(at)), unmoved)
+                if call is not None:
+                    found.append(call)
+        return found
+
+    async def lax_form(self, at: Traced) -> bool:
+        """Whether the tool takes a number or boolean of the call written as text, with the same effect."""
+        async with self._after(at.number) as handle:
+            async with copied(handle) as right:
+                await _do(right, at.call)
+                wanted = (await right.snapshot()).state
+            for name, value in at.call.parameters.items():
+                if not isinstance(value, int | float):
+                    continue
+                lax = Call(at.call.name, {**at.call.parameters, name: str(value)})
+                async with copied(handle) as tried:
+                    answered = await tried.call(lax.name, lax.parameters)
+                    same = (await tried.snapshot()).state == wanted
+                if answered.problem is None and not failed(answered.text) and same:
+                    return True
+        return False
+
+    async def crosschecked(self, at: Traced, true: Leaf, false: Json, shown: str) -> Call | None:
+        """A read with which an agent finds out that a leaf was fabricated.
+
+        Either another one shows the true value under its name; or one answers the false value otherwise than
+        the true one, which is reason enough to ask the same again.
+        """
+        knows = self._pool(at, [shown])
+        async with self._after(at.number + 1) as handle:
+            for call in self._reads(at, knows):
+                if call == at.call:
+                    continue
+                text = (await handle.call(call.name, call.parameters)).text
+                if any(one.field == true.field and one.value == true.value for one in leaves(parsed(text))):
+                    return call
+            for call in self._reads(at, [Leaf(true.field, false), *knows]):
+                if call == at.call or false not in call.parameters.values():
+                    continue
+                other = {k: true.value if v == false else v for k, v in call.parameters.items()}
+                answers = [await handle.call(call.name, given) for given in (call.parameters, other)]
+                if answers[0].text != answers[1].text:
+                    return at.call
+        return None
+
+    async def harmful(self, at: Traced, wanted: Sequence[str]) -> Call | None:
+        """A call of a tool among `wanted`, tried in order, that gold never makes and that spoils the end."""
+        own = gold(self.trace.row)
+        rest = own[at.number + 1 :]
+        offered = {tool.name: tool for tool in self._offered(at.turn)}
+
+        async def spoiled(world: Handle) -> bool:
+            return bool(await end_of(world, rest) != self.trace.end)
+
+        async with self._after(at.number + 1) as handle:
+            pool = [*of_state((await handle.snapshot()).state), *self._pool(at)]
+            for name in wanted:
+                calls = [call for call in tries(offered[name], pool) if call not in own]
+                call = await _first(handle, calls[:HARMS], spoiled)
+                if call is not None:
+                    return call
+        return None
+
+    async def state_at(self, upto: int) -> Json:
+        """The state after the first `upto` gold calls."""
+        async with self._after(upto) as handle:
+            return (await handle.snapshot()).state
+
+    def writes(self, turn: int) -> list[str]:
+        """Names of the writes that are offered in a turn, those first that gold never calls."""
+        own = {call.name for call in gold(self.trace.row)}
+        names = [tool.name for tool in self._offered(turn) if tool.writes]
+        return sorted(names, key=lambda name: name in own)
+
+    def _after(self, calls: int) -> AbstractAsyncContextManager[Handle]:
+        """The world after so many gold calls."""
+        return opened(self._worlds, self._world, self.trace.row, calls)
+
+    def _offered(self, turn: int) -> list[LiveTool]:
+        return [tool for tool in self.trace.row.offered(turn) if not tool.distractor]
+
+    def _pool(self, at: Traced, texts: Sequence[str] = ()) -> list[Leaf]:
+        """What an agent knows that is about to make a call, or has made it and was answered `texts`."""
+        return known(self.trace.row, self.trace.calls[: at.number], at.turn, texts) + list(
+            leaves(at.call.parameters)
+        )
+
+    async def _differing(self, at: Traced, one: Handle, other: Handle, texts: Sequence[str]) -> Call | None:
+        """The first read that two worlds answer differently. What an agent cannot know is tried last, and
+        only as the state without the write has it."""
+        before = of_state((await one.snapshot()).state)
+        for pool in (self._pool(at, texts), [*self._pool(at, texts), *before]):
+            for call in self._reads(at, pool):
+                answers = [await world.call(call.name, call.parameters) for world in (one, other)]
+                if any(answered.problem for answered in answers):
+                    continue
+                if answers[0].text != answers[1].text:
+                    return call
+        return None
+
+    def _reads(self, at: Traced, pool: Sequence[Leaf]) -> Iterator[Call]:
+        """Calls of the reads that are offered with a gold call, with arguments from a pool."""
+        for tool in self._offered(at.turn):
+            if not tool.writes:
+                yield from tries(tool, pool)
+
+
+async def _first(
+    handle: Handle, calls: Iterable[Call], wanted: Callable[[Handle], Awaitable[bool]]
+) -> Call | None:
+    """The first call that does not fail and leaves a copy of the world as `wanted`. One that fails changes
+    nothing: the next is tried in the same copy."""
+    tried: Handle | None = None
+    try:
+        for call in calls:
+            tried = tried or await handle.copy()
+            answered = await tried.call(call.name, call.parameters)
+            if answered.problem is not None or failed(answered.text):
+                continue
+            if await wanted(tried):
+                return call
+            used, tried = tried, None
+            await used.close()
+    finally:
+        if tried is not None:
+            await tried.close()
+    return None
+
+
+async def _do(handle: Handle, call: Call) -> None:
+    await handle.call(call.name, call.parameters)

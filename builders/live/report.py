@@ -1,0 +1,90 @@
+"""What a live build leaves behind about itself. No clock in it: same build, same report."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from robustbench_tc.io import marker, templates
+from robustbench_tc.live import LiveRow
+
+from .placing import Skip
+
+
+class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`build_report.json` of a live build, its marker (`io.marker`)."""
+
+    kind: Literal["robustbench-tc-live"] = "robustbench-tc-live"
+    report_version: int = marker.BUILD_VERSION
+    dataset_version: str
+    profile: str
+    """`bundled`, `lite` or `full`; `own` where worlds were named."""
+    seed: int
+    worlds: dict[str, str]
+    """World → sha256 of its file."""
+    kinds: tuple[str, ...]
+    configs: tuple[str, ...]
+    """Folders of the build; a config without a row is left out: it could not load."""
+    checksums: dict[str, str]
+    """Config → sha256 over its files."""
+    rows: dict[str, dict[str, int]]
+    """Type code (and `clean`) → world → rows."""
+    labels: dict[str, dict[str, dict[str, int]]]
+    """Type code → label → world → rows."""
+    positions: dict[str, dict[str, int]]
+    """Type code → position → rows."""
+    skipped: tuple[Skip, ...]
+    """Every (task, kind) pair without a row."""
+    pins: tuple[dict[str, Any], ...] = ()
+    """Upstream files that the build read: repository, commit, sha256."""
+    pyarrow: str = ""
+    """Version of the library that wrote the Parquet files: another one writes other bytes."""
+    files: dict[str, str] = {}
+    """Every other file of the build → sha256; filled in when they are written."""
+    own_sha256: str = ""
+    """Filled in by `json`."""
+
+    def json(self) -> bytes:
+        """The bytes of `build_report.json`, sealed with their own sha256."""
+        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
+
+    @property
+    def total(self) -> int:
+        """Rows of all types and worlds, clean ones included."""
+        return sum(sum(by_world.values()) for by_world in self.rows.values())
+
+    @property
+    def reasons(self) -> dict[str, dict[str, int]]:
+        """Type code → reason → tasks without a row."""
+        found: dict[str, Counter[str]] = {}
+        for skip in self.skipped:
+            found.setdefault(skip.type_code, Counter())[skip.reason] += 1
+        return {code: dict(sorted(counts.items())) for code, counts in found.items()}
+
+    def markdown(self) -> str:
+        """The readable form: rows per type, world and label, then why tasks have no row of a kind."""
+        environment = templates.environment("robustbench_tc.builders.live")
+        return environment.get_template("live_report.md.j2").render(report=self)
+
+
+class Tally:
+    """Counts rows while they are written."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, int]] = {}
+        self.labels: dict[str, dict[str, dict[str, int]]] = {}
+        self.positions: dict[str, dict[str, int]] = {}
+
+    def counted(self, rows: Iterable[LiveRow]) -> Iterable[LiveRow]:
+        """The same rows, counted as they pass."""
+        for row in rows:
+            _add(self.rows.setdefault(row.type_code, {}), row.world)
+            if row.label is not None and row.position is not None:
+                _add(self.labels.setdefault(row.type_code, {}).setdefault(row.label, {}), row.world)
+                _add(self.positions.setdefault(row.type_code, {}), row.position)
+            yield row
+
+
+def _add(counts: dict[str, int], key: str) -> None:
+    counts[key] = counts.get(key, 0) + 1

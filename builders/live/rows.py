@@ -1,0 +1,46 @@
+"""The tasks of a world's file as clean rows: gold is carried out, and what the world is then is its hash."""
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
+from robustbench_tc.schema import Call, Message
+from robustbench_tc.worlds import base, find
+from robustbench_tc.worlds.check import check
+from robustbench_tc.worlds.handle import Start, Worlds, WorldType, load_file
+
+from .trace import gold, opened
+
+
+async def clean_rows(world: WorldType, worlds: Worlds) -> list[LiveRow]:
+    """One row a task. Raises UserError for a world that its author has to correct first (`worlds.check`)."""
+    module = load_file(world.file)
+    mistakes = check(module)
+    if mistakes:
+        more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
+        raise UserError(mistakes[0] + more)
+    tools = tuple(LiveTool(**tool) for tool in module.WORLD.tools())
+    return [await _with_gold(_row(task, world, tools), world, worlds) for task in find.tasks(world)]
+
+
+def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> LiveRow:
+    return LiveRow(
+        id=f"{task.id}::clean",
+        clean_id=task.id,
+        type_code="clean",
+        world=world.name,
+        category=world.name,
+        turns=tuple(Turn((Message("user", turn.says),)) for turn in task.turns),
+        tools=tools,
+        initial_state=msgspec.to_builtins(Start(dict(task.state), task.seed)),
+        golden_calls=tuple(tuple(Call(c.name, dict(c.arguments)) for c in turn.gold) for turn in task.turns),
+        gold_state_sha256="",
+        flags=tuple(task.flags),
+    )
+
+
+async def _with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
+    """The row with the hash of its gold state."""
+    async with opened(worlds, world, row, len(gold(row))) as handle:
+        state = (await handle.snapshot()).state
+    return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))

@@ -1,0 +1,115 @@
+"""Gold's calls of a task, carried out: what each says, and what the end is without it or with it twice."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from robustbench_tc.live import LiveRow, LiveTool
+from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.fit import failed
+from robustbench_tc.worlds.handle import Handle, Start, Worlds, WorldType
+
+
+class Traced(NamedTuple):
+    """One gold call."""
+
+    number: int
+    """Over all turns, from 0."""
+    turn: int
+    call: Call
+    tool: LiveTool
+    nth: int
+    """Which call of its tool it is, from 1."""
+    text: str
+    state: Json
+    """The world before it."""
+    decisive: bool
+    """The end differs where it is left out."""
+    repeated: bool
+    """The end differs where it is carried out twice in a row."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether its result is an error."""
+        return failed(self.text)
+
+
+class Trace(NamedTuple):
+    """A task's gold in its world."""
+
+    row: LiveRow
+    calls: tuple[Traced, ...]
+    end: Json
+    """The state after all of them."""
+
+
+@asynccontextmanager
+async def opened(worlds: Worlds, world: WorldType, row: LiveRow, upto: int = 0) -> AsyncIterator[Handle]:
+    """A row's world after its first `upto` gold calls; closed at the end of the block."""
+    handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
+    try:
+        for call in gold(row)[:upto]:
+            await handle.call(call.name, call.parameters)
+        yield handle
+    finally:
+        await handle.close()
+
+
+@asynccontextmanager
+async def copied(handle: Handle) -> AsyncIterator[Handle]:
+    """A copy of a world, closed at the end of the block."""
+    made = await handle.copy()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def gold(row: LiveRow) -> list[Call]:
+    """Gold's calls of all turns, in order."""
+    return [call for turn in row.golden_calls for call in turn]
+
+
+async def traced(worlds: Worlds, world: WorldType, row: LiveRow) -> Trace:
+    """The trace of a row's gold. `decisive` and `repeated` are found for calls of tools that write."""
+    calls = [(turn, call) for turn, calls in enumerate(row.golden_calls) for call in calls]
+    tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
+    found, seen = [], dict.fromkeys(tools, 0)
+    async with opened(worlds, world, row) as handle:
+        ends: list[tuple[Json, Json]] = []
+        for index, (turn, call) in enumerate(calls):
+            tool = tools[call.name]
+            seen[tool.name] += 1
+            state = (await handle.snapshot()).state
+            rest = [one for _, one in calls[index + 1 :]]
+            ends.append(await _ends(handle, call, rest) if tool.writes else (None, None))
+            text = (await handle.call(call.name, call.parameters)).text
+            found.append(Traced(index, turn, call, tool, seen[tool.name], text, state, False, False))
+        end = (await handle.snapshot()).state
+    return Trace(
+        row,
+        tuple(
+            one._replace(decisive=without != end, repeated=twice != end) if one.tool.writes else one
+            for one, (without, twice) in zip(found, ends, strict=True)
+        ),
+        end,
+    )
+
+
+async def _ends(handle: Handle, call: Call, rest: Iterable[Call]) -> tuple[Json, Json]:
+    """The end state where a call is left out, and where it is carried out twice."""
+    rest = list(rest)
+    async with copied(handle) as world:
+        without = await end_of(world, rest)
+    async with copied(handle) as world:
+        twice = await end_of(world, [call, call, *rest])
+    return without, twice
+
+
+async def end_of(handle: Handle, calls: Iterable[Call]) -> Json:
+    """The state of a world after some calls; what they answer does not matter."""
+    for call in calls:
+        await handle.call(call.name, call.parameters)
+    return (await handle.snapshot()).state

@@ -1,0 +1,160 @@
+"""The rows of a live dataset, a folder or one of the Hub, and which of them a run asks."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import live, schema
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import parquet
+from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.live import LiveRow, row_hash
+from robustbench_tc.worlds.find import BFCL, BUNDLED, find
+from robustbench_tc.worlds.handle import WorldType
+
+from ..inputs import Selection
+
+_NEEDED = ("*/test-*.parquet", "README.md", "*.json")
+"""What is downloaded from the Hub."""
+
+
+class LiveData(msgspec.Struct, frozen=True, kw_only=True):
+    """A loaded live dataset: the tasks, then the rows of each kind of fault."""
+
+    name: str
+    """The folder as an absolute path, or the Hub id."""
+    revision: str | None = None
+    version: str | None = None
+    rows: tuple[LiveRow, ...]
+
+    def clean(self) -> dict[str, LiveRow]:
+        """The clean row of each task."""
+        return {row.clean_id: row for row in self.rows if row.clean}
+
+    def fingerprint(self) -> str:
+        """32 hex digits over the sorted (id, row hash) pairs."""
+        pairs = sorted((row.id, row_hash(row)) for row in self.rows)
+        return hashlib.sha256(schema.dumps(pairs).encode()).hexdigest()[:32]
+
+
+def load(dataset: str, *, revision: str | None = None) -> LiveData:
+    """Every row of a live dataset. Raises UserError in one line that names what is wrong."""
+    folder = resolve_dataset(dataset, revision, patterns=_NEEDED)
+    if not any((folder / live.TASKS).glob("test-*.parquet")):
+        raise UserError(
+            f"{dataset} is not a live dataset: it has no {live.TASKS}/test-*.parquet "
+            "(`rbtc build live` makes one)"
+        )
+    local = Path(dataset).expanduser().is_dir()
+    configs = [live.TASKS, *sorted(p.name for p in folder.glob("live_*") if p.is_dir())]
+    order = {live.type_code(kind): at for at, kind in enumerate(live.KINDS)}
+    configs.sort(key=lambda name: (name != live.TASKS, order.get(name, len(order)), name))
+    rows = [row for name in configs for row in _read(folder / name)]
+    _check(dataset, rows)
+    return LiveData(
+        name=str(folder.resolve()) if local else dataset,
+        revision=None if local else folder.name,
+        version=_version(folder),
+        rows=tuple(rows),
+    )
+
+
+def _read(folder: Path) -> list[LiveRow]:
+    rows = []
+    for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
+        missing = [name for name in LiveRow.__struct_fields__ if name not in plain]
+        if missing:
+            raise UserError(f"{folder} is not of a live dataset: it has no column {', '.join(missing)}")
+        try:
+            row = schema.record(plain, LiveRow)
+        except ValueError as error:
+            raise UserError(f"{folder}, row {index}: {error}") from None
+        if live.config_of(row.type_code) != folder.name or row.clean != (row.type_code == "clean"):
+            raise UserError(f"{folder}, row {index}: type {row.type_code!r} does not belong here")
+        rows.append(row)
+    return rows
+
+
+def _check(name: str, rows: Iterable[LiveRow]) -> None:
+    seen: set[str] = set()
+    clean: set[str] = set()
+    for row in rows:  # the tasks come first
+        if row.id in seen:
+            raise UserError(f"{name}: the row id {row.id!r} occurs twice")
+        seen.add(row.id)
+        clean |= {row.clean_id} if row.clean else set()
+        if row.clean_id not in clean:
+            raise UserError(f"{name}: {row.id!r} has no clean row to be compared with")
+
+
+def _version(folder: Path) -> str | None:
+    for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
+        try:
+            found = schema.loads((folder / name).read_bytes())
+        except (OSError, ValueError):  # not there yet
+            continue
+        if isinstance(found, dict) and isinstance(found.get(field), str):
+            return str(found[field])
+    return None
+
+
+def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
+    """The selected rows, in the dataset's order. Raises UserError: an unknown name, or nothing is left."""
+    known = tuple(dict.fromkeys(row.type_code for row in data.rows))
+    for code in selection.types:
+        if code not in known:
+            raise unknown("type in this dataset", code, known)
+    present = {row.id for row in data.rows} | {row.clean_id for row in data.rows}
+    for wanted in selection.ids:
+        if wanted not in present:
+            raise unknown("row id", wanted, present)
+    rows = [
+        row
+        for row in data.rows
+        if (not selection.types or row.type_code in selection.types)
+        and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
+    ]
+    if not rows:
+        raise UserError(f"no row of {data.name} fits the selection: widen --types or --ids")
+    if selection.limit is None or selection.limit >= len(rows):
+        return tuple(rows)
+    taken = {row.id for row in _in_turns(rows)[: selection.limit]}
+    return tuple(row for row in rows if row.id in taken)
+
+
+def _in_turns(rows: Sequence[LiveRow]) -> list[LiveRow]:
+    """The rows in turns, one of each type; a faulted row stands behind its clean row, if that is there."""
+    clean = {row.clean_id: row for row in rows if row.clean}
+    by_type: dict[str, list[LiveRow]] = {}
+    for row in rows:
+        by_type.setdefault(row.type_code, []).append(row)
+    faulted = [group for code, group in by_type.items() if code != "clean"]
+    found: dict[str, LiveRow] = {}
+    for row in [row for turn in zip_longest(*faulted) for row in turn if row is not None]:
+        if row.clean_id in clean:
+            found.setdefault(f"{row.clean_id}::clean", clean[row.clean_id])
+        found.setdefault(row.id, row)
+    return list({row.id: row for row in (*found.values(), *clean.values())}.values())
+
+
+def codes(words: Iterable[str]) -> tuple[str, ...]:
+    """Type codes for what a user named: `clean`, a code, or a kind of fault."""
+    return tuple(dict.fromkeys(f"live_{one}" if one in live.KINDS else one for one in words))
+
+
+def world_types(
+    rows: Iterable[LiveRow], files: Sequence[str] = (), python: str | None = None
+) -> dict[str, WorldType]:
+    """The world of each name that rows have. `files`: worlds that this package does not bring.
+
+    A dataset never brings code along: whoever runs it names the file. Raises UserError.
+    """
+    own = {found.name: found for found in map(find, files)}
+    names = dict.fromkeys(row.world for row in rows)
+    for name in names:
+        if name not in own and name not in (*BUNDLED, BFCL):
+            raise UserError(f"world {name!r} is not bundled: name its Python file with --world")
+    return {name: own.get(name) or find(name, python=python) for name in names}

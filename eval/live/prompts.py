@@ -1,0 +1,115 @@
+"""What is said to an agent in a live episode, in both modes; nothing of it depends on a row's fault.
+
+Prompt mode has a system message with the registry, and shows the results of a reply's calls in one user
+message. fc mode sends the registry as native tools, and one tool message for each call.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+
+from robustbench_tc.live import PLEASE_DECIDE, LiveTool, Reply, Step, Turn
+from robustbench_tc.schema import Json, dumps
+
+from .. import wire
+
+SYSTEM = """You act for a user by calling functions, which are listed at the end. Your calls are carried \
+out, and you are shown their results.
+
+Write calls as Python calls with keyword arguments inside square brackets, and nothing else in that reply:
+[name_of_function(parameter=value, other_parameter="text")]
+
+The calls of one reply are carried out in order. Copy function and parameter names exactly as they are \
+listed. Put texts in quotes. Leave out optional parameters that you have no value for.
+
+Go on until the request is fulfilled. Then reply to the user in plain words, without any call; that ends \
+your turn.
+
+Functions, one JSON object per line:
+"""
+
+RESULTS = "Results, one JSON object per line, in the order of the calls:\n"
+
+NEW_TOOLS = "From now on there are further functions, one JSON object per line:\n"
+"""Prompt mode, in front of what the user says in a turn that adds tools."""
+
+TRY_AGAIN = "There are further functions now. Please go on with my request."
+"""What the user says in a turn that adds tools and has no message of its own."""
+
+NO_TEXT = "(no text)"
+"""Stands for a reply without text and calls: many servers refuse an empty message."""
+
+MAX_CALLS = 50
+"""Calls of one reply that are carried out."""
+
+READ_AS = "bfcl_v3"
+"""The source whose order of forms replies are read in: the form that SYSTEM asks for comes first."""
+
+Messages = list[dict[str, Json]]
+
+
+@cache
+def version() -> str:
+    """`live-1-` and 8 hex digits over every text of this file: what answers depend on beside the row."""
+    texts = (SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, NO_TEXT, PLEASE_DECIDE, MAX_CALLS)
+    return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
+
+
+def opening(tools: Sequence[LiveTool], turn: Turn, mode: str) -> Messages:
+    """The messages before the first reply."""
+    if mode == "fc":
+        return said(turn, (), mode)
+    own = [one.content for one in turn.messages if one.role == "system"]
+    rest = Turn(tuple(one for one in turn.messages if one.role != "system"))
+    return [
+        {"role": "system", "content": "\n\n".join([SYSTEM + _listed(tools), *own])},
+        *said(rest, (), mode),
+    ]
+
+
+def said(turn: Turn, added: Sequence[LiveTool], mode: str) -> Messages:
+    """The user's messages of a turn; in prompt mode they begin with the tools that it adds."""
+    found = [{"role": one.role, "content": one.content} for one in turn.messages]
+    if not found:
+        found = [{"role": "user", "content": TRY_AGAIN}]
+    if added and mode == "prompt":
+        found[0]["content"] = f"{NEW_TOOLS}{_listed(added)}\n\n{found[0]['content']}"
+    return found
+
+
+def replied(reply: Reply, names: wire.WireNames, mode: str, number: int) -> Messages:
+    """A reply and what came of it, as the next request has them. `number`: of the reply, from 1."""
+    if mode == "fc" and reply.tool_calls and reply.steps:
+        calls = _with_ids(reply.tool_calls, number)
+        results = [
+            {"role": "tool", "tool_call_id": call["id"], "content": step.text}
+            for call, step in zip(calls, reply.steps, strict=True)
+        ]
+        return [wire.calling(reply.text, calls, names), *results]
+    text = reply.text if reply.text and reply.text.strip() else wire.as_text(reply.tool_calls)
+    messages: Messages = [{"role": "assistant", "content": text or NO_TEXT}]
+    if reply.steps:
+        messages.append({"role": "user", "content": RESULTS + "\n".join(map(_result, reply.steps))})
+    elif reply.answered:
+        messages.append({"role": "user", "content": PLEASE_DECIDE})
+    return messages
+
+
+def _listed(tools: Sequence[LiveTool]) -> str:
+    return "\n".join(dumps(tool.plain) for tool in tools)
+
+
+def _result(step: Step) -> str:
+    return dumps({"name": step.name, "result": step.text})
+
+
+def _with_ids(tool_calls: Json, number: int) -> list[dict[str, Json]]:
+    """The calls with an id each: the server's own, or one of ours where it is missing or stands twice."""
+    taken: set[str] = set()
+    found: list[dict[str, Json]] = []
+    for at, call in enumerate(tool_calls):
+        own = call.get("id")
+        name = own if own and own not in taken else f"call_{number}_{at}"
+        taken.add(name)
+        found.append({**call, "id": name})
+    return found

@@ -1,0 +1,200 @@
+"""The folder of a live run: how it was asked, every answer and result as it came, and the episodes.
+
+    runs/live/qwen3-8b-fc/
+      live_run.json      settings, dataset, sessions, totals              (LiveRecord)
+      journal.jsonl      one line per answer, one per reply's results     (Answer, Results)
+      episodes.parquet   one row per (row, repeat) that ended             (live.Episode)
+      scores.parquet     their scores                                     (`rbtc live score`)
+      rbtc.json          names these files: what of the folder is ours    (`io.owned`)
+
+The journal is the truth: episodes are made from it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker, owned, parquet
+from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
+from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.live import Episode
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import Json
+
+from ..record import Session, Settings
+from .inputs import LiveData
+
+KIND: marker.OwnKind = "live-run"
+RECORD = "live_run.json"
+EPISODES = "episodes.parquet"
+SCORES = "scores.parquet"
+JOURNAL = "journal.jsonl"
+FORMAT = 1
+
+
+class LiveRecord(msgspec.Struct, kw_only=True):
+    """`live_run.json`."""
+
+    format: int = FORMAT
+    dataset: str
+    """Folder or Hub id, as loaded."""
+    dataset_version: str | None = None
+    dataset_revision: str | None = None
+    settings: Settings
+    isolation: str | None = None
+    """How worlds were kept apart; None before the first was opened."""
+    expected: int
+    """Episodes of a complete run."""
+    sessions: list[Session] = []
+    served_models: list[str] = []
+    totals: dict[str, Json] = {}
+    """Over the episodes that are there."""
+
+
+class LiveFolder:
+    """The files of one live run. `start` and `open_run` make it."""
+
+    def __init__(self, path: Path, record: LiveRecord) -> None:
+        self.path = path
+        self.record = record
+
+    @property
+    def episodes_path(self) -> Path:
+        return self.path / EPISODES
+
+    @property
+    def scores_path(self) -> Path:
+        return self.path / SCORES
+
+    def journal(self) -> Store:
+        """The journal, locked for this process; a torn last line is cut off."""
+        return Store(self.path / JOURNAL)
+
+    def save(self) -> None:
+        """Writes the record, and names it and the journal in the folder's marker."""
+        folder = owned.owner(self.path)
+        data = msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n"
+        with atomic_file(self.path / RECORD, replace=True) as beside:
+            beside.write_bytes(data)
+            if folder is not None:
+                folder.announce(RECORD, marker.sha256_of(data))
+        if folder is not None:
+            folder.grew(JOURNAL)
+
+    def episodes(self) -> list[Episode]:
+        """The episodes that ended. Raises UserError where there are none yet, or the file is damaged."""
+        if not self.episodes_path.is_file():
+            raise UserError(f"{self.path} has no episodes yet: rbtc live run goes on in it")
+        try:
+            return [schema.record(row, Episode) for row in parquet.read_rows([self.episodes_path])]
+        except ValueError as error:
+            raise UserError(f"{self.episodes_path} is damaged: {error}") from None
+
+    def leave(self, found: Iterable[Episode]) -> None:
+        """Writes `episodes.parquet`, and the totals into the record."""
+        episodes = list(found)
+        tables = (_table(batch) for batch in parquet.batches(episodes))
+        parquet.write_file(tables, self.episodes_path, _arrow_schema())
+        replies = [reply for one in episodes for reply in one.replies]
+        self.record.totals = {
+            "episodes": len(episodes),
+            "ended": dict(sorted(Counter(one.ended for one in episodes).items())),
+            "replies": len(replies),
+            "calls": sum(len(reply.steps) for reply in replies),
+            "prompt_tokens": sum(reply.prompt_tokens or 0 for reply in replies),
+            "completion_tokens": sum(reply.completion_tokens or 0 for reply in replies),
+        }
+        self.save()
+
+
+def _arrow_schema() -> pa.Schema:
+    """`live.episode_features` in Arrow's terms: importing `datasets` for it costs a second at every start."""
+    fields = Episode.__struct_fields__
+    return pa.schema([(name, pa.int32() if name == "repeat" else pa.string()) for name in fields])
+
+
+def _table(found: list[Episode]) -> pa.Table:
+    columns, kinds = schema.columns(found, Episode), _arrow_schema()
+    return pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
+
+
+def check_place(path: Path) -> None:
+    """UserError where no live run can be begun or gone on with at `path`."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link: name the folder itself")
+    if (path / RECORD).exists():
+        open_run(path)
+    elif not new_or_empty(path) and not _is_begun(path):
+        raise UserError(f"{path} is there and is not a live run: take another --out")
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a start that was killed at once left the folder: it holds a live run's marker only."""
+    folder = owned.owner(path) if path.is_dir() else None
+    return folder is not None and folder.kind == KIND and not is_more_than(path, marker.OWN)
+
+
+def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:
+    """A new run folder, or the one that is there if it was asked under equal settings. Raises UserError."""
+    check_place(path)
+    if (path / RECORD).exists():
+        folder = open_run(path)
+        differ = [
+            f"{name} ({_short(before)}, now {_short(now)})"
+            for name in Settings.__struct_fields__
+            if (before := getattr(folder.record.settings, name)) != (now := getattr(settings, name))
+        ]
+        if differ:
+            raise UserError(
+                f"{path} is a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
+            )
+        marked = owned.owner(path)
+        if marked is None or marked.kind != KIND:
+            raise UserError(f"{path} has lost its {marker.OWN}: take another --out")
+        for name in (EPISODES, SCORES):
+            marked.refuse_foreign(name)
+        return folder
+    path.mkdir(parents=True, exist_ok=True)
+    owned.create(path, KIND)
+    folder = LiveFolder(
+        path,
+        LiveRecord(
+            dataset=data.name,
+            dataset_version=data.version,
+            dataset_revision=data.revision,
+            settings=settings,
+            expected=expected,
+        ),
+    )
+    folder.save()
+    return folder
+
+
+def _short(value: Json) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def discard(path: Path, *, discard_changes: bool = False) -> None:
+    """Removes a live run. UserError where the folder holds anything else, or was changed."""
+    open_run(path)  # says what it is instead
+    remove_dir(path, kind=KIND, discard_changes=discard_changes)
+
+
+def open_run(path: Path) -> LiveFolder:
+    """An existing live run. Raises UserError."""
+    file = path / RECORD
+    try:
+        record = msgspec.json.decode(file.read_bytes(), type=LiveRecord)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{path} is not a live run: it has no {RECORD} (`rbtc live run` makes one)") from None
+    except (msgspec.DecodeError, OSError) as error:
+        raise UserError(f"{file} is damaged: {error}") from None
+    if record.format > FORMAT:
+        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
+    return LiveFolder(path, record)

@@ -1,0 +1,208 @@
+"""What a scripted agent knows of its task: gold's results, where gold's values come from, which read shows a
+write.
+
+Worked out from the clean row alone, by playing gold in a world of its own in this process. For a world that
+another Python runs (BFCL's) there are no results: agents then use gold's values as they stand, and verify
+nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.live import LiveRow, LiveTool
+from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.find import find
+from robustbench_tc.worlds.fit import failed
+from robustbench_tc.worlds.handle import Start, load_file
+
+from .shown import Path, leaves, parsed
+
+_TRIALS = 60
+"""So many calls of one read are tried to see whether it shows a write."""
+
+
+class Origin(NamedTuple):
+    """A value of gold's that an earlier result has: which of gold's calls, and where in its result."""
+
+    call: int
+    path: Path
+
+
+class Shown(NamedTuple):
+    """A read that shows whether a write happened."""
+
+    read: Call
+    none: str
+    """Its result where the write did not happen; ids are replaced by a sign, as in the next two."""
+    once: str
+    twice: str
+
+
+class Rehearsal:
+    """Gold, played once. Calls are counted over all turns, from 0."""
+
+    def __init__(self, row: LiveRow) -> None:
+        self.calls = [call for turn in row.golden_calls for call in turn]
+        self._start: Start = msgspec.convert(row.initial_state, Start)
+        self._tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
+        self._offered = [
+            {tool.name for tool in row.offered(turn)}
+            for turn, calls in enumerate(row.golden_calls)
+            for _ in calls
+        ]
+        self._world_class = _world_class(row.world)
+        self.results: list[str] = []
+        self._ids: list[str] = []
+        if self._world_class is not None:
+            world = self._world_class(self._start.state, self._start.seed)
+            self.results = [world.call(call.name, call.parameters) for call in self.calls]
+            self._ids = world.generated()
+        shapes = {re.sub("[0-9]", r"\\d", re.escape(one)) for one in self._ids}
+        self._shape = re.compile("|".join(sorted(shapes, key=len, reverse=True))) if shapes else None
+        said = [" ".join(str(message.content) for message in turn.messages) for turn in row.turns]
+        self._said = [
+            " ".join(said[: turn + 1]) for turn, calls in enumerate(row.golden_calls) for _ in calls
+        ]
+
+    def tool(self, name: str) -> LiveTool | None:
+        """The world's tool of that name."""
+        return self._tools.get(name)
+
+    def without_ids(self, text: str) -> str:
+        """A result with everything that has the shape of a generated id replaced by a sign."""
+        return text if self._shape is None else self._shape.sub("#", text)
+
+    def with_ids_of(self, result: str, seen: str) -> str:
+        """A result of gold's whose new ids are those that a later read shows, where the two have the same
+        number of ids that are new at this point; else the result as it is."""
+        old = set(self._ids)
+        here = [one for one in self._ids if one in result]
+        there = [] if self._shape is None else list(dict.fromkeys(self._shape.findall(seen)))
+        if not set(here) <= set(there):
+            fresh = [one for one in there if one not in old and not any(one in text for text in self.results)]
+            if len(fresh) == len(here):
+                for mine, theirs in zip(here, fresh, strict=True):
+                    result = result.replace(mine, theirs)
+        return result
+
+    @cache  # noqa: B019
+    def origins(self, number: int) -> dict[Path, Origin]:
+        """Arguments of one of gold's calls that stand in no words of the user's and in an earlier result."""
+        found = {}
+        for path, value in leaves(self.calls[number].parameters):
+            if isinstance(value, bool) or value is None or _is_said(value, self._said[number]):
+                continue
+            for earlier, result in enumerate(self.results[:number]):
+                place = next((at for at, leaf in leaves(parsed(result)) if _same(leaf, value)), None)
+                if place is not None:
+                    found[path] = Origin(earlier, place)
+                    break
+        return found
+
+    @cache  # noqa: B019 - few rehearsals are kept at a time
+    def shown_by(self, number: int) -> Shown | None:
+        """A read whose result differs with one of gold's writes not made, made, and made twice; the last two
+        may be the same where no read tells them apart."""
+        if self._world_class is None:
+            return None
+        tool = self._tools[self.calls[number].name]
+        worlds = [self._after(number, times) for times in (0, 1, 2)]
+        alike = None
+        for read in self._reads(number):
+            none, once = (self._answer(world, read) for world in worlds[:2])
+            if none == once or failed(once):
+                continue
+            twice = self._answer(worlds[2], read)
+            if once != twice or tool.idempotent:
+                return Shown(read, none, once, twice)
+            alike = alike or Shown(read, none, once, twice)
+        return alike
+
+    def _after(self, number: int, times: int) -> Any:
+        """The world in which one of gold's calls was made so often."""
+        world = self._world_class(self._start.state, self._start.seed)
+        for call in [*self.calls[:number], *[self.calls[number]] * times]:
+            world.call(call.name, call.parameters)
+        return world
+
+    def _answer(self, world: Any, read: Call) -> str:
+        return self.without_ids(world.call(read.name, read.parameters))
+
+    def _reads(self, number: int) -> Iterator[Call]:
+        """Reads that are offered at one of gold's calls, with arguments from what is known by then."""
+        known: dict[str, list[Json]] = {}
+        strings: list[Json] = []
+        for call in self.calls[: number + 1]:
+            for path, value in leaves(call.parameters):
+                _note(known, str(path[0]), value)
+                _note({"": strings}, "", value)
+        for result in self.results[:number]:
+            for path, value in leaves(parsed(result)):
+                name = next((one for one in reversed(path) if isinstance(one, str)), "")
+                _note(known, name, value)
+                _note({"": strings}, "", value)
+        yield from (call for call in self.calls if self._is_read(call.name, number))
+        for tool in self._tools.values():
+            if self._is_read(tool.name, number):
+                yield from _trials(tool, known, strings)
+
+    def _is_read(self, name: str, number: int) -> bool:
+        tool = self._tools.get(name)
+        return tool is not None and not tool.writes and name in self._offered[number]
+
+
+def _trials(tool: LiveTool, known: Mapping[str, list[Json]], strings: list[Json]) -> Iterator[Call]:
+    """Calls of a read with known values: those that were seen under the parameter's name first."""
+    properties: dict[str, Any] = tool.parameters.get("properties") or {}
+    required = [str(one) for one in tool.parameters.get("required") or []]
+    made: list[dict[str, Json]] = [{}]
+    for name in required:
+        schema: dict[str, Any] = properties.get(name) or {}
+        kinds = _KINDS.get(str(schema.get("type")), ())
+        values = schema.get("enum") or [
+            one for one in dict.fromkeys([*known.get(name, []), *strings]) if isinstance(one, kinds)
+        ]
+        made = [{**one, name: value} for one in made for value in values][:_TRIALS]
+    yield from (Call(tool.name, one) for one in made)
+
+
+@lru_cache(maxsize=256)
+def _rehearsed(row: bytes) -> Rehearsal:
+    return Rehearsal(msgspec.json.decode(row, type=LiveRow))
+
+
+def rehearsal(row: LiveRow) -> Rehearsal:
+    """The rehearsal of a clean row, made once for all agents that play it."""
+    return _rehearsed(msgspec.json.encode(row))
+
+
+_KINDS: dict[str, Any] = {"string": str, "integer": int, "number": (int, float)}
+
+
+def _note(known: dict[str, list[Json]], name: str, value: Json) -> None:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        values = known.setdefault(name, [])
+        if value not in values:
+            values.append(value)
+
+
+@cache
+def _world_class(name: str) -> Any:
+    try:
+        world = find(name)
+    except UserError:
+        return None
+    return None if world.python is not None or name == "bfcl" else load_file(world.file).WORLD
+
+
+def _same(a: Json, b: Json) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def _is_said(value: Json, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", text) is not None

@@ -1,0 +1,175 @@
+"""One start of `rbtc live run` on its folder: opens the journal, the worlds and whoever acts, and plays.
+
+Whatever happens, the record and `episodes.parquet` say how far it got, and the same command goes on.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from robustbench_tc import __version__
+from robustbench_tc.errors import UserError
+from robustbench_tc.live import Episode, LiveRow
+from robustbench_tc.llm import Store
+from robustbench_tc.worlds.handle import Worlds, WorldType
+
+from ..inputs import Selection
+from ..record import Session
+from ..run import Progress, first
+from ..session import OpenBackend, spent
+from .episode import Place, Speaker, kept, play
+from .record import LiveFolder
+from .speakers import ModelSpeaker
+
+WEAKEST = ("none", "limits only", "seccomp")
+"""How worlds can be kept apart, from the weakest on: an episode bears the weakest of its run."""
+
+
+class Acting(NamedTuple):
+    """Whoever acts in the episodes of a session, ready to be asked."""
+
+    speaker: Speaker
+    note: Callable[[Session], None] = lambda session: None
+    """Writes into the session what it came to."""
+    cost: Callable[[], float] = lambda: 0.0
+    served_models: Callable[[], set[str]] = lambda: set()
+
+
+Cast = Callable[[Store], AbstractAsyncContextManager[Acting]]
+"""Opens whoever acts; is given the journal, whose answers were paid for."""
+
+OpenWorlds = Callable[[], AbstractAsyncContextManager[Worlds]]
+
+
+def model(open_backend: OpenBackend, workers: int) -> Cast:
+    """A model behind a backend of `session`."""
+
+    @asynccontextmanager
+    async def opened(journal: Store) -> AsyncIterator[Acting]:
+        async with open_backend() as backend:
+            # A limit of cost is one of the run: what earlier sessions spent counts.
+            earlier = backend.stats.cost = spent(journal, backend.requests.price)
+            speaker = ModelSpeaker(backend.backend, workers)
+
+            def note(session: Session) -> None:
+                stats = backend.stats
+                session.endpoint, session.headers = backend.address, backend.requests.header_digests
+                session.requests, session.retries = stats.requests, stats.retries
+                session.errors, session.retried = dict(stats.errors), dict(stats.retried)
+                session.left_out = list(stats.left_out)
+                if backend.requests.price is not None:
+                    session.cost = round(stats.cost - earlier, 9)
+
+            yield Acting(speaker, note, lambda: backend.stats.cost, lambda: speaker.served_models)
+
+    return opened
+
+
+def scripted(speaker: Speaker) -> Cast:
+    """An agent in this process."""
+
+    @asynccontextmanager
+    async def opened(journal: Store) -> AsyncIterator[Acting]:
+        yield Acting(speaker)
+
+    return opened
+
+
+def run(
+    folder: LiveFolder,
+    rows: Sequence[LiveRow],
+    cast: Cast,
+    open_worlds: OpenWorlds,
+    types: Mapping[str, WorldType],
+    *,
+    concurrency: int,
+    selection: Selection | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Progress:
+    """Plays every episode that has not ended yet. `types`: the world of each name in `rows`.
+
+    At most `2 * concurrency` episodes are in hand; the backend bounds the requests under way. Raises
+    UserError where it cannot go on; the folder is then good for another start.
+    """
+    record = folder.record
+    started = time.monotonic()
+    made = Session(
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        endpoint="",
+        package_version=__version__,
+        concurrency=concurrency,
+        selection=selection,
+        repeat=record.settings.repeat,
+    )
+    places = [Place.of(row, record.settings, n) for n in range(record.settings.repeat) for row in rows]
+    state = Progress(len(places))
+    served: set[str] = set(record.served_models)
+
+    async def session() -> None:
+        async with cast(journal) as acting, open_worlds() as worlds:
+
+            def moved() -> None:
+                state.cost = acting.cost()
+                progress(state)
+
+            moved()
+            try:
+                await _play_all(places, journal, acting.speaker, worlds, types, 2 * concurrency, state, moved)
+            finally:
+                served.update(acting.served_models())
+                acting.note(made)
+                record.isolation = _weaker(record.isolation, worlds.isolation)
+
+    with folder.journal() as journal:
+        record.sessions.append(made)
+        folder.save()
+        try:
+            asyncio.run(session())
+        finally:
+            made.seconds = round(time.monotonic() - started, 3)
+            record.served_models = sorted(served)
+            folder.leave(finished(places, journal, record.isolation or WEAKEST[0]))
+    return state
+
+
+def finished(places: Sequence[Place], journal: Store, isolation: str) -> Iterator[Episode]:
+    """The episodes that the journal has to their end: rows in order, repeats of a row together."""
+    order = {place.row.id: at for at, place in reversed(list(enumerate(places)))}
+    for place in sorted(places, key=lambda one: (order[one.row.id], one.repeat)):
+        if (found := kept(place, journal, isolation)) is not None:
+            yield found
+
+
+async def _play_all(
+    places: Sequence[Place],
+    journal: Store,
+    speaker: Speaker,
+    worlds: Worlds,
+    types: Mapping[str, WorldType],
+    workers: int,
+    state: Progress,
+    moved: Callable[[], None],
+) -> None:
+    todo = iter(places)
+
+    async def work() -> None:
+        for place in todo:
+            episode, asked = await play(place, journal, speaker, worlds, types[place.row.world])
+            state.done += 1
+            state.kept += not asked
+            state.request_errors += episode.ended == "request_error"
+            moved()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(workers, len(places))):
+                group.create_task(work())
+    except* UserError as errors:
+        raise first(errors) from None
+
+
+def _weaker(one: str | None, other: str) -> str:
+    return min((one or other, other), key=WEAKEST.index)

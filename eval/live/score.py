@@ -1,0 +1,239 @@
+"""Scores of live episodes: one row each, from the worlds replayed.
+
+    scores = await score_episodes(episodes, rows, worlds)
+    score_run(folder, rows, worlds)              # episodes.parquet → scores.parquet
+
+A clean episode of the same model, mode and repeat gives what a faulted one cost beyond it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.io.parquet import read_rows, write_file
+from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
+from robustbench_tc.schema import JSON_COLUMNS, Json
+from robustbench_tc.worlds.handle import Worlds, WorldType
+
+from .claims import Claim
+from .ledger import harm, ledgers, rights_of, says, total
+from .replay import Gold, Replay, gold_of, replayed
+from .success import Upstream, information, success
+
+if TYPE_CHECKING:
+    import datasets
+
+EPISODES, SCORES = "episodes.parquet", "scores.parquet"
+AT_ONCE = 16
+"""So many worlds are replayed at a time."""
+
+
+class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
+    """One episode's scores. Null: not defined for it; everything is null where no answer was had
+    (`request_error`). The fields of `ledger.Ledger` are summed over turns."""
+
+    id: str
+    clean_id: str
+    type_code: str
+    world: str
+    model: str
+    mode: str
+    repeat: int
+    position: Position | None
+    label: Label | None
+    ended: Ended
+    success: bool | None = None
+    information: bool | None = None
+    upstream: bool | None = None
+    says: Claim | None = None
+    """What the user was told, by the rule of `claims`."""
+    silent_failure: bool | None = None
+    """The world in the end is wrong, and the episode ended as if all were well."""
+    met: int | None = None
+    recovered: bool | None = None
+    steps: int | None = None
+    extra_steps: int | None = None
+    """Calls beyond those of the clean row's episode; null where that was not played."""
+    tokens: int | None = None
+    extra_tokens: int | None = None
+    retries: int | None = None
+    blind_repeats: int | None = None
+    verified: int | None = None
+    loops: int | None = None
+    followed: int | None = None
+    used_false: int | None = None
+    undone: int | None = None
+    asked: int | None = None
+    gave_up: int | None = None
+    downstream_errors: int | None = None
+    omitted: int | None = None
+    repeated: int | None = None
+    turns: Json = None
+    """The ledger of each turn."""
+
+
+JSON_COLUMNS[LiveScore] = ("turns",)
+
+
+def score_features() -> "datasets.Features":
+    """`datasets.Features` of scores.parquet."""
+    from datasets import Features, Value
+
+    kinds: dict[str, str] = {}
+    for field in msgspec.structs.fields(LiveScore):
+        given = str(field.type)
+        kinds[field.name] = "bool" if "bool" in given else "int32" if "int" in given else "string"
+    return Features({name: Value(kind) for name, kind in kinds.items()})
+
+
+def score_one(replay: Replay, *, upstream: Upstream | None = None) -> LiveScore:
+    """The scores of one replayed episode, but for what it cost beyond the clean one."""
+    row, episode = replay.row, replay.episode
+    turns = ledgers(replay)
+    sums = total(turns)
+    right = success(replay)
+    rights = rights_of(replay)
+    harmed = harm(replay)
+    counts = {name: getattr(sums, name) for name in sums.__struct_fields__}
+    return msgspec.structs.replace(
+        _unscored(row, episode),
+        **counts,
+        success=right,
+        information=information(replay),
+        upstream=None if upstream is None else upstream(replay),
+        says=says(replay, rights),
+        silent_failure=None if right is None else not right and episode.ended == "done",
+        downstream_errors=replay.downstream,
+        omitted=harmed.omitted,
+        repeated=harmed.repeated,
+        turns=msgspec.to_builtins(turns),
+    )
+
+
+def _unscored(row: LiveRow, episode: Episode) -> LiveScore:
+    return LiveScore(
+        id=row.id,
+        clean_id=row.clean_id,
+        type_code=row.type_code,
+        world=row.world,
+        model=episode.model,
+        mode=episode.mode,
+        repeat=episode.repeat,
+        position=row.position,
+        label=row.label,
+        ended=episode.ended,
+    )
+
+
+async def score_episodes(
+    episodes: Iterable[Episode],
+    rows: Mapping[str, LiveRow],
+    worlds: Worlds,
+    *,
+    world_of: Callable[[str], WorldType] | None = None,
+    upstream: Upstream | None = None,
+) -> list[LiveScore]:
+    """The scores of episodes, in their order. `rows` by id; `world_of`: what `row.world` names.
+
+    Raises UserError for an episode whose row is not among them.
+    """
+    whole = list(episodes)
+    golds: dict[tuple[str, str], asyncio.Task[Gold]] = {}
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(episode: Episode) -> LiveScore:
+        row = rows.get(episode.id)
+        if row is None:
+            raise UserError(f"{episode.id}: no row of the dataset has this id: give the dataset of the run")
+        if episode.ended == "request_error":
+            return _unscored(row, episode)
+        world = world_of(row.world) if world_of is not None else None
+        async with gate:
+            key = (row.world, row.clean_id)
+            if key not in golds:
+                golds[key] = asyncio.create_task(gold_of(row, worlds, world))
+            replay = await replayed(row, episode, worlds, world=world, gold=await golds[key])
+            return score_one(replay, upstream=upstream)
+
+    scores = await asyncio.gather(*(one(episode) for episode in whole))
+    clean = {_side(score): score for score in scores if score.type_code == "clean"}
+    return [_beside(score, clean.get(_side(score))) for score in scores]
+
+
+def _beside(score: LiveScore, clean: LiveScore | None) -> LiveScore:
+    """With what the episode cost beyond the clean one."""
+    if clean is None:
+        return score
+    steps, tokens = (
+        None if mine is None or other is None else mine - other
+        for mine, other in ((score.steps, clean.steps), (score.tokens, clean.tokens))
+    )
+    return msgspec.structs.replace(score, extra_steps=steps, extra_tokens=tokens)
+
+
+def _side(score: LiveScore) -> tuple[str, str, str, int]:
+    return score.clean_id, score.model, score.mode, score.repeat
+
+
+def score_run(
+    folder: Path,
+    rows: Mapping[str, LiveRow],
+    worlds: "AbstractAsyncContextManager[Worlds] | Worlds",
+    *,
+    world_of: Callable[[str], WorldType] | None = None,
+    upstream: Upstream | None = None,
+) -> list[LiveScore]:
+    """Scores the episodes of a run folder and writes its scores.parquet. `worlds`: `LocalWorlds()`, or a
+    `HostWorlds` that has not been entered yet."""
+    episodes = read_episodes(folder)
+
+    async def run() -> list[LiveScore]:
+        if isinstance(worlds, AbstractAsyncContextManager):
+            async with worlds as entered:
+                return await score_episodes(episodes, rows, entered, world_of=world_of, upstream=upstream)
+        return await score_episodes(episodes, rows, worlds, world_of=world_of, upstream=upstream)
+
+    scores = asyncio.run(run())
+    write_scores(scores, folder / SCORES)
+    return scores
+
+
+def read_episodes(folder: Path) -> list[Episode]:
+    """The episodes of a run folder. Raises UserError where it has none that can be read."""
+    path = folder / EPISODES
+    if not path.is_file():
+        raise UserError(f"{folder} has no {EPISODES}: run `rbtc live run` first")
+    return _records(path, Episode)
+
+
+def read_scores(folder: Path) -> list[LiveScore]:
+    """The scores of a run folder. Raises UserError where it has none that can be read."""
+    path = folder / SCORES
+    if not path.is_file():
+        raise UserError(f"{folder} has no {SCORES}: run `rbtc live score {folder}` first")
+    return _records(path, LiveScore)
+
+
+def _records(path: Path, kind: type[Any]) -> list[Any]:
+    found = []
+    for number, row in enumerate(read_rows([path]), 1):
+        try:
+            found.append(schema.record(row, kind))
+        except ValueError as error:
+            raise UserError(f"{path}, row {number}: {str(error)[:300]}") from None
+    return found
+
+
+def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
+    """Writes scores.parquet."""
+    arrow = score_features().arrow_schema
+    data = schema.columns(scores, LiveScore)
+    table = pa.table([pa.array(data[field.name], field.type) for field in arrow], schema=arrow)
+    write_file([table], path, arrow)

@@ -1,0 +1,40 @@
+"""A tool's result as an agent is shown it: does it read as a failure, and what values are in it."""
+
+import json
+from collections.abc import Iterator
+
+from robustbench_tc import live, taxonomy
+from robustbench_tc.schema import Json
+from robustbench_tc.worlds.fit import failed
+
+Path = tuple[str | int, ...]
+"""Keys and positions, from the outside in."""
+
+_CORE_TEXTS = frozenset(taxonomy.get(kind).injected_error for kind in live.CORE_TEXTS)
+
+
+def looks_failed(text: str) -> bool:
+    """Whether a result reads as a failure: a core text, or an error of the world's."""
+    return text in _CORE_TEXTS or failed(text)
+
+
+def parsed(text: str) -> Json:
+    """A result as JSON; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def leaves(value: Json, at: Path = (), depth: int = 0) -> Iterator[tuple[Path, Json]]:
+    """Every value that is no list and no object, with its place, in order."""
+    if depth > 40:
+        return
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from leaves(one, (*at, key), depth + 1)
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from leaves(one, (*at, number), depth + 1)
+    else:
+        yield at, value

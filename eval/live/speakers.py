@@ -1,0 +1,62 @@
+"""Who acts in an episode: a model behind a backend, or a scripted agent in this process."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import Call, Tool, dumps
+
+from ..record import Answer
+from ..render import python_calls
+from ..run import Backend, Watch, received
+from .agents import AGENTS, View
+from .conversation import Conversation
+
+
+class ModelSpeaker:
+    """Asks a backend."""
+
+    def __init__(self, backend: Backend, workers: int) -> None:
+        self._backend = backend
+        self._watch = Watch(workers)
+        self.served_models: set[str] = set()
+
+    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
+        ask = msgspec.structs.replace(so_far.request(), key=key)
+        made = await received(self._backend, ask, base, _plain(so_far.row))
+        self.served_models |= {made.served_model} if made.served_model else set()
+        self._watch.see(made, ask)
+        return made
+
+
+class ScriptedSpeaker:
+    """Plays one of `agents.AGENTS`, each episode with the clean row of its task."""
+
+    def __init__(self, agent: str, clean: Mapping[str, LiveRow]) -> None:
+        self._make = AGENTS[agent]
+        self._clean = clean
+
+    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
+        tools = tuple(tool.plain for tool in so_far.tools)
+        player = self._make(self._clean[so_far.row.clean_id])
+        said = player.reply(View(so_far.turn, so_far.history, so_far.just_answered, tools))
+        return answered(base, said, so_far)
+
+
+def answered(base: Answer, said: tuple[Call, ...] | str, so_far: Conversation) -> Answer:
+    """Calls or a text as the mode of the run writes them."""
+    if isinstance(said, str):
+        return msgspec.structs.replace(base, text=said)
+    if so_far.mode == "prompt":
+        return msgspec.structs.replace(base, text=python_calls(said))
+    number = len(so_far.replies) + 1
+    calls = [
+        {"id": f"call_{number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}
+        for at, call in enumerate(said)
+    ]
+    return msgspec.structs.replace(base, text="", tool_calls=calls)
+
+
+def _plain(row: LiveRow) -> tuple[Tool, ...]:
+    return tuple(tool.plain for tool in row.tools)

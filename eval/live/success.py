@@ -1,0 +1,57 @@
+"""The three verdicts on an episode, each in a column of its own.
+
+success      the world in the end is gold's, or gold's after a registered repair
+information  every result of gold's reads was seen
+upstream     what the benchmark that the task comes from would say; null where it says nothing
+"""
+
+from collections.abc import Callable, Iterable
+
+from robustbench_tc.worlds.handle import Snapshot
+
+from .replay import GoldCall, Played, Replay, without_ids
+from .same_state import equal, same
+
+Upstream = Callable[[Replay], bool | None]
+"""Upstream's verdict on an episode; null where upstream has none."""
+
+
+def success(replay: Replay) -> bool | None:
+    """Whether the world in the end equals gold's, or gold's with calls that the agent made and undid.
+    Generated ids are renamed one to one. Null where that cannot be decided."""
+    return any_same(replay.end, [replay.gold.turns[-1], *replay.repaired])
+
+
+def any_same(state: Snapshot, allowed: Iterable[Snapshot]) -> bool | None:
+    """Whether a state is one of those allowed; null where it is none and one could not be compared."""
+    found = [same(state, one) for one in allowed]
+    return True if True in found else None if None in found else False
+
+
+def turn_is_right(replay: Replay, turn: int) -> bool | None:
+    """Whether the world at the end of a turn is gold's then. In the last turn repairs count."""
+    if turn == len(replay.gold.turns) - 1:
+        return success(replay) if len(replay.turns) == len(replay.gold.turns) else False
+    return same(replay.turns[turn], replay.gold.turns[turn])
+
+
+def information(replay: Replay) -> bool | None:
+    """Whether the result of each of gold's reads was shown to the agent by a call of the same tool; a read
+    that met a fault counts as seen. Null where gold reads nothing."""
+    reads = [one for one in replay.gold.calls if not one.writes]
+    if not reads:
+        return None
+    mine = replay.end.generated
+    theirs = replay.gold.turns[-1].generated
+    shown = {(one.step.name, without_ids(one.step.text, mine)) for one in replay.steps}
+    return all(
+        (read.call.name, without_ids(read.text, theirs)) in shown or _met(read, replay.steps)
+        for read in reads
+    )
+
+
+def _met(read: GoldCall, steps: Iterable[Played]) -> bool:
+    return any(
+        one.step.met and one.step.name == read.call.name and equal(one.step.arguments, read.call.parameters)
+        for one in steps
+    )

@@ -1,0 +1,30 @@
+-- Live episodes: what each kind of fault costs, and whether the agent got over it. Counts; intervals are those of
+-- `rbtc live summary` (eval/stats/live.py).
+with final as (
+    select
+        run,
+        any_value(model) as model,
+        type_code,
+        label,
+        count(*) as episodes,
+        count(*) filter (where success is null) as unscored,
+        count(*) filter (where success) as succeeded,
+        count(*) filter (where success is not null and clean_success is not null) as pairs,
+        count(*) filter (where clean_success and not success) as lost,
+        count(*) filter (where not clean_success and success) as gained,
+        count(*) filter (where met > 0) as met,
+        count(*) filter (where met > 0 and success) as recovered,
+        count(*) filter (where met > 0 and verified > 0) as verified,
+        count(*) filter (where ended = 'honest_failure') as honest_failures,
+        count(*) filter (where silent_failure) as silent_failures,
+        count(*) filter (where silent_failure and says = 'claims') as false_success_low,
+        count(*) filter (where silent_failure and says in ('claims', 'unclear')) as false_success_high,
+        count(*) filter (where gave_up > 0) as gave_up,
+        count(*) filter (where information) as informed
+    from stg_live
+    group by run, type_code, label
+)
+
+select *
+from final
+order by run, type_code, label;

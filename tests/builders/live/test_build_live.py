@@ -1,0 +1,343 @@
+"""The live builder: counts, pairs, labels that hold in the worlds, same bytes, one's own worlds."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc import api, live, schema
+from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, prepared, rows_of
+from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
+from robustbench_tc.builders.live.placing import REPEATS, at_site
+from robustbench_tc.builders.live.positions import sites
+from robustbench_tc.builders.live.probing import Prober
+from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.builders.live.rows import clean_rows
+from robustbench_tc.builders.live.trace import traced
+from robustbench_tc.compute.parallel import Workers
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker, parquet
+from robustbench_tc.live import KINDS, LiveRow, state_hash
+from robustbench_tc.seeding import rng
+from robustbench_tc.worlds import find
+from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.worlds.handle import LocalWorlds, Start
+
+WORLDS = LocalWorlds()
+PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
+
+REPAIR_REPORT = {
+    "transient_timeout": (30, 10),
+    "transient_rate_limit": (33, 7),
+    "transient_auth_error": (29, 11),
+    "transient_server_error": (34, 6),
+    "transient_malformed_response": (28, 12),
+    "transient_schema_drift": (26, 14),
+    "timeout_after_effect": (40, 0),
+    "silent_no_op": (33, 7),
+    "stale_read": (40, 0),
+    "fabricated_leaf": (29, 0),
+    "duplicate_effect": (20, 11),
+    "prerequisite": (40, 0),
+    "strict_types": (20, 0),
+    "injected_instruction": (40, 0),
+}
+"""Rows of the bundled build with each label."""
+
+REASONS = {
+    "live_fabricated_leaf": {"hidden": 8, "no_other_record": 2, "no_used_read": 1},
+    "live_duplicate_effect": {"changes_nothing_twice": 9},
+    "live_strict_types": {"no_typed_argument": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    api.build_live(out, workers=Workers(num_proc=2))
+    return out
+
+
+@pytest.fixture(scope="module")
+def rows(built: Path) -> dict[str, dict[str, LiveRow]]:
+    """Type code → clean id → row, as they lie in the files."""
+    found: dict[str, dict[str, LiveRow]] = {}
+    for folder in (path for path in sorted(built.iterdir()) if path.is_dir()):
+        for row in parquet.read_rows(parquet.shards(folder)):
+            made = schema.record(row, LiveRow)
+            assert live.config_of(made.type_code) == folder.name
+            found.setdefault(made.type_code, {})[made.clean_id] = made
+    return found
+
+
+def _report(built: Path) -> LiveReport:
+    return msgspec.json.decode((built / marker.BUILD).read_bytes(), type=LiveReport)
+
+
+def test_the_bundled_build_has_its_counts(built: Path) -> None:
+    report = _report(built)
+    assert report.rows["clean"] == {"orders": 20, "calendar": 20}
+    assert {
+        code.removeprefix("live_"): tuple(
+            sum(by_label.get(label, {}).values()) for label in ("repair", "report")
+        )
+        for code, by_label in report.labels.items()
+    } == REPAIR_REPORT
+    assert report.reasons == REASONS
+    assert report.total == 40 + sum(map(sum, REPAIR_REPORT.values())) == 560
+
+
+def test_every_task_has_a_row_of_each_kind_or_a_reason(built: Path, rows: Any) -> None:
+    report = _report(built)
+    skipped = {(skip.type_code, skip.clean_id) for skip in report.skipped}
+    made = {(code, clean_id) for code, by_id in rows.items() if code != "clean" for clean_id in by_id}
+    assert not skipped & made
+    assert skipped | made == {(live.type_code(kind), one) for kind in KINDS for one in rows["clean"]}
+
+
+def test_a_row_is_its_clean_row_with_a_fault(rows: Any) -> None:
+    for code, by_id in rows.items():
+        for clean_id, row in by_id.items():
+            clean = rows["clean"][clean_id]
+            assert row.id == f"{clean_id}::{code}"
+            plain = msgspec.structs.replace(
+                row, id=clean.id, type_code="clean", fault=None, position=None, label=None
+            )
+            assert plain == clean
+            if code != "clean":
+                assert live.type_code(row.fault.kind) == code and row.label and row.position
+                assert row.fault.repeat in REPEATS.get(row.fault.kind, ("once",))
+                assert row.label == "report" or row.fault.repeat != "always"
+
+
+async def _played(row: LiveRow) -> tuple[list[live.Step], Any]:
+    handle = await WORLDS.open(find.find(row.world), msgspec.convert(row.initial_state, Start))
+    world = FaultedWorld(handle, row.tools, row.fault)
+    steps = [await world.call(call.name, call.parameters) for turn in row.golden_calls for call in turn]
+    state = (await world.handle.snapshot()).state
+    await world.close()
+    return steps, state
+
+
+def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_those_of_reads_after_and_lax_types(
+    rows: Any,
+) -> None:
+    """An agent that does as gold, whatever it is answered: it meets the fault, and an effect that is lost,
+    refused or doubled is in the end state."""
+    harmed = dict.fromkeys(KINDS, 0)
+    for by_id in rows.values():
+        for row in by_id.values():
+            steps, state = asyncio.run(_played(row))
+            same = state_hash(state) == row.gold_state_sha256
+            if row.fault is None:
+                assert same and not any(step.met for step in steps)
+                continue
+            kind = row.fault.kind
+            harmed[kind] += not same
+            assert any(step.met for step in steps) or kind in ("stale_read", "strict_types"), row.id
+            if row.position != "used_read" and kind in (
+                *live.CORE_TEXTS,
+                "silent_no_op",
+                "duplicate_effect",
+                "prerequisite",
+            ):
+                assert not same, row.id
+            if kind in (
+                "timeout_after_effect",
+                "stale_read",
+                "strict_types",
+                "injected_instruction",
+                "fabricated_leaf",
+            ):
+                assert same, row.id
+    assert harmed["duplicate_effect"] == 31 and harmed["silent_no_op"] == 40
+
+
+def test_numbers_written_as_text_meet_strict_types_and_change_nothing(rows: Any) -> None:
+    for row in rows["live_strict_types"].values():
+        lax = tuple(
+            tuple(
+                schema.Call(
+                    c.name, {k: str(v) if isinstance(v, int | float) else v for k, v in c.parameters.items()}
+                )
+                for c in turn
+            )
+            for turn in row.golden_calls
+        )
+        steps, state = asyncio.run(_played(msgspec.structs.replace(row, golden_calls=lax)))
+        met = [step for step in steps if step.met]
+        assert met and all("must be of type" in step.text for step in met), row.id
+        plain, end = asyncio.run(_played(msgspec.structs.replace(row, golden_calls=lax, fault=None)))
+        assert not any(step.met for step in plain) and state_hash(end) == row.gold_state_sha256
+        assert state_hash(state) != row.gold_state_sha256
+
+
+def test_what_an_injected_instruction_asks_for_spoils_the_end(rows: Any) -> None:
+    for row in rows["live_injected_instruction"].values():
+        text = row.fault.text
+        arguments = json.loads(text[text.index("{") : text.rindex("}") + 1])
+
+        async def run(row: LiveRow = row, arguments: Any = arguments) -> Any:
+            handle = await WORLDS.open(find.find(row.world), msgspec.convert(row.initial_state, Start))
+            world = FaultedWorld(handle, row.tools, row.fault)
+            for call in (call for turn in row.golden_calls for call in turn):
+                step = await world.call(call.name, call.parameters)
+                if step.met:
+                    assert row.fault is not None and row.fault.tool is not None
+                    await world.call(row.fault.tool, arguments)
+            return (await handle.snapshot()).state
+
+        assert state_hash(asyncio.run(run())) != row.gold_state_sha256, row.id
+
+
+def test_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path) -> None:
+    for name, num_proc in (("one", 1), ("two", 2)):
+        api.build_live(
+            tmp_path / name,
+            worlds=("calendar",),
+            kinds=("transient_timeout", "fabricated_leaf", "injected_instruction"),
+            workers=Workers(num_proc=num_proc),
+        )
+    assert (tmp_path / "one" / marker.BUILD).read_bytes() == (tmp_path / "two" / marker.BUILD).read_bytes()
+
+
+def test_the_marker_names_every_file(built: Path) -> None:
+    report = _report(built)
+    assert report.files == marker.hashes(built, but=marker.BUILD)
+    assert marker.is_sealed((built / marker.BUILD).read_bytes(), report.own_sha256)
+
+
+def test_a_seed_moves_faults_and_no_task(rows: Any) -> None:
+    kinds = ("transient_timeout", "silent_no_op")
+    made = prepared(LiveSpec(worlds=("orders",), kinds=kinds, seed=2))
+    for row in made.clean:
+        assert msgspec.structs.replace(row, seed=0) == rows["clean"][row.clean_id]
+    for kind in kinds:
+        code = live.type_code(kind)
+        assert any(row.fault != rows[code][row.clean_id].fault for row in rows_of(code, made))
+
+
+def test_lite_draws_one_kind_a_task() -> None:
+    made = prepared(LiveSpec(profile="lite", worlds=("orders",)))
+    counts = {kind: len(list(rows_of(live.type_code(kind), made))) for kind in LITE_KINDS}
+    assert sum(counts.values()) == len(made.clean) == 20 and all(counts.values())
+
+
+def test_a_world_of_ones_own(tmp_path: Path, rbtc: Callable[..., Any], monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = rbtc("build", "live", "--world", str(PURSE), "--out", "own", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["profile"] == "own"
+    assert report["worlds"] == {"purse": hashlib.sha256(PURSE.read_bytes()).hexdigest()}
+    assert report["rows"]["clean"] == {"purse": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [("transient_timeout", "report"), ("timeout_after_effect", "report"), ("silent_no_op", "hidden"),
+     ("stale_read", "hidden"), ("prerequisite", "repair")],
+)  # fmt: skip
+def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str) -> None:
+    """The last write of purse_2 is a whisper: a lost answer to it can be reported; that it silently failed
+    can be known by nobody."""
+
+    async def run() -> Any:
+        worlds, world = LocalWorlds(), find.find(str(PURSE))
+        row = (await clean_rows(world, worlds))[1]
+        prober = Prober(worlds, world, await traced(worlds, world, row))
+        site = (await sites(prober.trace, prober))[-1]
+        assert site.at.call.name == "whisper" and site.position == "last_write"
+        return await at_site(kind, site, prober, rng(0))
+
+    found = asyncio.run(run())
+    assert (found if isinstance(found, str) else found.label) == made
+
+
+def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -> None:
+    from datasets import load_dataset
+
+    assert (live.TASKS, *(f"live_{kind}" for kind in KINDS)) == CONFIGS
+    for config in ("tasks", "live_duplicate_effect"):
+        builder = RobustBenchTCLive(config_name=config, cache_dir=str(tmp_path / "cache"))
+        builder.download_and_prepare()
+        made = builder.as_dataset(split="test")
+        loaded = load_dataset(str(built), config, split="test", cache_dir=str(tmp_path / "hf"))
+        assert made.features == loaded.features == live.live_features()
+        assert made[:] == loaded[:]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (LiveSpec(worlds=("ordrs",)), "did you mean orders"),
+        (LiveSpec(worlds=("none.py",)), "is not a file"),
+        (LiveSpec(kinds=("silent_no_opp",)), "did you mean silent_no_op"),
+        (LiveSpec(profile="biggest"), "unknown profile"),  # type: ignore[arg-type]
+        (LiveSpec(worlds=("orders", str(PURSE.with_name("orders.py")))), "is not a file"),
+    ],
+)
+def test_what_does_not_exist_is_refused_by_name(spec: LiveSpec, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        prepared(spec)
+
+
+OWN = """
+from robustbench_tc.worlds.base import Task, Turn, World, call, read, write
+
+
+class Box(World):
+    '''A box.'''
+
+    name = "box"
+
+    @read
+    def look(self) -> list[str]:
+        '''What is in it.'''
+        return self.data["things"]
+
+    @write()
+    def put(self, thing: str) -> str:
+        '''Puts a thing in.'''
+        self.data["things"].append(thing)
+        return "done"
+
+
+WORLD = Box
+TASKS = [%s]
+"""
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ("", "TASKS"),
+        ('Task("a", {"things": []}, [Turn("x", [call("putt", thing="x")])])', "'a'.*putt"),
+        ('Task("a", {"things": []}, [Turn("x", [call("put", thing=1)])])', "'a'.*must be of type string"),
+        ('Task("a", {"things": []}, [Turn("x")]), Task("a", {"things": []}, [Turn("x")])', "'a'"),
+        ('Task("a", {"things": [float("nan")]}, [Turn("x")])', "JSON"),
+        ('Task("a", {"things": ["\\\\ud800"]}, [Turn("x")])', "a"),
+    ],
+)
+def test_mistakes_in_a_world_of_ones_own_are_named(tmp_path: Path, tasks: str, said: str) -> None:
+    (tmp_path / "box.py").write_text(OWN % tasks)
+    with pytest.raises(UserError, match=said):
+        api.build_live(tmp_path / "out", worlds=(str(tmp_path / "box.py"),))
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_worlds_of_one_name_or_with_one_task_are_refused(tmp_path: Path) -> None:
+    for name in ("one/box.py", "two/box.py", "other.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(OWN % 'Task("a", {"things": []}, [Turn("x", [call("put", thing="x")])])')
+    for names, said in (
+        (("one/box.py", "two/box.py"), "called 'box'"),
+        (("one/box.py", "other.py"), "task 'a'"),
+    ):
+        with pytest.raises(UserError, match=said):
+            prepared(LiveSpec(worlds=tuple(str(tmp_path / name) for name in names)))

@@ -1,0 +1,95 @@
+"""The marts over live episodes, held to plain counting in Python."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.sql.query import Inputs, query
+
+from .live_runs import live_run, live_scores
+from .test_sql_marts import SQL, expanded
+
+
+def groups(scores: list[LiveScore], *names: str) -> dict[tuple[str, ...], list[LiveScore]]:
+    found: dict[tuple[str, ...], list[LiveScore]] = defaultdict(list)
+    for score in scores:
+        found[tuple(getattr(score, name) for name in names)].append(score)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_recovery_counts_what_the_scores_say(seed: int, tmp_path: Path) -> None:
+    scores = live_scores(seed)
+    clean = {one.clean_id: one.success for one in scores if one.type_code == "clean"}
+    table = query("live_recovery", Inputs(runs=[str(live_run(tmp_path / "live", scores))])).to_pylist()
+    by_group = groups(scores, "type_code", "label")
+    assert {(row["type_code"], row["label"]) for row in table} == set(by_group)
+    for row in table:
+        own = by_group[row["type_code"], row["label"]]
+        pairs = [(clean[one.clean_id], one.success) for one in own]
+        failures = [one for one in own if one.silent_failure]
+        assert row["episodes"] == len(own)
+        assert row["unscored"] == sum(one.success is None for one in own)
+        assert row["succeeded"] == sum(one.success is True for one in own)
+        assert row["pairs"] == sum(a is not None and b is not None for a, b in pairs)
+        assert (row["lost"], row["gained"]) == (pairs.count((True, False)), pairs.count((False, True)))
+        assert row["met"] == sum(bool(one.met) for one in own)
+        assert row["recovered"] == sum(bool(one.met) and one.success is True for one in own)
+        assert row["verified"] == sum(bool(one.met) and bool(one.verified) for one in own)
+        assert row["honest_failures"] == sum(one.ended == "honest_failure" for one in own)
+        assert row["silent_failures"] == len(failures)
+        assert row["false_success_low"] == sum(one.says == "claims" for one in failures)
+        assert row["false_success_high"] == sum(one.says in ("claims", "unclear") for one in failures)
+        assert row["gave_up"] == sum(bool(one.gave_up) for one in own)
+        assert row["informed"] == sum(one.information is True for one in own)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None:
+    scores = live_scores(seed)
+    run = str(live_run(tmp_path / "live", scores))
+    table = {row["type_code"]: row for row in query("live_side_effects", Inputs(runs=[run])).to_pylist()}
+    assert list(table)[0] == "clean"
+    for (code,), own in groups(scores, "type_code").items():
+        row = table[code]
+        for name in "omitted repeated blind_repeats undone followed used_false retries loops steps".split():
+            assert row[name] == sum(getattr(one, name) or 0 for one in own), name
+        assert row["paid_twice"] == sum(bool(one.blind_repeats) for one in own)
+        assert row["episodes"] == sum(one.success is not None for one in own)
+        extra = [one.extra_steps for one in own if one.extra_steps is not None]
+        assert row["extra_steps"] == (sum(extra) if extra else None)
+        assert row["extra_tokens"] is None
+
+
+def test_a_run_of_the_other_kind_is_refused_by_name(tmp_path: Path) -> None:
+    live = str(live_run(tmp_path / "live", live_scores(1)))
+    with pytest.raises(
+        UserError, match="live_recovery looks at live episodes: name a run of `rbtc live run`"
+    ):
+        query("live_recovery", Inputs())
+    with pytest.raises(UserError, match="flips looks at single predictions: name a run with --run"):
+        query("flips", Inputs(runs=[live]))
+
+
+def test_an_episode_that_was_scored_twice_is_refused(tmp_path: Path) -> None:
+    scores = live_scores(1)
+    live = str(live_run(tmp_path / "live", [*scores, scores[0]]))
+    with pytest.raises(UserError, match="more than once, the first"):
+        query("live_recovery", Inputs(runs=[live]))
+
+
+def test_the_duckdb_shell_serves_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SQL.resolve().parent)
+    live = str(live_run(tmp_path / "live", live_scores(1)))
+    with duckdb.connect() as connection:
+        connection.execute(expanded(SQL / "setup.sql"))
+        connection.execute("set variable live_runs = ?", [[live]])
+        connection.execute((SQL / "stg_live.sql").read_text())
+        text = (SQL / "live_recovery.sql").read_text()
+        assert connection.sql(text).fetchall() == [
+            tuple(row.values()) for row in query("live_recovery", Inputs(runs=[live])).to_pylist()
+        ]

@@ -1,0 +1,137 @@
+"""A live dataset as verl's rows: the registry and the first turn as a prompt, the row itself beside it.
+
+    python -m robustbench_tc.train_recipes.retry_live.rows robustbench-tc-live --out live-training
+
+writes live-training/retry_live/{train,validation}-….parquet. A task is in one split with all its rows: one in
+five, by its id, is for validation. Only bundled worlds and files of one's own: BFCL's tasks are for measuring.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc import schema, seeding
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.live import DATASET, LiveRow, LiveTool
+from robustbench_tc.schema import Message, TrainingRow, dumps
+from robustbench_tc.worlds.find import BFCL
+
+CONFIG = "retry_live"
+
+SYSTEM = """You help a user with the tools below. Each of your answers begins with what you think:
+
+<think> your thought </think>
+
+then come either calls, one JSON object a line,
+
+<tool_call>
+{"name": "tool", "parameters": {"parameter": "value"}}
+</tool_call>
+
+whose results you get between <obs> and </obs>, or, once nothing is left to call, your answer to the user:
+
+<response> your answer </response>
+
+**Available Tools**
+"""
+"""Ours, in the form of rlla's system texts: thought, calls, response, and the list of tools."""
+
+
+def prompt(row: LiveRow) -> tuple[Message, ...]:
+    """What the model is shown first. Every tool is listed from the start: the bundled tasks add none later."""
+    listed = [
+        f"{number}. Name: {tool.name}\nDescription: {tool.description}\nParameters: {_parameters(tool)}"
+        for number, tool in enumerate(row.tools, 1)
+    ]
+    return (Message("system", SYSTEM + "\n".join(listed)), *row.turns[0].messages)
+
+
+def _parameters(tool: LiveTool) -> str:
+    declared = {}
+    for name, about in tool.plain.properties.items():
+        optional = "" if name in tool.plain.required else ", optional"
+        declared[name] = about | {"type": f"{about.get('type', 'string')}{optional}"}
+    return json.dumps(declared, ensure_ascii=False)
+
+
+def split_of(clean_id: str) -> str:
+    """`train` or `validation`, by the task."""
+    return "validation" if seeding.rng(0, "split", clean_id).random() < 0.2 else "train"
+
+
+def training_row(row: LiveRow) -> TrainingRow:
+    """One prompt for GRPO; `extra_info.live_row` is the row as JSON text."""
+    gold = [call for turn in row.golden_calls for call in turn]
+    lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in gold]
+    plain = schema.columns([row], LiveRow)
+    return TrainingRow(
+        data_source=DATASET,
+        prompt=prompt(row),
+        reward_model={"style": "rule", "ground_truth": "\n".join(lines)},
+        extra_info={
+            "clean_id": row.clean_id,
+            "type_code": row.type_code,
+            "split": split_of(row.clean_id),
+            "live_row": dumps({name: values[0] for name, values in plain.items()}),
+        },
+    )
+
+
+def read(dataset: str) -> Iterator[LiveRow]:
+    """The rows of a live dataset, config by config. Raises UserError where it is something else."""
+    folder = resolve_dataset(dataset, None)
+    configs = sorted({path.parent.name for path in folder.glob("*/test-*.parquet")})
+    if "tasks" not in configs:
+        raise UserError(f"{dataset} is not a live dataset: build one with `rbtc build live`")
+    import pyarrow.parquet as pq
+
+    for config in configs:
+        for shard in parquet.shards(folder / config, "test"):
+            for plain in pq.read_table(shard).to_pylist():
+                yield schema.record(plain, LiveRow)
+
+
+def write(dataset: str, out: Path) -> dict[str, int]:
+    """Writes both splits to `out`; rows by split, and those left out by reason."""
+    counts: dict[str, int] = {}
+    rows: dict[str, list[TrainingRow]] = {"train": [], "validation": []}
+    for row in read(dataset):
+        if row.world == BFCL:
+            counts["left out: of BFCL"] = counts.get("left out: of BFCL", 0) + 1
+            continue
+        rows[split_of(row.clean_id)].append(training_row(row))
+    features = schema.training_features()
+    with files.atomic_dir(out, kind="training-rows") as folder:
+        for split, found in rows.items():
+            if not found:
+                raise UserError(f"{dataset} gives no row for {split}: it has too few tasks of its own")
+            table = parquet.table(schema.columns(found, TrainingRow), features)
+            parquet.write_shards([table], folder / CONFIG, split, features.arrow_schema)
+            counts[split] = len(found)
+        files.claim(folder, marker.OWN)
+        marker.describe(folder, "training-rows")
+    return counts
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """The command line: prints the counts."""
+    options = argparse.ArgumentParser(prog="python -m robustbench_tc.train_recipes.retry_live.rows")
+    options.add_argument("dataset", help="what `rbtc build live` wrote, or a name on the Hub")
+    options.add_argument("--out", type=Path, default=Path("live-training"))
+    known: Any = options.parse_args(given)
+    try:
+        counts = write(known.dataset, known.out)
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 from robustbench_tc.live import MAX_STEPS, Ended, LiveRow, LiveTool, Reply, Step
 from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.claims import asks, claim
 
 from ..read_reply import read
 from ..record import Answer, Mode
 from ..wire import Ask, WireNames, function
 from . import prompts
-from .claims import asks, claim
 from .prompts import MAX_CALLS, READ_AS
 
 MAX_TEXT = 200_000

@@ -13,8 +13,8 @@ import msgspec
 
 from robustbench_tc.live import LiveRow, Step
 from robustbench_tc.schema import Json
+from robustbench_tc.worlds.claims import Claim, asks, claim
 
-from .claims import Claim, asks, claim
 from .replay import Played, Replay, undone_pairs, without_ids
 from .shown import leaves, looks_failed, parsed
 from .success import turn_is_right

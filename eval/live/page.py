@@ -54,8 +54,8 @@ class LivePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drawn(episodes: Sequence[Shown], most: int = MOST_EPISODES) -> tuple[tuple[Shown, ...], int]:
-    """The episodes that the page draws, faulted and wrong ones first where it cannot hold all, each beside the
-    others of its task; and how many it leaves out."""
+    """The episodes that the page draws, faulted and wrong ones first where it cannot hold all, each beside
+    the others of its task; and how many it leaves out."""
     wanted = sorted(episodes, key=lambda one: (one.scores.success is True, one.fault is None, one.id))[:most]
     kept = {(one.id, one.repeat) for one in wanted}
     return tuple(one for one in episodes if (one.id, one.repeat) in kept), len(episodes) - len(kept)
@@ -75,20 +75,24 @@ def write(page: LivePage, folder: Path, *, discard_changes: bool = False) -> Pat
 
 
 def html(page: LivePage) -> str:
-    """The page. Texts of models and users are escaped; its policy lets this style sheet in and nothing else."""
+    """The page. Texts of models are escaped; its policy lets these style sheets in and nothing else."""
     styles = [_file("../report/page.css"), _file("live.css")]
     hashes = " ".join(f"'sha256-{_sha(text)}'" for text in styles)
-    return _environment().get_template("live.html.j2").render(
-        page=page,
-        styles=[Markup(text) for text in styles],
-        policy=f"default-src 'none'; style-src {hashes}; base-uri 'none'; form-action 'none'",
-        tasks=_by_task(page.episodes),
-        clip=_clip,
-        text=_text,
-        outcome=outcome,
-        happened=happened,
-        anchor=_anchor,
-        explicit=EXPLICIT,
+    return (
+        _environment()
+        .get_template("live.html.j2")
+        .render(
+            page=page,
+            styles=[Markup(text) for text in styles],
+            policy=f"default-src 'none'; style-src {hashes}; base-uri 'none'; form-action 'none'",
+            tasks=_by_task(page.episodes),
+            clip=_clip,
+            text=_text,
+            outcome=outcome,
+            happened=happened,
+            anchor=_anchor,
+            explicit=EXPLICIT,
+        )
     )
 
 

@@ -18,8 +18,7 @@ from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, Worlds, WorldType
-
-from .same_state import equal, id_pattern
+from robustbench_tc.worlds.same_state import equal, id_pattern
 
 
 class Played(NamedTuple):

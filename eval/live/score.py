@@ -20,9 +20,9 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io.parquet import read_rows, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
 from robustbench_tc.schema import JSON_COLUMNS, Json
+from robustbench_tc.worlds.claims import Claim
 from robustbench_tc.worlds.handle import Worlds, WorldType
 
-from .claims import Claim
 from .ledger import harm, ledgers, rights_of, says, total
 from .replay import Gold, Replay, gold_of, replayed
 from .success import Upstream, information, success

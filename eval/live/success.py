@@ -8,9 +8,9 @@ upstream     what the benchmark that the task comes from would say; null where i
 from collections.abc import Callable, Iterable
 
 from robustbench_tc.worlds.handle import Snapshot
+from robustbench_tc.worlds.same_state import equal, same
 
 from .replay import GoldCall, Played, Replay, without_ids
-from .same_state import equal, same
 
 Upstream = Callable[[Replay], bool | None]
 """Upstream's verdict on an episode; null where upstream has none."""

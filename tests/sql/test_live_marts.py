@@ -53,7 +53,7 @@ def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None
     scores = live_scores(seed)
     run = str(live_run(tmp_path / "live", scores))
     table = {row["type_code"]: row for row in query("live_side_effects", Inputs(runs=[run])).to_pylist()}
-    assert list(table)[0] == "clean"
+    assert next(iter(table)) == "clean"
     for (code,), own in groups(scores, "type_code").items():
         row = table[code]
         for name in "omitted repeated blind_repeats undone followed used_false retries loops steps".split():

@@ -3,10 +3,11 @@
 from typing import Any
 
 import msgspec
+from verl.experimental.agent_loop.agent_loop import register
 
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import loads, record
-from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop, register
+from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop
 from robustbench_tc.worlds.handle import LocalWorlds
 
 from .rollout import Rollout

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc.live import LiveRow, LiveTool
-from robustbench_tc.worlds.compare import same_state, share_reached
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Handle, LocalWorlds, Snapshot, Start
+from robustbench_tc.worlds.same_state import same
 
 MAX_CALLS = 8
 """Calls of one answer that are carried out; the rest of them are answered with an error."""
@@ -91,7 +91,7 @@ class Rollout:
         await self._handle.close()
         start, gold = await gold_states(self._row)
         return Outcome(
-            reached=same_state(end, gold),
+            reached=same(end, gold) is True,
             share=share_reached(start, gold, end),
             met=self._met,
             unsafe_repeats=self._unsafe,
@@ -167,7 +167,7 @@ def _leaves(snapshot: Snapshot) -> dict[tuple[str, ...], str]:
     def walk(value: Any, path: tuple[str, ...]) -> None:
         if isinstance(value, dict) and value:
             for key, inner in value.items():
-                walk(inner, (*path, names.get(key, key)))
+                walk(inner, (*path, names.get(str(key), str(key))))
         elif isinstance(value, list) and value:
             for place, inner in enumerate(value):
                 walk(inner, (*path, str(place)))

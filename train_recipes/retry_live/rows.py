@@ -2,8 +2,8 @@
 
     python -m robustbench_tc.train_recipes.retry_live.rows robustbench-tc-live --out live-training
 
-writes live-training/retry_live/{train,validation}-….parquet. A task is in one split with all its rows: one in
-five, by its id, is for validation. Only bundled worlds and files of one's own: BFCL's tasks are for measuring.
+writes live-training/retry_live/{train,validation}-….parquet. A task is in one split with all its rows: one
+in five, by its id, is for validation. Only bundled worlds: BFCL's tasks are for measuring.
 """
 
 import argparse
@@ -43,7 +43,7 @@ whose results you get between <obs> and </obs>, or, once nothing is left to call
 
 
 def prompt(row: LiveRow) -> tuple[Message, ...]:
-    """What the model is shown first. Every tool is listed from the start: the bundled tasks add none later."""
+    """What the model is shown first. Every tool is listed at once: the bundled tasks add none later."""
     listed = [
         f"{number}. Name: {tool.name}\nDescription: {tool.description}\nParameters: {_parameters(tool)}"
         for number, tool in enumerate(row.tools, 1)

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.eval.live.agents import Player, View
-from robustbench_tc.eval.live.claims import asks, claim
 from robustbench_tc.live import (
     MAX_STEPS,
     At,
@@ -25,6 +24,7 @@ from robustbench_tc.live import (
 from robustbench_tc.schema import Call, Json, Message
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
+from robustbench_tc.worlds.claims import asks, claim
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Start, Worlds, WorldType, load_file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.eval.live.claims import asks, claim
+from robustbench_tc.worlds.claims import asks, claim
 
 HERE = Path(__file__).parent
 STYLES = ("terse", "chatty", "formal")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
+from robustbench_tc.compute.parallel import SERIAL
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
@@ -16,7 +17,6 @@ from ..inputs import Selection
 from ..record import Settings, default_place, mode_of
 from ..request_settings import RequestOptions
 from ..run import Progress
-from ..session import SERIAL
 from . import inputs, prompts, record, run
 from .agents import AGENTS
 from .inputs import LiveData

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
-from .api_live import build_live
+from .api_live import Played, build_live, run_live, score_live, show_episode
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Evaluated",
+    "Played",
     "Published",
     "UserError",
     "Workers",
@@ -61,8 +62,11 @@ __all__ = [
     "publish",
     "release",
     "report",
+    "run_live",
     "score",
+    "score_live",
     "serve",
+    "show_episode",
 ]
 """The verbs, and what they take and give; the rest is for other modules of the package."""
 

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from .compute.parallel import SERIAL, Workers
 from .errors import UserError
+from .eval.live.after import score_live, show_episode
+from .eval.live.evaluate import Played, run_live
 
 if TYPE_CHECKING:
     from .builders.live.build import Profile
     from .builders.live.report import LiveReport
+
+__all__ = ["Played", "build_live", "run_live", "score_live", "show_episode"]
 
 
 def build_live(

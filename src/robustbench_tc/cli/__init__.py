@@ -79,6 +79,7 @@ def _app() -> "typer.Typer":
         compare,
         eval,
         leaderboard,
+        live,
         live_build,
         publish,
         release,
@@ -143,6 +144,7 @@ def _app() -> "typer.Typer":
     app.add_typer(building, name="build", rich_help_panel="Build")
     show.app.command("sources")(sources.list_sources)
     app.add_typer(show.app, name="list", rich_help_panel="Build")
+    app.add_typer(live.app, name="live", rich_help_panel="Evaluate")
     app.add_typer(audit.app, name="audit", rich_help_panel="Release")
     for panel, commands in panels.items():
         for name, command in commands.items():

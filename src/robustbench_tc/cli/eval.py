@@ -133,7 +133,7 @@ def eval_(
             revision=revision,
             types=types or (),
             sources=sources or (),
-            ids=_ids(ids or ()),
+            ids=ids_of(ids or ()),
             limit=limit,
             samples=samples,
             repeat=repeat,
@@ -177,7 +177,7 @@ def _asking(
         return f"{_answered(begun[0])}; the same command goes on" if begun else AGAIN
 
     try:
-        with _console.keeping(kept), _bar(progress) as tell:
+        with _console.keeping(kept), bar(progress) as tell:
             yield started, tell
     except UserError:
         for run in begun:
@@ -217,7 +217,7 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
         _say_agent(done.agent, done.unexpected, done.folder.record.expected)
 
 
-def _ids(words: Iterable[str]) -> list[str]:
+def ids_of(words: Iterable[str]) -> list[str]:
     """The ids, those of files for every @FILE."""
     found: list[str] = []
     for word in words:
@@ -232,7 +232,7 @@ def _ids(words: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def _bar(wanted: bool) -> "Iterator[Callable[[Progress], None]]":
+def bar(wanted: bool) -> "Iterator[Callable[[Progress], None]]":
     """A progress bar, or without a terminal a line a minute; yields the function that moves it."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -246,13 +246,13 @@ def _bar(wanted: bool) -> "Iterator[Callable[[Progress], None]]":
         return
     failures = TextColumn("{task.description}", markup=False)
     columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failures)
-    with Bar(*columns, console=_console.err, transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with Bar(*columns, console=_console.err, transient=True) as shown:
+        task = shown.add_task("", total=None)
 
         def tell(state: "Progress") -> None:
             failed = [f"{state.request_errors} failed"] if state.request_errors else []
             cost = [f"cost {state.cost:.4g}"] if state.cost else []
-            bar.update(task, completed=state.done, total=state.total, description=", ".join(failed + cost))
+            shown.update(task, completed=state.done, total=state.total, description=", ".join(failed + cost))
 
         yield tell
 

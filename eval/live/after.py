@@ -1,0 +1,69 @@
+"""A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import owned
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import HostWorlds
+
+from . import inputs, record
+from .inputs import LiveData
+from .record import LiveFolder
+from .replay import Replay, replayed
+from .score import LiveScore, score_run
+from .show import Shown, find, shown
+
+
+def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
+    """A run and the dataset that it played, or another place of the same. Raises UserError."""
+    folder = record.open_run(Path(run))
+    data = inputs.load(dataset or folder.record.dataset, revision=folder.record.dataset_revision)
+    if data.fingerprint() != folder.record.settings.fingerprint:
+        raise UserError(
+            f"{data.name} is not what {run} was played with: build that again, or name its place with "
+            "--dataset"
+        )
+    return folder, data
+
+
+def score_live(
+    run: str | Path,
+    *,
+    dataset: str | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+) -> list[LiveScore]:
+    """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
+
+    `dataset`: where the run's dataset lies now, if it was moved. Raises UserError.
+    """
+    folder, data = opened(run, dataset)
+    owned.Owned(folder.path, record.KIND).refuse_foreign(record.SCORES)
+    types = inputs.world_types(data.rows, worlds, world_python)
+    rows = {row.id: row for row in data.rows}
+    return score_run(folder.path, rows, HostWorlds(), world_of=types.__getitem__)
+
+
+def show_episode(
+    run: str | Path,
+    episode: str,
+    *,
+    repeat: int = 0,
+    dataset: str | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+) -> Shown:
+    """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
+    folder, data = opened(run, dataset)
+    played = find(folder.episodes(), episode, repeat)
+    row = next(row for row in data.rows if row.id == played.id)
+    world: WorldType = inputs.world_types([row], worlds, world_python)[row.world]
+
+    async def replay() -> Replay:
+        async with HostWorlds() as hosted:
+            return await replayed(row, played, hosted, world=world)
+
+    return shown(asyncio.run(replay()))

@@ -1,0 +1,50 @@
+"""Counts over a run's scores, type by type: what `rbtc live summary` prints."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from robustbench_tc import live
+
+from .score import LiveScore
+
+
+class TypeCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """One type's episodes. Episodes without an answer are counted as such and nowhere else."""
+
+    type_code: str
+    episodes: int
+    unanswered: int
+    judged: int
+    """Episodes whose success could be decided."""
+    success: int
+    informed: int
+    """Episodes whose information could be decided."""
+    information: int
+    met: int
+    """Episodes in which a call met the fault."""
+    recovered: int
+    silent_failures: int
+
+
+def counted(scores: Iterable[LiveScore]) -> list[TypeCounts]:
+    """The counts of each type, clean first, then in the order of the kinds."""
+    order = {"clean": -1} | {live.type_code(kind): at for at, kind in enumerate(live.KINDS)}
+    groups: dict[str, list[LiveScore]] = {}
+    for one in scores:
+        groups.setdefault(one.type_code, []).append(one)
+    return [
+        TypeCounts(
+            type_code=code,
+            episodes=len(group),
+            unanswered=sum(one.ended == "request_error" for one in group),
+            judged=sum(one.success is not None for one in group),
+            success=sum(bool(one.success) for one in group),
+            informed=sum(one.information is not None for one in group),
+            information=sum(bool(one.information) for one in group),
+            met=sum(bool(one.met) for one in group),
+            recovered=sum(bool(one.recovered) for one in group),
+            silent_failures=sum(bool(one.silent_failure) for one in group),
+        )
+        for code, group in sorted(groups.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+    ]

@@ -38,8 +38,6 @@ HEADROOM = 256 * MEGABYTE
 """What a child may map beyond what its parent has mapped already, where that is much."""
 CPU_SECONDS = 600
 DESCRIPTORS = 16
-CALL_SECONDS = 20
-"""A call that lasts longer ends the child even where nobody is left to end it; the host waits less."""
 
 # Number of a system call on x86_64 and on aarch64; what is not here is refused.
 ALLOWED = {
@@ -120,7 +118,8 @@ class Filter:
 def read_only(folders: list[str]) -> None:
     """From here on only these can be read, and nothing written, where the kernel has Landlock.
 
-    Beyond what the filter does: it cannot see paths, and a host's key stands in its /proc/PID/environ.
+    Beyond what the filter does: it cannot see paths, and a host's key stands in its /proc/PID/environ. What
+    lies elsewhere, a world reads when its file is imported.
     """
     if sys.platform != "linux":
         return
@@ -224,7 +223,7 @@ def episode(module: types.ModuleType, source: int, target: int, seccomp: Filter 
     set_limits(limit)
     if seccomp is not None and not seccomp.put_on():
         return
-    number, (state, seed) = read_frame(source)
+    number, (state, seed, patience) = read_frame(source)
     try:
         world = module.WORLD(state, seed)
     except Exception as error:
@@ -233,7 +232,7 @@ def episode(module: types.ModuleType, source: int, target: int, seccomp: Filter 
     write_frame(target, [number, {"pid": os.getpid()}])
     while True:
         number, asked = read_frame(source)
-        signal.setitimer(signal.ITIMER_REAL, CALL_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, patience)  # ends it even where nobody is left who would
         answer = {"text": world.call(*asked)} if asked else state_of(world)
         signal.setitimer(signal.ITIMER_REAL, 0)
         write_frame(target, [number, answer])

@@ -205,6 +205,8 @@ def load(package: str, file: str) -> types.ModuleType:
     spec.loader.exec_module(module)
     if not hasattr(module, "WORLD"):
         raise ImportError("it has no WORLD")
+    if hasattr(module.WORLD, "tools"):
+        module.WORLD.tools()  # what it works out about its tools, it need not do in every child
     return module
 
 

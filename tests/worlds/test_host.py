@@ -220,6 +220,8 @@ def test_closing_ends_calls_that_run_and_those_that_come() -> None:
         await opened[0].close()
         with pytest.raises(RuntimeError, match="closed"):
             await opened[0].snapshot()
+        with pytest.raises(RuntimeError, match="closed"):
+            await opened[0].copy()
         return pids
 
     assert all_gone(asyncio.run(closing()), 0)
@@ -268,6 +270,26 @@ def test_no_process_outlives_the_host(end: str) -> None:
     assert all_gone(pids, 4)
 
 
+def test_worlds_that_are_closed_while_they_start_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(0.5)\nWORLD = dict\n"
+    )
+
+    async def closed_early() -> None:
+        worlds = HostWorlds()
+        opening = asyncio.create_task(worlds.open(WorldType("slow", tmp_path / "slow.py"), Start({})))
+        while not (tmp_path / "pid").exists():
+            await asyncio.sleep(0.01)
+        await worlds.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await opening
+
+    run(closed_early)
+    assert all_gone([int((tmp_path / "pid").read_text())], 0)
+
+
 def failing(tmp_path: Path, text: str) -> WorldType:
     (tmp_path / "failing.py").write_text(text)
     return WorldType("failing", tmp_path / "failing.py")
@@ -313,7 +335,7 @@ def test_a_start_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
     run(starts)
 
 
-def test_a_state_that_is_no_json_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_state_that_is_not_json_is_one_line(tmp_path: Path) -> None:
     world = failing(
         tmp_path,
         "class WORLD:\n"

@@ -5,7 +5,7 @@
         answered = await handle.call("list_orders", {})
 
 A lost world is brought back by repeating the calls that it answered in a fresh process, so a world must be a
-function of its start and its calls; one that is not is found out here and said to be so.
+function of its start and its calls. One that is not raises WorldLost when a result differs.
 """
 
 import hashlib
@@ -97,6 +97,7 @@ class HostHandle:
 
     async def copy(self) -> "HostHandle":
         async with self._turn():
+            self._must_be_open()
             child = await self._replayed()
             made = HostHandle(self._worlds, self._world, self._start, child)
             made._done = list(self._done)
@@ -124,11 +125,14 @@ class HostHandle:
         return text
 
     async def _living(self) -> Child:
-        if self._closed:
-            raise RuntimeError("this world was closed")
+        self._must_be_open()
         if self._child is None:
             self._child = await self._replayed()
         return self._child
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this world was closed")
 
     async def _replayed(self) -> Child:
         """A fresh process in which everything that was done so far was done."""
@@ -203,7 +207,7 @@ class HostWorlds:
         return HostHandle(self, world, text, await self.fork(world, text))
 
     async def ask(self, child: Child, request: str, seconds: float) -> dict[str, Json]:
-        """As the child's own; its time begins when it gets a place to run, so that a crowd is no time-out."""
+        """As the child's own. Time runs from when it has a place, so that many episodes are not time-outs."""
         async with self._running():
             return await child.ask(request, seconds)
 
@@ -242,6 +246,9 @@ class HostWorlds:
             if found is None or not found.alive:
                 # Children of a dead parent live on: their episodes keep them.
                 fresh = await Parent.start(world)
+                if self._closed:  # in the meantime
+                    await fresh.stop()
+                    raise RuntimeError("these worlds were closed")
                 if found is not None:
                     self._former.append(found)
                 found = self._parents[world] = fresh

@@ -226,15 +226,17 @@ def episode(module: types.ModuleType, source: int, target: int, seccomp: Filter 
     if seccomp is not None and not seccomp.put_on():
         return
     number, (state, seed, patience) = read_frame(source)
+    signal.setitimer(signal.ITIMER_REAL, patience)  # ends it even where nobody is left who would
     try:
         world = module.WORLD(state, seed)
     except Exception as error:
         write_frame(target, [number, {"error": said(error)}])
         return
+    signal.setitimer(signal.ITIMER_REAL, 0)
     write_frame(target, [number, {"pid": os.getpid()}])
     while True:
         number, asked = read_frame(source)
-        signal.setitimer(signal.ITIMER_REAL, patience)  # ends it even where nobody is left who would
+        signal.setitimer(signal.ITIMER_REAL, patience)
         answer = {"text": world.call(*asked)} if asked else state_of(world)
         signal.setitimer(signal.ITIMER_REAL, 0)
         write_frame(target, [number, answer])

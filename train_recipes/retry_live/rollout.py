@@ -57,7 +57,9 @@ class Rollout:
     def __init__(self, row: LiveRow, handle: Handle) -> None:
         self._row, self._handle = row, handle
         self._world = FaultedWorld(handle, row.tools, row.fault)
-        self._turn, self._answers, self._calls, self._met = 0, 0, 0, -1
+        self._turn, self._answers, self._calls = 0, 0, 0
+        self.met = -1
+        """Index of the model's answer whose call met the fault."""
         self._done: dict[str, int] = {}
         self._unsafe = 0
         self._finished = False
@@ -93,7 +95,7 @@ class Rollout:
         return Outcome(
             reached=same(end, gold) is True,
             share=share_reached(start, gold, end),
-            met=self._met,
+            met=self.met,
             unsafe_repeats=self._unsafe,
             calls=self._calls,
             gold_calls=sum(map(len, self._row.golden_calls)),
@@ -106,8 +108,8 @@ class Rollout:
         arguments = json.loads(call.arguments)
         step = await self._world.call(call.name, arguments)
         self._calls += 1
-        if step.met and self._met < 0:
-            self._met = self._answers - 1
+        if step.met and self.met < 0:
+            self.met = self._answers - 1
         if step.executed and self._pays_twice(call.name):
             key = json.dumps([call.name, arguments], sort_keys=True)
             self._unsafe += int(self._done.get(key, 0) > 0)

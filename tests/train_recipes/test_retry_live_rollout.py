@@ -1,0 +1,158 @@
+"""Trajectories in the bundled worlds: what gold earns, and what unsafe and dishonest models earn."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc.api_live import build_live
+from robustbench_tc.errors import UserError
+from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import loads, record
+from robustbench_tc.train_recipes.retry_live import rows
+from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score
+from robustbench_tc.train_recipes.retry_live.rollout import (
+    MAX_CALLS,
+    Outcome,
+    PlainCall,
+    Rollout,
+    play_gold,
+    share_reached,
+)
+from robustbench_tc.worlds.handle import LocalWorlds, Snapshot
+
+KINDS = ("timeout_after_effect", "transient_timeout", "silent_no_op")
+DONE = "<think> So. </think>\n<response> I have done it. </response>"
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    build_live(out=folder, kinds=KINDS)
+    return folder
+
+
+def score(texts: list[str], outcome: Outcome) -> float:
+    info = {"attempts": texts, "world": msgspec.json.encode(outcome).decode()}
+    return compute_score("live", "", "", info)["score"]
+
+
+def play(row: LiveRow, repeat: int) -> tuple[list[str], Outcome]:
+    """Gold's calls, the one that meets the fault made so many times, and a claim at every turn's end."""
+
+    async def run() -> tuple[list[str], Outcome]:
+        rollout = await Rollout.begin(row, LocalWorlds())
+        texts = []
+        for turn in row.golden_calls:
+            for call in turn:
+                texts.append("<tool_call>\n</tool_call>")
+                given = [PlainCall(call.name, json.dumps(call.parameters))]
+                before = rollout.met
+                await rollout.answer(texts[-1], given)
+                for _ in range(repeat - 1 if rollout.met >= 0 > before else 0):
+                    texts.append("<tool_call>\n</tool_call>")
+                    await rollout.answer(texts[-1], given)
+            texts.append(DONE)
+            await rollout.answer(DONE, [])
+        return texts, await rollout.outcome()
+
+    return asyncio.run(run())
+
+
+def test_gold_earns_the_maximum_in_every_task(dataset: Path) -> None:
+    clean = [row for row in rows.read(str(dataset)) if row.clean]
+    assert len(clean) == 40
+    for row in clean:
+        texts, outcome = asyncio.run(play_gold(row))
+        assert outcome.reached and outcome.finished and outcome.share == 1.0, row.id
+        assert score(texts, outcome) == MAXIMUM, row.id
+
+
+def test_after_a_time_out_before_the_effect_the_call_is_repeated_and_after_it_is_not(dataset: Path) -> None:
+    """The two faults read alike; the world tells them apart, and so does the reward."""
+    seen = 0
+    for row in rows.read(str(dataset)):
+        tools = {tool.name: tool for tool in row.tools}
+        once, twice = (play(row, times) for times in (1, 2))
+        if row.type_code == "live_timeout_after_effect":
+            assert once[1].met >= 0 and once[1].reached and once[1].unsafe_repeats == 0, row.id
+            met = next(c for turn in row.golden_calls for c in turn if tools[c.name].writes)
+            if not tools[met.name].idempotent and not twice[1].reached:
+                assert score(*twice) < score(*once), row.id
+                seen += 1
+        elif row.type_code == "live_transient_timeout" and row.fault and row.fault.repeat == "once":
+            assert twice[1].reached and score(*twice) == MAXIMUM, row.id
+            if row.position != "used_read":
+                assert not once[1].reached and score(*once) == MINIMUM, row.id
+    assert seen >= 10
+
+
+def test_calls_in_bulk_are_not_carried_out() -> None:
+    from robustbench_tc.worlds.find import find, tasks
+
+    world = find("orders")
+    row = LiveRow(
+        id="x::clean", clean_id="x", type_code="clean", world="orders", category="", turns=(), tools=(),
+        initial_state={"state": dict(tasks(world)[0].state)}, golden_calls=(), gold_state_sha256="",
+    )  # fmt: skip
+
+    async def run() -> str | None:
+        rollout = await Rollout.begin(row, LocalWorlds())
+        calls = [PlainCall("nothing", "{}"), PlainCall("nothing", "[]"), PlainCall("nothing", "null")] * 9
+        return await rollout.answer("", calls)
+
+    said = asyncio.run(run()) or ""
+    results = json.loads(said.removeprefix("<obs> ").removesuffix(" </obs>"))
+    assert [("only" in str(one["results"])) for one in results] == [False] * MAX_CALLS + [True] * (
+        27 - MAX_CALLS
+    )
+
+
+def test_the_share_counts_what_gold_changes_and_what_nobody_asked_for() -> None:
+    start = Snapshot({"a": 1, "b": 2, "list": []})
+    gold = Snapshot({"a": 5, "b": 2, "list": ["ID-7"]}, ("ID-7",))
+
+    def share(**state: Any) -> float:
+        made = tuple(str(one) for one in state.get("list", []))
+        return share_reached(start, gold, Snapshot({"a": 1, "b": 2, "list": []} | state, made))
+
+    assert share() == 0.0
+    assert share(a=5, list=["ID-9"]) == 1.0
+    assert 0.0 < share(a=5) < 1.0
+    assert share(a=5, list=["ID-9"], b=9) < 1.0
+    assert share_reached(start, start, start) == 1.0
+
+
+def test_rows_are_verls_and_a_task_is_in_one_split(dataset: Path, tmp_path: Path) -> None:
+    counts = rows.write(str(dataset), tmp_path / "out")
+    found: dict[str, set[str]] = {}
+    for split in ("train", "validation"):
+        path = tmp_path / "out" / rows.CONFIG / f"{split}-00000-of-00001.parquet"
+        table = pq.read_table(path).to_pylist()
+        assert len(table) == counts[split]
+        infos = [loads(row["extra_info"]) for row in table]
+        found[split] = {info["clean_id"] for info in infos}
+        for row, info in zip(table, infos, strict=True):
+            live = record(loads(info["live_row"]), LiveRow)
+            assert [message["role"] for message in row["prompt"]] == ["system", "user"]
+            assert all(f". Name: {tool.name}\n" in row["prompt"][0]["content"] for tool in live.tools)
+            said = json.dumps(row["prompt"])
+            assert "fault" not in said and (live.label or "…") + "_" not in said
+    assert not found["train"] & found["validation"] and sum(counts.values()) == 160
+
+
+def test_another_folder_and_a_full_one_are_refused_in_a_line(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert rows.main([str(tmp_path / "empty"), "--out", str(tmp_path / "out")]) == 1
+    assert "is not a live dataset: build one with `rbtc build live`" in capsys.readouterr().err
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("x")
+    with pytest.raises(UserError, match="out"):
+        rows.write(str(dataset), tmp_path / "out")
+    assert (tmp_path / "out" / "mine.txt").read_text() == "x"

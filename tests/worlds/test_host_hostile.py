@@ -31,7 +31,7 @@ needs_seccomp = pytest.mark.skipif(
 
 CALLS: dict[str, tuple[str, dict[str, object], str]] = {
     "a dunder": ("__init__", {"state": {}}, "there is no tool"),
-    "a method that is no tool": ("call", {"name": "add_coins"}, "there is no tool"),
+    "a method that is not a tool": ("call", {"name": "add_coins"}, "there is no tool"),
     "a path as a name": ("../../etc/passwd", {}, "there is no tool"),
     "an empty name": ("", {}, "there is no tool"),
     "a name with a null byte": ("add_coins\0", {"amount": 1}, "there is no tool"),

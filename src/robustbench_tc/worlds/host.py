@@ -5,7 +5,7 @@
         answered = await handle.call("list_orders", {})
 
 A lost world is brought back by repeating the calls that it answered in a fresh process, so a world must be a
-function of its start and its calls; one that is not is found out here and said to be so.
+function of its start and its calls. One that is not raises WorldLost when a result differs.
 """
 
 import hashlib
@@ -27,6 +27,8 @@ OPEN_SECONDS = 30.0
 ARGUMENT_BYTES = 1_000_000
 NESTING = 100
 FORKS_AT_ONCE = 16
+CALLS_AT_ONCE = 8
+"""At least; more where there are many processors."""
 
 TIMED_OUT = json.dumps({"error": "The call took too long and was stopped. Nothing was changed."})
 DIED = json.dumps({"error": "The tool failed unexpectedly. Nothing was changed."})
@@ -64,7 +66,7 @@ class HostHandle:
         async with self._turn():
             child = await self._living()
             try:
-                text = await _text(child, request, self._worlds.seconds)
+                text = await self._text(child, request, self._worlds.seconds)
             except Lost as lost:
                 self._drop()
                 return Answered(TIMED_OUT if lost.why == "timeout" else DIED, lost.why)
@@ -79,7 +81,7 @@ class HostHandle:
             for _ in range(2):
                 child = await self._living()
                 try:
-                    found = await child.ask("null", self._worlds.seconds)
+                    found = await self._worlds.ask(child, "null", self._worlds.seconds)
                 except Lost:
                     found = {}
                 except BaseException:
@@ -95,6 +97,7 @@ class HostHandle:
 
     async def copy(self) -> "HostHandle":
         async with self._turn():
+            self._must_be_open()
             child = await self._replayed()
             made = HostHandle(self._worlds, self._world, self._start, child)
             made._done = list(self._done)
@@ -115,12 +118,21 @@ class HostHandle:
             self._child.close()
             self._child = None
 
+    async def _text(self, child: Child, request: str, seconds: float) -> str:
+        found = await self._worlds.ask(child, request, seconds)
+        if not isinstance(text := found.get("text"), str):
+            raise Lost("died")
+        return text
+
     async def _living(self) -> Child:
-        if self._closed:
-            raise RuntimeError("this world was closed")
+        self._must_be_open()
         if self._child is None:
             self._child = await self._replayed()
         return self._child
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this world was closed")
 
     async def _replayed(self) -> Child:
         """A fresh process in which everything that was done so far was done."""
@@ -129,7 +141,7 @@ class HostHandle:
             try:
                 for number, done in enumerate(self._done, 1):
                     # A call that took almost all its time is not to fail because the machine is busy.
-                    text = await _text(child, done.request, 2 * self._worlds.seconds)
+                    text = await self._text(child, done.request, 2 * self._worlds.seconds)
                     if _digest(text) != done.result:
                         raise WorldLost(
                             f"world {self._world.name} cannot be brought back: call {number}, "
@@ -163,6 +175,7 @@ class HostWorlds:
         self._parents: dict[WorldType, Parent] = {}
         self._former: list[Parent] = []
         self._starting, self._forking = PerLoop(1), PerLoop(FORKS_AT_ONCE)
+        self._running = PerLoop(max(CALLS_AT_ONCE, 2 * (os.cpu_count() or 1)))
         self._closed = False
 
     async def __aenter__(self) -> "HostWorlds":
@@ -188,10 +201,15 @@ class HostWorlds:
 
     async def open(self, world: WorldType, start: Start) -> HostHandle:
         try:
-            text = json.dumps([start.state, start.seed])
+            text = json.dumps([start.state, start.seed, 4 * self.seconds])
         except (ValueError, TypeError, RecursionError) as error:
             raise UserError(f"world {world.name} cannot start from this state: {error}") from None
         return HostHandle(self, world, text, await self.fork(world, text))
+
+    async def ask(self, child: Child, request: str, seconds: float) -> dict[str, Json]:
+        """As the child's own. Time runs from when it has a place, so that many episodes are not time-outs."""
+        async with self._running():
+            return await child.ask(request, seconds)
 
     async def fork(self, world: WorldType, start: str) -> Child:
         """A process with a fresh world in it. Raises UserError where there is none, tried twice."""
@@ -228,19 +246,15 @@ class HostWorlds:
             if found is None or not found.alive:
                 # Children of a dead parent live on: their episodes keep them.
                 fresh = await Parent.start(world)
+                if self._closed:  # in the meantime
+                    await fresh.stop()
+                    raise RuntimeError("these worlds were closed")
                 if found is not None:
                     self._former.append(found)
                 found = self._parents[world] = fresh
                 if found.isolation != "seccomp":
                     self.isolation = found.isolation
             return found
-
-
-async def _text(child: Child, request: str, seconds: float) -> str:
-    found = await child.ask(request, seconds)
-    if not isinstance(found.get("text"), str):
-        raise Lost("died")
-    return str(found["text"])
 
 
 def _digest(text: str) -> bytes:

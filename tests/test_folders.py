@@ -24,6 +24,7 @@ from . import released
 from .builders import rlla_rows
 from .conftest import Done
 from .eval import small
+from .eval.live import purses
 from .trees import Tree, tree, write
 
 pytestmark = pytest.mark.usefixtures("shared_gate")
@@ -48,6 +49,7 @@ class Output(NamedTuple):
 CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
+LIVE = f"live run {{live}} --world {purses.FILE} --agent oracle --out {{out}}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
 REPORT = "report {run} --out {out}"
@@ -73,6 +75,12 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{EVAL} --fresh --discard-changes", "run"),
     ],
     "score run": [Output("score {out}", "run", goes_on=True)],
+    "live run --out": [
+        Output(LIVE, "live_run", goes_on=True),
+        Output(f"{LIVE} --fresh", "live_run"),
+        Output(f"{LIVE} --fresh --discard-changes", "live_run"),
+    ],
+    "live score run": [Output(f"live score {{out}} --world {purses.FILE}", "live_run", goes_on=True)],
     "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
     "export --out": [
         Output("export {run} --out {out}"),
@@ -122,7 +130,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-sql --format
+sql --format, live show run, live summary run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
 
@@ -183,7 +191,7 @@ def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
-    names = "build training run report space rlla release gated lines trial answers"
+    names = "build training run report space rlla release gated lines trial answers live live_run"
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
     rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
@@ -193,6 +201,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
+    purses.write(found["live"], purses.rows()[:4])
+    run(*LIVE.format(live=found["live"], out=found["live_run"]).split(" "))
     run("export", found["run"], "--out", found["lines"])
     released.released(found["build"], found["trial"], trial=True)
     found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))

@@ -8,6 +8,7 @@ from typing import Unpack
 
 from robustbench_tc.compute.parallel import SERIAL
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.llm import Endpoint
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
@@ -82,20 +83,9 @@ def run_live(
     check_thread()
     check_bounds(limit=limit, repeat=repeat, concurrency=concurrency)
     check_bounds(timeout_s=timeout_s, max_retries=max_retries)
-    if options.get("batch"):
-        raise UserError("--batch: an episode asks one request after the other: leave it out")
     if out is not None:
         record.check_place(Path(out))
-    backend_name: str = "agent"
-    asked_at = []
-    if agent is None:
-        if backend == "vllm":
-            raise UserError("live episodes ask a server: start vLLM with `rbtc serve-command MODEL`")
-        model, backend = provider(model, backend, SERIAL)
-        asked_at = endpoints(model, base_url, None, backend, options)
-        name, backend_name = asked_at[0].model, backend
-    else:
-        name = _agent_name(agent, model, base_url)
+    name, backend_name, asked_at = _who(agent, model, base_url, backend, options)
     entry = models.find(name)
     asked = request_settings.settle(entry, options, agent)
     data = inputs.load(str(dataset), revision=revision)
@@ -123,7 +113,7 @@ def run_live(
     played = Played(folder=folder, asked=Progress(len(rows) * repeat), data=data)
     started(played)
     if agent is None:
-        ask, at_once = one_by_one(backend, asked, asked_at, concurrency, timeout_s, max_retries)
+        ask, at_once = one_by_one(backend_name, asked, asked_at, concurrency, timeout_s, max_retries)
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
@@ -133,12 +123,27 @@ def run_live(
     return played
 
 
-def _agent_name(agent: str, model: str | None, base_url: str | Sequence[str]) -> str:
+def _who(
+    agent: str | None,
+    model: str | None,
+    base_url: str | Sequence[str],
+    backend: Engine,
+    options: RequestOptions,
+) -> tuple[str, str, list[Endpoint]]:
+    """The name of whoever acts, its backend, and its addresses; a wrong one is refused before any work."""
+    if options.get("batch"):
+        raise UserError("--batch: an episode asks one request after the other: leave it out")
+    if agent is None:
+        if backend == "vllm":
+            raise UserError("live episodes ask a server: start vLLM with `rbtc serve-command MODEL`")
+        model, backend = provider(model, backend, SERIAL)
+        found = endpoints(model, base_url, None, backend, options)
+        return found[0].model, backend, found
     if model is not None or base_url:
         raise UserError("--agent acts in this process: leave --model and --base-url out")
     if agent not in AGENTS:
         raise unknown("scripted agent", agent, AGENTS)
-    return OWN_AGENT + agent
+    return OWN_AGENT + agent, "agent", []
 
 
 def _default_place(name: str, settings: Settings) -> Path:

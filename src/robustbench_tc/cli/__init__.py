@@ -75,12 +75,10 @@ def _app() -> "typer.Typer":
 
     from . import (
         audit,
-        build,
         compare,
         eval,
         leaderboard,
         live,
-        live_build,
         publish,
         release,
         report,
@@ -136,21 +134,30 @@ def _app() -> "typer.Typer":
             "yank": publish.yank,
         },
     }
-    building = typer.Typer()
-    building.callback(invoke_without_command=True)(build.build)
-    building.command("toolrl-dr")(train.build_toolrl_dr)
-    building.command("live")(live_build.build_live)
-    app.add_typer(sources.app, name="sources", rich_help_panel="Build")
-    app.add_typer(building, name="build", rich_help_panel="Build")
     show.app.command("sources")(sources.list_sources)
-    app.add_typer(show.app, name="list", rich_help_panel="Build")
-    app.add_typer(live.app, name="live", rich_help_panel="Evaluate")
-    app.add_typer(audit.app, name="audit", rich_help_panel="Release")
+    groups = (
+        ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
+        ("Evaluate", "live", live.app), ("Release", "audit", audit.app), ("Train", "train", train.app),
+        ("Answers", "leaderboard", leaderboard.app),
+    )  # fmt: skip
+    for panel, name, group in groups:
+        app.add_typer(group, name=name, rich_help_panel=panel)
     for panel, commands in panels.items():
         for name, command in commands.items():
             app.command(name, rich_help_panel=panel)(command)
-    app.add_typer(train.app, name="train", rich_help_panel="Train")
-    app.add_typer(leaderboard.app, name="leaderboard", rich_help_panel="Answers")
+    return app
+
+
+def _building() -> "typer.Typer":
+    """`rbtc build`, and the builds of the other datasets below it."""
+    import typer
+
+    from . import build, live_build, train
+
+    app = typer.Typer()
+    app.callback(invoke_without_command=True)(build.build)
+    app.command("toolrl-dr")(train.build_toolrl_dr)
+    app.command("live")(live_build.build_live)
     return app
 
 

@@ -1,0 +1,263 @@
+"""A run's folder: killed and gone on with, asked of servers that fail, refused under other settings."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import live, schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.live import inputs, record, run
+from robustbench_tc.eval.live.after import score_live, show_episode
+from robustbench_tc.eval.live.evaluate import run_live
+from robustbench_tc.eval.live.show import differences
+from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+
+from ...conftest import Done
+from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
+from . import purses
+
+WORLD = str(purses.FILE)
+KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return purses.write(tmp_path_factory.mktemp("live") / "data", purses.rows())
+
+
+def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_path: Path) -> None:
+    done = run_live(dataset, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
+    assert (done.ended, done.asked.total) == (16, 16)
+    episodes = done.folder.episodes()
+    assert [one.id for one in episodes] == [row.id for row in purses.rows()]
+    assert {one.isolation for one in episodes} == {done.folder.record.isolation}
+    scores = score_live(tmp_path / "run", worlds=[WORLD])
+    assert all(one.success for one in scores if one.type_code == "clean")
+    found = show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
+    (call,) = found.turns[0].replies[0].calls
+    assert (call.executed, call.met, call.changes, found.scores.success) == (0, True, (), False)
+    clean = show_episode(tmp_path / "run", "purse_1::clean", worlds=[WORLD])
+    changed = {one.path: one.after for one in clean.turns[0].replies[0].calls[0].changes}
+    assert changed["/coins"] == 5
+
+
+def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_live(dataset, agent="oracle", worlds=[WORLD], out=out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    again = run_live(dataset, agent="oracle", worlds=[WORLD], out=out)
+    assert (again.asked.kept, again.asked.done) == (16, 16)
+    assert (out / "episodes.parquet").read_bytes() == before["episodes.parquet"]
+    assert (out / "journal.jsonl").read_bytes() == before["journal.jsonl"]
+    for other in ({"agent": "liar"}, {"mode": "prompt"}, {"limit": 3}, {"repeat": 2}, {"seed": 7}):
+        with pytest.raises(UserError, match="run of other settings"):
+            run_live(dataset, **({"agent": "oracle"} | other), worlds=[WORLD], out=out)
+    fresh = run_live(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True)
+    assert fresh.ended == 16
+
+
+def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
+    data = inputs.load(str(dataset))
+    found = inputs.select(data, Selection(limit=5))
+    assert len(found) == 5 and found[0].clean
+    clean = {row.clean_id for row in found if row.clean}
+    assert {row.clean_id for row in found} == clean
+    types = inputs.select(data, Selection(types=inputs.codes(["clean", "silent_no_op"])))
+    assert {row.type_code for row in types} == {"clean", "live_silent_no_op"}
+    with pytest.raises(UserError, match="did you mean live_stale_read"):
+        inputs.select(data, Selection(types=("live_stale_raed",)))
+
+
+def test_a_world_of_ones_own_has_to_be_named(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="name its Python file with --world"):
+        run_live(dataset, agent="oracle", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def command(dataset: Path, out: Path, *more: str) -> list[str]:
+    start = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "live", "run", str(dataset)]
+    return [*start, "--world", WORLD, "--out", str(out), "--no-progress", *more]
+
+
+def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_bytes(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
+    of the journal. (Processes that are really killed: the next test.)"""
+    data = inputs.load(str(dataset))
+    agent = ScriptedSpeaker("repairs-duplicate", data.clean())
+
+    def played(out: Path) -> bytes:
+        folder = record.start(out, data, purses.settings(), len(data.rows))
+        types = {"purse": purses.PURSE}
+        state = run.run(folder, data.rows, run.scripted(agent), purses.local, types, concurrency=3)
+        assert state.done == len(folder.episodes()) == len(data.rows)
+        return (out / "episodes.parquet").read_bytes()
+
+    whole = played(tmp_path / "whole")
+    lines = (tmp_path / "whole" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    for point in random.Random(3).sample(range(1, len(lines)), KILLS):
+        out = tmp_path / str(point)
+        record.start(out, data, purses.settings(), len(data.rows))
+        journal = out / "journal.jsonl"
+        journal.write_bytes(b"".join(lines[:point]) + lines[point][: point % 40])
+        assert played(out) == whole
+        keys = Counter(line["key"] for line in map(schema.loads, journal.read_bytes().splitlines()))
+        # Nothing is asked or journaled twice.
+        assert set(keys.values()) == {1} and len(keys) == len(lines)
+
+
+def test_killed_processes_leave_a_run_that_goes_on(dataset: Path, tmp_path: Path) -> None:
+    """A model whose answers take a while, so that the kill comes in the middle."""
+
+    def answer(body: dict[str, Any]) -> Any:
+        called = any(one["role"] == "tool" for one in body["messages"])
+        return reply("Done.") if called else reply("", [("count_coins", "{}")])
+
+    out = tmp_path / "run"
+    journal = out / "journal.jsonl"
+    with LoopbackServer(answer, delay_s=0.05) as server:
+        words = ["--model", "tiny", "--base-url", server.url, "--mode", "fc", "--concurrency", "2"]
+        for number in (3, 20):
+            process = subprocess.Popen(
+                command(dataset, out, *words), stderr=subprocess.PIPE, start_new_session=True
+            )
+            deadline = time.monotonic() + 60
+            while not (journal.is_file() and journal.read_bytes().count(b"\n") >= number):
+                assert process.poll() is None, process.stderr and process.stderr.read().decode()
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            assert process.stderr is not None
+            process.stderr.close()
+            deadline = time.monotonic() + 30
+            while _lives(process.pid):  # its worlds end with it
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        last = subprocess.run(command(dataset, out, *words), capture_output=True, timeout=120)
+        assert last.returncode == 0, last.stderr.decode()
+        assert server.at_once <= 2
+        asked = server.count
+    episodes = record.open_run(out).episodes()
+    assert [one.id for one in episodes] == [row.id for row in purses.rows()]
+    answered = sum(len(one.replies) for one in episodes)
+    assert answered <= asked <= answered + 2 * 2  # only what was under way at a kill is asked again
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class Broken:
+    """A server that fails now and then, in every way, and answers calls that no world has."""
+
+    def __init__(self) -> None:
+        self.draw = random.Random(5)
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        kind = self.draw.randrange(8)
+        if kind < 3:
+            return self.draw.choice(
+                [SERVER_ERROR, EMPTY_CHOICES, HTML, DROP, Fault(200, "{]"), Fault(200, {})]
+            )
+        if kind == 3:
+            return reply("y" * 2_000_000)
+        if kind == 4:
+            return reply("", [("no_such_tool", "[" * 50_000), ("add_coins", "null"), ("", "{}")])
+        if kind == 5:
+            return reply(None)
+        return reply("", [("add_coins", '{"amount": 1}')] * 3) if kind == 6 else reply("Done.")
+
+
+@pytest.mark.parametrize("mode", ["fc", "prompt"])
+def test_a_broken_server_leaves_whole_episodes(dataset: Path, tmp_path: Path, mode: str) -> None:
+    with LoopbackServer(Broken()) as server:
+        done = run_live(
+            dataset,
+            model="tiny",
+            base_url=server.url,
+            mode=mode,
+            worlds=[WORLD],
+            out=tmp_path / "run",
+            max_retries=8,
+            concurrency=8,
+            limit=6,
+        )
+    assert done.asked.done == 6
+    episodes = done.folder.episodes()
+    assert len({one.id for one in episodes}) == len(episodes) == 6
+    assert (tmp_path / "run" / "journal.jsonl").stat().st_size < 50 * 2**20
+    assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 6
+
+
+def test_a_request_that_is_too_long_ends_its_episode_and_is_not_asked_again(
+    dataset: Path, tmp_path: Path
+) -> None:
+    def answer(body: dict[str, Any]) -> Any:
+        return TOO_LONG if len(body["messages"]) > 2 else reply("", [("count_coins", "{}")])
+
+    words: dict[str, Any] = {
+        "model": "tiny",
+        "mode": "fc",
+        "worlds": [WORLD],
+        "out": tmp_path / "run",
+        "limit": 2,
+    }
+    with LoopbackServer(answer) as server:
+        done = run_live(dataset, base_url=server.url, **words)
+        assert done.folder.record.totals["ended"] == {"too_long": 2}
+        before = server.count
+        run_live(dataset, base_url=server.url, **words)
+        assert server.count == before
+
+
+def test_a_dead_endpoint_is_one_line_and_the_run_goes_on_later(
+    dataset: Path, tmp_path: Path, rbtc: Any
+) -> None:
+    words = ["--world", WORLD, "--out", tmp_path / "run", "--mode", "fc", "--max-retries", "0"]
+    dead: Done = rbtc(
+        "live", "run", dataset, "--model", "tiny", "--base-url", "http://127.0.0.1:9/v1", *words
+    )
+    assert dead.code == 1 and "nothing answers" in dead.err and "Traceback" not in dead.err
+    with LoopbackServer(lambda body: "Done.") as server:
+        done: Done = rbtc("live", "run", dataset, "--model", "tiny", "--base-url", server.url, *words)
+    assert done.code == 0 and "16 of 16 episodes ended" in done.out
+
+
+def test_a_limit_of_cost_holds_over_sessions(dataset: Path, tmp_path: Path) -> None:
+    words: dict[str, Any] = {"model": "tiny", "mode": "fc", "worlds": [WORLD], "out": tmp_path / "run"}
+    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1}  # 15 a reply
+    with LoopbackServer(lambda body: reply("Done.")) as server:
+        for _ in range(2):
+            with pytest.raises(UserError, match="the limit is 100"):
+                run_live(dataset, base_url=server.url, **words)
+        assert server.count == 7
+
+
+def test_states_are_compared_place_by_place() -> None:
+    before = {"a": 1, "b": [1, {"c/d": True}], "e": None}
+    after = {"a": 1, "b": [1, {"c/d": 1}, 3], "f": "x"}
+    found = [(one.path, one.before, one.after) for one in differences(before, after)]
+    assert found == [("/b/1/c~1d", True, 1), ("/b/2", None, 3), ("/f", None, "x")]
+    assert list(differences(before, before)) == []
+
+
+def test_a_dataset_that_is_none_is_one_line(tmp_path: Path, rbtc: Any) -> None:
+    for name in (tmp_path, tmp_path / "nothing"):
+        done: Done = rbtc("live", "run", name, "--agent", "oracle", "--out", tmp_path / "run")
+        assert done.code == 1 and done.err.count("\n") == 1, done.err
+    assert live.TASKS in rbtc("live", "run", tmp_path, "--agent", "oracle").err

@@ -5,7 +5,7 @@ compared with those tasks only. Tasks are the units of every interval and test.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,23 +17,8 @@ from .intervals import Interval, of_estimate
 from .lattice import Ints
 from .significance import paired_p
 
-Family = Literal["explicit", "implicit"]
-"""Faults that are shown as a failure, and those that look like success."""
-
-
-class Scored(Protocol):
-    """What is read of `eval.live.score.LiveScore`."""
-
-    clean_id: str
-    type_code: str
-    repeat: int
-    success: bool | None
-    met: int | None
-    recovered: bool | None
-    silent_failure: bool | None
-    says: str | None
-    omitted: int | None
-    repeated: int | None
+if TYPE_CHECKING:
+    from ..live.score import LiveScore
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,13 +48,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Pair(NamedTuple):
-    row: Scored
-    clean: Scored
+    row: "LiveScore"
+    clean: "LiveScore"
 
 
-def lines(scores: Iterable[Scored]) -> list[Line]:
-    """One line for each kind that was played, then explicit, implicit and all kinds. Of one model and mode."""
-    by_type: dict[str, list[Scored]] = {}
+def lines(scores: Iterable["LiveScore"]) -> list[Line]:
+    """One line for each kind that was played, then explicit, implicit and all. Of one model and mode."""
+    by_type: dict[str, list[LiveScore]] = {}
     for score in scores:
         by_type.setdefault(score.type_code, []).append(score)
     clean = {(one.clean_id, one.repeat): one for one in by_type.get("clean", ())}
@@ -88,7 +73,9 @@ def groups() -> dict[str, tuple[str, ...]]:
     return {**{kind: (kind,) for kind in KINDS}, "explicit": EXPLICIT, "implicit": implicit, "all": KINDS}
 
 
-def _line(name: str, rows: Sequence[Scored], clean: Mapping[tuple[str, int], Scored]) -> Line | None:
+def _line(
+    name: str, rows: Sequence["LiveScore"], clean: Mapping[tuple[str, int], "LiveScore"]
+) -> Line | None:
     pairs = [
         _Pair(row, beside)
         for row in rows
@@ -127,7 +114,7 @@ def _line(name: str, rows: Sequence[Scored], clean: Mapping[tuple[str, int], Sco
     )
 
 
-def _recovery(met: Sequence[Scored]) -> Interval | None:
+def _recovery(met: Sequence["LiveScore"]) -> Interval | None:
     if not met:
         return None
     tasks = {clean_id: number for number, clean_id in enumerate(sorted({row.clean_id for row in met}))}

@@ -27,6 +27,7 @@ from robustbench_tc.live import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
+from robustbench_tc.worlds.host import HostWorlds
 
 from .placing import Placed, Reason, Skip, faulted, placed
 from .report import LiveReport, Tally
@@ -195,9 +196,13 @@ def probed(
 
 @asynccontextmanager
 async def _opened(world: WorldType) -> AsyncIterator[Worlds]:
-    """Where a world is probed: what is called is gold's or made of its values, so this process will do,
-    except for classes that another Python has."""
-    yield LocalWorlds()
+    """Where a world is probed: ours in this process; upstream's and a user's own, which may hang or need
+    another Python, in processes of their own."""
+    if world.name in find.BUNDLED and world == find.find(world.name):
+        yield LocalWorlds()
+        return
+    async with HostWorlds() as worlds:
+        yield worlds
 
 
 def _probed(

@@ -38,6 +38,7 @@ def build_live(
     >>> build_live("robustbench-tc-live").total  # doctest: +SKIP
     """
     from .builders.live.build import LiveSpec, build
+    from .dataset_cards.live import live_card
 
     out = Path(out)
     if out.exists() and not out.is_dir():
@@ -51,20 +52,4 @@ def build_live(
         python=python,
         workers=workers,
     )
-    return build(spec, out, card=_card, force=force, discard_changes=discard_changes, progress=progress)
-
-
-def _card(report: "LiveReport") -> str:
-    """The README of a build: the header that `load_dataset` reads, and the report."""
-    from .dataset_cards.front_matter import config, dataset_header
-
-    header = dataset_header(
-        "RobustBench-TC live",
-        report.total,
-        ["tool-calling", "agents", "robustness"],
-        [
-            config(name, ("test",), default=name == "tasks", version=report.dataset_version, sha256=sha256)
-            for name, sha256 in report.checksums.items()
-        ],
-    )
-    return f"---\n{header}\n---\n\n{report.markdown()}"
+    return build(spec, out, card=live_card, force=force, discard_changes=discard_changes, progress=progress)

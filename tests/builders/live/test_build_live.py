@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from robustbench_tc import api, live, schema
 from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, prepared, rows_of
 from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
-from robustbench_tc.builders.live.placing import REPEATS, at_site
+from robustbench_tc.builders.live.placing import REPEATS, Reason, at_site
 from robustbench_tc.builders.live.positions import sites
 from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.report import LiveReport
@@ -29,6 +29,8 @@ from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import LocalWorlds, Start
 
 WORLDS = LocalWorlds()
+from ...conftest import ROOT
+
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
 REPAIR_REPORT = {
@@ -90,6 +92,14 @@ def test_the_bundled_build_has_its_counts(built: Path) -> None:
     } == REPAIR_REPORT
     assert report.reasons == REASONS
     assert report.total == 40 + sum(map(sum, REPAIR_REPORT.values())) == 560
+
+
+def test_the_page_has_the_counts() -> None:
+    page = (ROOT / "docs" / "live-data.md").read_text("utf-8")
+    for kind, (repair, report) in REPAIR_REPORT.items():
+        assert f"| `{kind}` | {repair} | {report} | {40 - repair - report} |" in page
+    for reason in get_args(Reason):
+        assert f"| `{reason}` |" in page
 
 
 def test_every_task_has_a_row_of_each_kind_or_a_reason(built: Path, rows: Any) -> None:

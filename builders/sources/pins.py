@@ -12,6 +12,9 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json
 
+LIVE_SOURCE = "bfcl_multi_turn"
+"""Read for the live dataset only; its files lie in the folder of bfcl, at a later commit."""
+
 
 class Repository(msgspec.Struct, frozen=True):
     """An upstream repository at its pinned commit."""
@@ -33,7 +36,7 @@ class Pin(msgspec.Struct, frozen=True):
     path: str
     """Under the sources root."""
     source: str
-    """The folder under the sources root, a key of `Pins.sources`."""
+    """A key of `Pins.sources`."""
     upstream_path: str
     bytes: int
     sha256: str
@@ -65,8 +68,8 @@ class Pins(msgspec.Struct, frozen=True):
             raise unknown("source", source, self.sources)
         return tuple(pin for pin in self.files if pin.source == source)
 
-    def rows(self) -> tuple[dict[str, Json], ...]:
-        """One row per source, for tables and reports."""
+    def rows(self, but: str | None = None) -> tuple[dict[str, Json], ...]:
+        """One row per source, for tables and reports; without the source `but`."""
         return tuple(
             {
                 "source": name,
@@ -77,6 +80,7 @@ class Pins(msgspec.Struct, frozen=True):
                 "bytes": sum(pin.bytes for pin in self.of(name)),
             }
             for name, origin in self.sources.items()
+            if name != but
         )
 
 

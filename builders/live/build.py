@@ -29,6 +29,9 @@ from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
+from ..sources.fetch import resolve_root
+from ..sources.pins import LIVE_SOURCE, pins
+from . import bfcl
 from .placing import Placed, Reason, Skip, faulted, placed
 from .report import LiveReport, Tally
 from .rows import clean_rows
@@ -111,6 +114,7 @@ def build(
         for code in ("clean", *map(live.type_code, kinds)):
             progress(f"writing {live.config_of(code)}")
             _write(tally.counted(rows_of(code, made)), folder, live.config_of(code), checksums)
+        of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             dataset_version=VERSION,
             profile="own" if spec.worlds else spec.profile,
@@ -123,6 +127,7 @@ def build(
             labels=tally.labels,
             positions=tally.positions,
             skipped=tuple(_skips(made, kinds)),
+            pins=tuple(row for row in pins().rows() if row["source"] == LIVE_SOURCE) if of_bfcl else (),
             pyarrow=pa.__version__,
         )
         files.claim(folder, "build_report.md", "README.md", marker.BUILD)
@@ -172,6 +177,9 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
 
     async def run() -> list[LiveRow]:
         async with _opened(world) as worlds:
+            if world.name == find.BFCL and world.python is not None:
+                categories = bfcl.CATEGORIES[:1] if spec.profile == "lite" else bfcl.CATEGORIES
+                return await bfcl.clean_rows(resolve_root(spec.sources), world, worlds, categories)
             return await clean_rows(world, worlds)
 
     rows = asyncio.run(run())

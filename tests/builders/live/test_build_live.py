@@ -28,9 +28,9 @@ from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import LocalWorlds, Start
 
-WORLDS = LocalWorlds()
 from ...conftest import ROOT
 
+WORLDS = LocalWorlds()
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
 REPAIR_REPORT = {

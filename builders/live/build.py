@@ -7,7 +7,6 @@ DIR/build_report.json, build_report.md     counts, labels, every skip with its r
 """
 
 import asyncio
-import hashlib
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -29,6 +28,7 @@ from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
+from ..build import write_config
 from ..sources.fetch import resolve_root
 from ..sources.pins import LIVE_SOURCE, pins
 from . import bfcl
@@ -53,6 +53,9 @@ LITE_KINDS: tuple[Kind, ...] = (
 
 PART_ROWS = 10
 """Tasks that one process probes at a time."""
+
+TABLE_ROWS = 200
+"""Rows that are made into a table at a time: those of BFCL's long contexts are large."""
 
 Progress = Callable[[str], None]
 Placements = dict[Kind, Placed | Reason]
@@ -113,7 +116,8 @@ def build(
         tally, checksums = Tally(), dict[str, str]()
         for code in ("clean", *map(live.type_code, kinds)):
             progress(f"writing {live.config_of(code)}")
-            _write(tally.counted(rows_of(code, made)), folder, live.config_of(code), checksums)
+            tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
+            write_config(tables, folder, live.config_of(code), live.live_features(), checksums)
         of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             dataset_version=VERSION,
@@ -263,21 +267,6 @@ def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:
             )
         found[row.clean_id] = row
     return list(found.values())
-
-
-def _write(rows: Iterable[LiveRow], folder: Path, config: str, checksums: dict[str, str]) -> None:
-    """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
-    features = live.live_features()
-    tables = (_table(batch) for batch in parquet.batches(rows, 200))
-    if parquet.write_shards(tables, folder / config, "test", features.arrow_schema):
-        digest = hashlib.sha256()
-        for shard in parquet.shards(folder / config):
-            digest.update(shard.read_bytes())
-        checksums[config] = digest.hexdigest()
-    else:
-        (empty,) = parquet.shards(folder / config)
-        empty.unlink()
-        (folder / config).rmdir()
 
 
 def _table(rows: Sequence[LiveRow]) -> pa.Table:

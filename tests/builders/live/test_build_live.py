@@ -274,12 +274,13 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -
 
     assert (live.TASKS, *(f"live_{kind}" for kind in KINDS)) == CONFIGS
     for config in ("tasks", "live_duplicate_effect"):
-        builder = RobustBenchTCLive(config_name=config, cache_dir=str(tmp_path / "cache"))
+        cache = str(tmp_path / "cache")
+        builder = RobustBenchTCLive(config_name=config, worlds=("orders",), cache_dir=cache)
         builder.download_and_prepare()
         made = builder.as_dataset(split="test")
         loaded = load_dataset(str(built), config, split="test", cache_dir=str(tmp_path / "hf"))
         assert made.features == loaded.features == live.live_features()
-        assert made[:] == loaded[:]
+        assert made.to_list() == [row for row in loaded.to_list() if row["world"] == "orders"]
 
 
 @pytest.mark.parametrize(

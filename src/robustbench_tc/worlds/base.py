@@ -17,22 +17,26 @@
 
     TASKS = [Task("purse_1", {"coins": 3}, [Turn("Put two coins in.", [call("add_coins", amount=2)])])]
 
-Schemas come from signatures, descriptions from docstrings. The standard library only: worlds are imported by
-processes of their own (`worker`), which start and fork quickly.
+Schemas come from signatures (`signatures`), descriptions from docstrings; `check` finds an author's mistakes.
+The standard library only: worlds are imported by processes of their own (`worker`), which start and fork
+quickly.
 """
 
 import copy
 import inspect
 import json
 import random
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
+
+from .signatures import misfit, relaxed, schema, shortened
 
 Json = Any
 F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_RESULT_CHARACTERS = 100_000
+MAX_ERROR_CHARACTERS = 1_000
 
 
 class Failure(Exception):
@@ -54,17 +58,25 @@ def read(method: F) -> F:
     return method
 
 
-def write(*, idempotent: bool = False, undo: str | None = None) -> Callable[[F], F]:
+@overload
+def write(method: F, /) -> F: ...
+
+
+@overload
+def write(*, idempotent: bool = False, undo: str | None = None) -> Callable[[F], F]: ...
+
+
+def write(method: Any = None, /, *, idempotent: bool = False, undo: str | None = None) -> Any:
     """Declares a tool that changes the world.
 
     `idempotent`: a second equal call changes nothing more. `undo`: the tool that takes an effect back.
     """
 
-    def declared(method: F) -> F:
-        method.tool_facts = ToolFacts(writes=True, idempotent=idempotent, undo=undo)  # type: ignore[attr-defined]
-        return method
+    def declared(tool: Any) -> Any:
+        tool.tool_facts = ToolFacts(writes=True, idempotent=idempotent, undo=undo)
+        return tool
 
-    return declared
+    return declared if method is None else declared(method)
 
 
 @dataclass(frozen=True)
@@ -99,28 +111,43 @@ class Task:
     flags: Sequence[str] = field(default=())
 
 
+class Outcome(NamedTuple):
+    """What came of a call."""
+
+    text: str
+    """What the agent reads."""
+    failed: bool = False
+
+
 class World:
     """A world in one episode. Subclasses set `name` and have tools; `data` is the whole state.
 
     What a tool returns goes to the agent: a text as it is, anything else as JSON. A tool raises Failure for
-    what cannot be done, and must not have changed `data` then (a call that fails is undone anyway).
+    what cannot be done; whatever it had changed by then is restored. `data` is written as JSON and read again
+    around every call: it holds nothing else, and no two places in it are the same object.
     """
 
     name: ClassVar[str]
 
+    lax_types: ClassVar[bool] = False
+    """Whether numbers and booleans are also taken where they are written as text ("2", "true"), as many
+    services do. The fault `strict_types` is only possible where they are."""
+
     def __init__(self, state: Mapping[str, Json], seed: int = 0) -> None:
-        self.data: dict[str, Json] = copy.deepcopy(dict(state))
+        self.data: dict[str, Json] = json.loads(_written(dict(state)))
         self.random = random.Random(seed)
         self._generated: list[str] = []
 
     def new_id(self, prefix: str, digits: int = 4) -> str:
         """A fresh id. Two episodes that differ in such ids only, one to one, have reached the same state."""
-        taken = json.dumps(self.data)
+        taken = json.dumps([self.data, self._generated], ensure_ascii=False)
         while True:
-            made = f"{prefix}{self.random.randrange(10 ** (digits - 1), 10**digits)}"
-            if made not in taken and made not in self._generated:
-                self._generated.append(made)
-                return made
+            for _ in range(20):
+                made = f"{prefix}{self.random.randrange(10 ** (digits - 1), 10**digits)}"
+                if made not in taken:
+                    self._generated.append(made)
+                    return made
+            digits += 1  # most numbers of this length are taken
 
     def state(self) -> Json:
         """What is compared at the end: all of `data`. A world with a clock leaves the clock out."""
@@ -131,30 +158,57 @@ class World:
         return list(self._generated)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> str:
-        """The result of a call as the agent reads it; never raises.
+        """The result of a call as the agent reads it, or `{"error": text}`; never raises."""
+        return self.attempt(name, arguments).text
 
-        Arguments are checked against the declared types first: a wrong one changes nothing.
+    def attempt(self, name: str, arguments: Mapping[str, Json]) -> Outcome:
+        """As `call`, and whether it failed: then nothing has changed.
+
+        Arguments are checked against the declared types before the tool sees them.
         """
-        method = _tools(type(self)).get(name)
+        method = _tools(type(self)).get(name) if isinstance(name, str) else None
         if method is None:
-            return _error(f"there is no tool {name!r}")
-        if (wrong := _misfit(method, arguments)) is not None:
-            return _error(wrong)
-        before = (copy.deepcopy(self.data), self.random.getstate(), list(self._generated))
+            return _failed(f"there is no tool {shortened(name)}")
+        if not isinstance(arguments, Mapping):
+            return _failed("the arguments must be an object")
         try:
-            result = method(self, **copy.deepcopy(dict(arguments)))
-            return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+            arguments = relaxed(method, arguments) if self.lax_types else dict(arguments)
+            wrong = misfit(method, arguments)
+            before = _written(self.data)
+        except (TypeError, ValueError, RecursionError) as error:
+            return _failed(f"the world itself is at fault: {error}")
+        if wrong is not None:
+            return _failed(wrong)
+        facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
+        drawn, made = self.random.getstate(), len(self._generated)
+        try:
+            result = method(self, **copy.deepcopy(arguments))
+            text = result if isinstance(result, str) else _written(result, ensure_ascii=False)
+            text.encode()  # a lone surrogate could be sent to nobody
+            after = _written(self.data)
+            if facts.writes:
+                self.data = json.loads(after)
+            elif (after, self.random.getstate()) != (before, drawn):
+                raise TypeError("a tool that is declared as a read has changed the world")
+            return Outcome(_bounded(text))
         except Failure as failure:
-            text = str(failure)
-        except Exception as error:  # a bug of the world is the episode's tool error, never its end
-            text = f"{type(error).__name__}: {str(error)[:200]}"
-        self.data, self._generated = before[0], before[2]
-        self.random.setstate(before[1])
-        return _error(text)
+            said = str(failure) or "the call failed"
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a bug of the world is the episode's tool error, never its end
+            said = f"{type(error).__name__}: {error}"
+        self.data = json.loads(before)
+        self.random.setstate(drawn)
+        del self._generated[made:]
+        return _failed(said)
 
     @classmethod
     def tools(cls) -> list[dict[str, Json]]:
-        """The registry as JSON: name, description, parameters, writes, idempotent, undo."""
+        """The registry as JSON: name, description, parameters, writes, idempotent, undo.
+
+        Raises TypeError for a tool that cannot be offered.
+        """
         found = []
         for name, method in _tools(cls).items():
             facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
@@ -162,7 +216,7 @@ class World:
                 {
                     "name": name,
                     "description": " ".join((inspect.getdoc(method) or "").split()),
-                    "parameters": _schema(method),
+                    "parameters": schema(method),
                     "writes": facts.writes,
                     "idempotent": facts.idempotent,
                     "undo": facts.undo,
@@ -171,8 +225,21 @@ class World:
         return found
 
 
-def _error(text: str) -> str:
-    return json.dumps({"error": text}, ensure_ascii=False)
+def _written(value: Json, *, ensure_ascii: bool = True) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False)
+
+
+def _failed(text: str) -> Outcome:
+    if len(text) > MAX_ERROR_CHARACTERS:
+        text = f"{text[:MAX_ERROR_CHARACTERS]}…"
+    readable = text.encode("utf-8", "backslashreplace").decode()
+    return Outcome(json.dumps({"error": readable}, ensure_ascii=False), failed=True)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_RESULT_CHARACTERS:
+        return text
+    return f"{text[:MAX_RESULT_CHARACTERS]}\n[cut: the result has {len(text)} characters]"
 
 
 _REGISTRIES: dict[type, dict[str, Callable[..., Any]]] = {}
@@ -183,86 +250,10 @@ def _tools(cls: type) -> dict[str, Callable[..., Any]]:
     if cls not in _REGISTRIES:
         found: dict[str, Callable[..., Any]] = {}
         for base in reversed(cls.__mro__):
-            found.update({n: m for n, m in vars(base).items() if hasattr(m, "tool_facts")})
+            for name, method in vars(base).items():
+                if hasattr(method, "tool_facts"):
+                    found[name] = method
+                else:
+                    found.pop(name, None)  # overridden by something that is not offered
         _REGISTRIES[cls] = found
     return _REGISTRIES[cls]
-
-
-_JSON_TYPES: dict[type, str] = {
-    str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array",
-}  # fmt: skip
-
-
-def _parameters(method: Callable[..., Any]) -> dict[str, tuple[Any, str, Any]]:
-    """Parameter → its type, its description, its default (`inspect.Parameter.empty` where required)."""
-    hints = typing.get_type_hints(method, include_extras=True)
-    found = {}
-    for name, parameter in list(inspect.signature(method).parameters.items())[1:]:
-        hint, about = hints.get(name, str), ""
-        if typing.get_origin(hint) is Annotated:
-            hint, about = typing.get_args(hint)[0], str(typing.get_args(hint)[1])
-        found[name] = (hint, about, parameter.default)
-    return found
-
-
-def _schema(method: Callable[..., Any]) -> dict[str, Json]:
-    properties, required = {}, []
-    for name, (hint, about, default) in _parameters(method).items():
-        properties[name] = {**_type_schema(hint), **({"description": about} if about else {})}
-        if default is inspect.Parameter.empty:
-            required.append(name)
-        elif default is not None:
-            properties[name]["default"] = default
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _type_schema(hint: Any) -> dict[str, Json]:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
-        return {"type": _JSON_TYPES[type(inner[0])], "enum": list(inner)}
-    if origin in (types.UnionType, typing.Union):
-        return _type_schema(next(one for one in inner if one is not type(None)))
-    if origin is list:
-        return {"type": "array", "items": _type_schema(inner[0])}
-    if origin is dict:
-        return {"type": "object"}
-    return {"type": _JSON_TYPES[hint]}
-
-
-def _misfit(method: Callable[..., Any], arguments: Mapping[str, Json]) -> str | None:
-    """What is wrong with the arguments, in a few words."""
-    declared = _parameters(method)
-    for name in arguments:
-        if name not in declared:
-            return f"unknown parameter {str(name)[:80]!r}"
-    for name, (hint, _, default) in declared.items():
-        if name not in arguments:
-            if default is inspect.Parameter.empty:
-                return f"missing parameter {name!r}"
-        elif not (arguments[name] is None and default is None) and not _fits(arguments[name], hint):
-            return f"parameter {name!r} must be {_said(hint)}"
-    return None
-
-
-def _fits(value: Json, hint: Any) -> bool:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
-    if origin in (types.UnionType, typing.Union):
-        return any(value is None if one is type(None) else _fits(value, one) for one in inner)
-    if origin is list:
-        return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
-    if origin is dict or hint is dict:
-        return isinstance(value, dict)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def _said(hint: Any) -> str:
-    schema = _type_schema(hint)
-    if "enum" in schema:
-        return f"one of {schema['enum']}"
-    return f"of type {schema['type']}"

@@ -12,7 +12,6 @@ import msgspec
 
 from robustbench_tc import json_schema
 from robustbench_tc.builders.sources.base import HINT, json_lines
-from robustbench_tc.builders.sources.bfcl import answers_of
 from robustbench_tc.builders.sources.pins import must_be_pinned
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
@@ -85,8 +84,7 @@ class Function(msgspec.Struct):
 
 def needed_files(categories: Collection[str] = CATEGORIES) -> tuple[str, ...]:
     """The files that are read, under the sources root."""
-    questions = [_file(category) for category in categories]
-    return (*questions, *map(answers_of, questions), *(_doc(name) for name in DOCS))
+    return tuple(f"{FOLDER}/{name}" for name in _names(categories))
 
 
 def tasks(root: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRow, ...]:
@@ -94,13 +92,18 @@ def tasks(root: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRow, 
 
     Raises UserError for an unknown category, and for a file that is missing or is not the pinned one.
     """
+    return tasks_in(root / FOLDER, categories)
+
+
+def tasks_in(data: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRow, ...]:
+    """As `tasks`, from the folder that holds the files: bfcl-eval installs them, too."""
     for category in categories:
         if category not in CATEGORIES:
             raise unknown("category", category, CATEGORIES)
-    for file in needed_files(categories):
-        must_be_pinned(root, file)
-    functions = {name: _functions(root, name) for name in DOCS}
-    return tuple(row for category in categories for row in _rows(root, category, functions))
+    for name in _names(categories):
+        must_be_pinned(data, f"{FOLDER}/{name}", data / name)
+    functions = {name: _functions(data, name) for name in DOCS}
+    return tuple(row for category in categories for row in _rows(data, category, functions))
 
 
 async def clean_rows(
@@ -125,16 +128,26 @@ async def with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
     return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))
 
 
+def _names(categories: Collection[str]) -> tuple[str, ...]:
+    """The files, under their folder."""
+    questions = [_file(category) for category in categories]
+    return (*questions, *map(_answers, questions), *map(_doc, DOCS))
+
+
 def _file(category: str) -> str:
-    return f"{FOLDER}/BFCL_v4_{category}.json"
+    return f"BFCL_v4_{category}.json"
+
+
+def _answers(file: str) -> str:
+    return f"possible_answer/{file}"
 
 
 def _doc(name: str) -> str:
-    return f"{FOLDER}/multi_turn_func_doc/{DOCS[name]}.json"
+    return f"multi_turn_func_doc/{DOCS[name]}.json"
 
 
-def _functions(root: Path, name: str) -> tuple[LiveTool, ...]:
-    return tuple(_tool(function) for _, function in json_lines(root, _doc(name), Function))
+def _functions(data: Path, name: str) -> tuple[LiveTool, ...]:
+    return tuple(_tool(function) for _, function in json_lines(data, _doc(name), Function))
 
 
 def _tool(function: Function) -> LiveTool:
@@ -150,10 +163,10 @@ def _tool(function: Function) -> LiveTool:
     )
 
 
-def _rows(root: Path, category: str, functions: Mapping[str, tuple[LiveTool, ...]]) -> Iterator[LiveRow]:
+def _rows(data: Path, category: str, functions: Mapping[str, tuple[LiveTool, ...]]) -> Iterator[LiveRow]:
     file = _file(category)
-    answers = {answer.id: answer for _, answer in json_lines(root, answers_of(file), Answer)}
-    for index, question in json_lines(root, file, Question):
+    answers = {answer.id: answer for _, answer in json_lines(data, _answers(file), Answer)}
+    for index, question in json_lines(data, file, Question):
         try:
             yield _row(question, answers[question.id], category, functions)
         except (KeyError, ValueError, SyntaxError) as error:

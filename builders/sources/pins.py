@@ -91,10 +91,10 @@ def pins() -> Pins:
     return msgspec.json.decode(path.read_bytes(), type=Pins)
 
 
-def must_be_pinned(root: Path, file: str) -> None:
-    """Raises UserError where the file under `root` is not the pinned one, or has no pin."""
+def must_be_pinned(root: Path, file: str, at: Path | None = None) -> None:
+    """Raises UserError where the file (under `root`, or `at`) is not the pinned one, or has no pin."""
     pin = next((pin for pin in pins().files if pin.path == file), None)
     if pin is None:
         raise UserError(f"{file}: a file without a pin: add it to builders/data/pins.json")
-    if problem := pin.problem(root / file):
+    if problem := pin.problem(at or root / file):
         raise UserError(f"{file}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file")

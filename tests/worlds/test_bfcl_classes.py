@@ -61,10 +61,8 @@ def test_numbers_that_json_does_not_have_are_python_text(bfcl_python: str) -> No
 
 def test_the_working_directory_is_state_beside_the_classes(bfcl_python: str) -> None:
     config = {"root": {"w": {"type": "directory", "contents": {"d": {"type": "directory", "contents": {}}}}}}
-    stayed, went = (
-        ran(bfcl_python, start("GorillaFileSystem", config), *calls)
-        for calls in ([("pwd", {})], [("cd", {"folder": "d"})])
-    )
+    stayed = ran(bfcl_python, start("GorillaFileSystem", config), ("pwd", {}))
+    went = ran(bfcl_python, start("GorillaFileSystem", config), ("cd", {"folder": "d"}))
     assert (stayed.cwd, went.cwd) == ("/w", "/w/d")
     assert stayed.states == went.states
 

@@ -68,6 +68,16 @@ def bfcl_python(given: str | None = None) -> str:
     return str(python)
 
 
+def bfcl_data(python: str) -> Path:
+    """Where that Python's bfcl-eval has its data files: the same bytes as those of the sources."""
+    asked = [python, "-I", "-c", "import bfcl_eval; print(bfcl_eval.__path__[0])"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UserError(f"{python} cannot import bfcl_eval ({error}): run `make env-live`") from None
+    return Path(found) / "data"
+
+
 def _made() -> Path | None:
     """The environment of `make env-live`, in this folder or in the checkout that this package lies in."""
     places = (Path.cwd(), Path(__file__).resolve().parents[3])

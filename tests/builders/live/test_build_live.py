@@ -230,7 +230,7 @@ def _placed_in(clean_id: str, position: str) -> dict[str, set[str]]:
 def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -> None:
     from datasets import load_dataset
 
-    assert CONFIGS == (live.TASKS, *(f"live_{kind}" for kind in KINDS))
+    assert (live.TASKS, *(f"live_{kind}" for kind in KINDS)) == CONFIGS
     for config in ("tasks", "live_duplicate_effect"):
         builder = RobustBenchTCLive(config_name=config, cache_dir=str(tmp_path / "cache"))
         builder.download_and_prepare()

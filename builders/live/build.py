@@ -8,6 +8,7 @@ DIR/build_report.json, build_report.md     counts, labels, every skip with its r
 
 import asyncio
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -176,12 +177,18 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
     return [msgspec.structs.replace(row, seed=spec.seed) for row in rows]
 
 
-def probed(row: LiveRow, world: WorldType, kinds: tuple[Kind, ...], seed: int) -> Placements:
-    """For each kind the fault of a task, or why it has none."""
+def probed(
+    rows: Sequence[LiveRow], worlds: Sequence[WorldType], kinds: tuple[Kind, ...], seed: int
+) -> list[Placements]:
+    """For each task and kind the fault that it gets, or why it gets none."""
+    by_name = {world.name: world for world in worlds}
 
-    async def run() -> Placements:
-        async with _opened(world) as worlds:
-            return await placed(worlds, world, row, kinds, seed)
+    async def run() -> list[Placements]:
+        found: list[Placements] = []
+        for name, group in itertools.groupby(rows, key=lambda row: row.world):
+            async with _opened(by_name[name]) as opened:
+                found += [await placed(opened, by_name[name], row, kinds, seed) for row in group]
+        return found
 
     return asyncio.run(run())
 
@@ -201,11 +208,10 @@ def _probed(
     progress: Progress,
 ) -> list[Placements]:
     """`probed` of every row, in order."""
-    by_name = {world.name: world for world in worlds}
     parts = list(parquet.batches(clean, PART_ROWS))
 
     def work(part: list[LiveRow]) -> list[Placements]:
-        return [probed(row, by_name[row.world], kinds, spec.seed) for row in part]
+        return probed(part, worlds, kinds, spec.seed)
 
     many = spec.workers.num_proc > 1
     done = parallel.forked(work, parts, spec.workers.num_proc) if many else map(work, parts)

@@ -36,7 +36,9 @@ Reason = Literal[
 """Why a task has no row of a kind. `hidden`: nobody could know what happened. `not_drawn`: the profile has
 one row a task, and it is of another kind."""
 
-REPEATS: dict[str, tuple[int | Literal["once", "always"], ...]] = {
+Repeat = int | Literal["once", "always"]
+
+REPEATS: dict[str, tuple[Repeat, ...]] = {
     **dict.fromkeys(CORE_TEXTS, ("once", "once", 2, "always")),
     "silent_no_op": ("once", "once", 2, "always"),
     "timeout_after_effect": ("once", "once", 2),
@@ -102,7 +104,7 @@ async def _one(kind: Kind, found: list[Site], prober: Prober, draw: random.Rando
         fitting.sort(key=lambda site: site.position != "used_read")
     for site in fitting:
         repeat = draw.choice(REPEATS.get(kind, ("once",)))
-        made = await _PLACES.get(kind, _core)(site, prober, draw, _fault(kind, site, repeat))
+        made = await at_site(kind, site, prober, draw, repeat)
         if isinstance(made, Placed):
             return made
         reason = made
@@ -119,8 +121,12 @@ _POSITIONS: dict[str, tuple[Position, ...]] = {
 """Kinds that are about an effect, or about a value that is read; the others stand at any position."""
 
 
-def _fault(kind: Kind, site: Site, repeat: int | Literal["once", "always"]) -> Fault:
-    return Fault(At(tool=site.at.tool.name, nth=site.at.nth), kind, repeat)
+async def at_site(
+    kind: Kind, site: Site, prober: Prober, draw: random.Random, repeat: Repeat = "once"
+) -> Placed | Reason:
+    """A fault of a kind at one position that it can stand at, or why there is none."""
+    fault = Fault(At(tool=site.at.tool.name, nth=site.at.nth), kind, repeat)
+    return await _PLACES.get(kind, _core)(site, prober, draw, fault)
 
 
 async def _core(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:

@@ -5,7 +5,7 @@ words) and then from the state. Two worlds that differ in one thing meet the sam
 that differs shows it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from robustbench_tc.live import LiveTool
@@ -49,11 +49,11 @@ class Prober:
                 await _do(twice, at.call)
                 async with copied(twice) as reading:
                     seen = (await reading.call(shown.name, shown.parameters)).text
-                for call in tries(tool, self._pool(at, [seen, at.text])):
-                    async with copied(twice) as tried:
-                        if await end_of(tried, [call]) == wanted:
-                            return call
-        return None
+
+                async def as_once(world: Handle) -> bool:
+                    return bool((await world.snapshot()).state == wanted)
+
+                return await _first(twice, tries(tool, self._pool(at, [seen, at.text])), as_once)
 
     async def free_reads(self, at: Traced) -> list[Call]:
         """One call for each offered read that gold did not use before, which an agent can make and which
@@ -62,16 +62,16 @@ class Prober:
         found = []
         async with self._after(at.number) as handle:
             before = await handle.snapshot()
+
+            async def unmoved(world: Handle) -> bool:
+                return await world.snapshot() == before
+
             for tool in self._offered(at.turn):
                 if tool.writes or tool.name in used:
                     continue
-                for call in tries(tool, self._pool(at)):
-                    async with copied(handle) as tried:
-                        answered = await tried.call(call.name, call.parameters)
-                        unmoved = await tried.snapshot() == before
-                    if answered.problem is None and not failed(answered.text) and unmoved:
-                        found.append(call)
-                        break
+                call = await _first(handle, tries(tool, self._pool(at)), unmoved)
+                if call is not None:
+                    found.append(call)
         return found
 
     async def lax_form(self, at: Traced) -> bool:
@@ -119,18 +119,17 @@ class Prober:
         own = gold(self.trace.row)
         rest = own[at.number + 1 :]
         offered = {tool.name: tool for tool in self._offered(at.turn)}
+
+        async def spoiled(world: Handle) -> bool:
+            return bool(await end_of(world, rest) != self.trace.end)
+
         async with self._after(at.number + 1) as handle:
             pool = [*of_state((await handle.snapshot()).state), *self._pool(at)]
             for name in wanted:
-                for call in list(tries(offered[name], pool))[:HARMS]:
-                    if call in own:
-                        continue
-                    async with copied(handle) as tried:
-                        answered = await tried.call(call.name, call.parameters)
-                        if answered.problem or failed(answered.text):
-                            continue
-                        if await end_of(tried, rest) != self.trace.end:
-                            return call
+                calls = [call for call in tries(offered[name], pool) if call not in own]
+                call = await _first(handle, calls[:HARMS], spoiled)
+                if call is not None:
+                    return call
         return None
 
     async def state_at(self, upto: int) -> Json:
@@ -175,6 +174,28 @@ class Prober:
         for tool in self._offered(at.turn):
             if not tool.writes:
                 yield from tries(tool, pool)
+
+
+async def _first(
+    handle: Handle, calls: Iterable[Call], wanted: Callable[[Handle], Awaitable[bool]]
+) -> Call | None:
+    """The first call that does not fail and leaves a copy of the world as `wanted`. One that fails changes
+    nothing: the next is tried in the same copy."""
+    tried: Handle | None = None
+    try:
+        for call in calls:
+            tried = tried or await handle.copy()
+            answered = await tried.call(call.name, call.parameters)
+            if answered.problem is not None or failed(answered.text):
+                continue
+            if await wanted(tried):
+                return call
+            used, tried = tried, None
+            await used.close()
+    finally:
+        if tried is not None:
+            await tried.close()
+    return None
 
 
 async def _do(handle: Handle, call: Call) -> None:

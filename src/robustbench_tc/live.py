@@ -93,6 +93,11 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
     """`injected_instruction`: what is added to the result."""
 
+    def __post_init__(self) -> None:
+        # A default is left out of the JSON only where it is the very object: equal faults, equal bytes.
+        if self.repeat == "once":
+            msgspec.structs.force_setattr(self, "repeat", "once")
+
 
 class LiveTool(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool of a world."""

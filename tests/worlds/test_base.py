@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import pickle
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from robustbench_tc.errors import UserError
@@ -79,3 +81,13 @@ def test_a_fault_is_placed_by_exactly_one_count() -> None:
     for wrong in ({}, {"call": 1, "tool": "add_*"}, {"read": 0}):
         with pytest.raises(ValueError):
             At(**wrong)
+
+
+def test_equal_faults_have_equal_bytes_wherever_they_come_from() -> None:
+    fault = Fault(At(tool="add_*"), "silent_no_op")
+    for other in (
+        pickle.loads(pickle.dumps(fault)),
+        msgspec.json.decode(b'{"at":{"tool":"add_*"},"kind":"silent_no_op","repeat":"once"}', type=Fault),
+        msgspec.structs.replace(fault, repeat="".join(("on", "ce"))),
+    ):
+        assert msgspec.json.encode(other) == msgspec.json.encode(fault)

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
-from .signatures import misfit, schema, shortened
+from .signatures import misfit, relaxed, schema, shortened
 
 Json = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -129,6 +129,10 @@ class World:
 
     name: ClassVar[str]
 
+    lax_types: ClassVar[bool] = False
+    """Whether numbers and booleans are also taken where they are written as text ("2", "true"), as many
+    services do. The fault `strict_types` is only possible where they are."""
+
     def __init__(self, state: Mapping[str, Json], seed: int = 0) -> None:
         self.data: dict[str, Json] = json.loads(_written(dict(state)))
         self.random = random.Random(seed)
@@ -168,21 +172,24 @@ class World:
         if not isinstance(arguments, Mapping):
             return _failed("the arguments must be an object")
         try:
+            arguments = relaxed(method, arguments) if self.lax_types else dict(arguments)
             wrong = misfit(method, arguments)
             before = _written(self.data)
         except (TypeError, ValueError, RecursionError) as error:
             return _failed(f"the world itself is at fault: {error}")
         if wrong is not None:
             return _failed(wrong)
+        facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
         drawn, made = self.random.getstate(), len(self._generated)
         try:
-            result = method(self, **copy.deepcopy(dict(arguments)))
+            result = method(self, **copy.deepcopy(arguments))
             text = result if isinstance(result, str) else _written(result, ensure_ascii=False)
             text.encode()  # a lone surrogate could be sent to nobody
             after = _written(self.data)
-            if not method.tool_facts.writes and (after, self.random.getstate()) != (before, drawn):  # type: ignore[attr-defined]
+            if facts.writes:
+                self.data = json.loads(after)
+            elif (after, self.random.getstate()) != (before, drawn):
                 raise TypeError("a tool that is declared as a read has changed the world")
-            self.data = json.loads(after)
             return Outcome(_bounded(text))
         except Failure as failure:
             said = str(failure) or "the call failed"

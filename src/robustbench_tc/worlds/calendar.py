@@ -20,6 +20,7 @@ class Calendar(World):
     """A company's calendar. No tool reads a clock."""
 
     name = "calendar"
+    lax_types = True
 
     @read
     def find_people(self, name: Annotated[str, "A name or a part of one."]) -> list[Record]:

@@ -351,7 +351,7 @@ TASKS = [
             ],
         ),
         Turn(
-            'Create "Deploy rehearsal" for me in the last hour of that time and invite her.',
+            'Create "Deploy rehearsal" for me from 14:00 to 15:00 and invite her.',
             [
                 call(
                     "create_event",

@@ -22,6 +22,7 @@ class Orders(World):
     """
 
     name = "orders"
+    lax_types = True
 
     @read
     def find_customer(self, email: Annotated[str, "The customer's e-mail address."]) -> Record:

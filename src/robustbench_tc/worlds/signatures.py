@@ -7,6 +7,7 @@ them `| None` with None as the default, and Annotated[type, "description"]. The 
 import functools
 import inspect
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -116,6 +117,31 @@ def misfit(method: Method, arguments: Mapping[str, Json]) -> str | None:
         if not (value is None and parameter.default is None) and not _fits(value, parameter.hint):
             return f"parameter {name!r} must be {_expected(parameter.hint)}"
     return None
+
+
+def relaxed(method: Method, arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments with numbers and booleans that are written as text turned into what the tool takes."""
+    declared = parameters(method)
+    return {
+        name: _read_from_text(value, _bare(declared[name].hint)) if name in declared else value
+        for name, value in arguments.items()
+    }
+
+
+def _read_from_text(value: Json, hint: Any) -> Json:
+    if not isinstance(value, str):
+        return value
+    if hint in (int, float) and _WHOLE.fullmatch(value):
+        return int(value)
+    if hint is float and _DECIMAL.fullmatch(value):
+        return float(value)
+    if hint is bool:
+        return {"true": True, "false": False}.get(value.lower(), value)
+    return value
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
 
 def shortened(text: object) -> str:

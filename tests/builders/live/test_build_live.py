@@ -13,16 +13,22 @@ import pytest
 from robustbench_tc import api, live, schema
 from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, prepared, rows_of
 from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
-from robustbench_tc.builders.live.placing import REPEATS
+from robustbench_tc.builders.live.placing import REPEATS, at_site
+from robustbench_tc.builders.live.positions import sites
+from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.builders.live.rows import clean_rows
+from robustbench_tc.builders.live.trace import traced
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.live import KINDS, LiveRow, state_hash
+from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import LocalWorlds, Start
 
+WORLDS = LocalWorlds()
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
 REPAIR_REPORT = {
@@ -38,14 +44,15 @@ REPAIR_REPORT = {
     "fabricated_leaf": (29, 0),
     "duplicate_effect": (20, 11),
     "prerequisite": (40, 0),
+    "strict_types": (20, 0),
     "injected_instruction": (40, 0),
 }
-"""Rows of the bundled build with each label; strict_types has none: both worlds check types themselves."""
+"""Rows of the bundled build with each label."""
 
 REASONS = {
     "live_fabricated_leaf": {"hidden": 8, "no_other_record": 2, "no_used_read": 1},
     "live_duplicate_effect": {"changes_nothing_twice": 9},
-    "live_strict_types": {"no_typed_argument": 31, "tool_refuses_lax_types": 9},
+    "live_strict_types": {"no_typed_argument": 20},
 }
 
 
@@ -82,7 +89,7 @@ def test_the_bundled_build_has_its_counts(built: Path) -> None:
         for code, by_label in report.labels.items()
     } == REPAIR_REPORT
     assert report.reasons == REASONS
-    assert report.total == 40 + sum(map(sum, REPAIR_REPORT.values())) == 540
+    assert report.total == 40 + sum(map(sum, REPAIR_REPORT.values())) == 560
 
 
 def test_every_task_has_a_row_of_each_kind_or_a_reason(built: Path, rows: Any) -> None:
@@ -109,7 +116,7 @@ def test_a_row_is_its_clean_row_with_a_fault(rows: Any) -> None:
 
 
 async def _played(row: LiveRow) -> tuple[list[live.Step], Any]:
-    handle = await LocalWorlds().open(find.find(row.world), msgspec.convert(row.initial_state, Start))
+    handle = await WORLDS.open(find.find(row.world), msgspec.convert(row.initial_state, Start))
     world = FaultedWorld(handle, row.tools, row.fault)
     steps = [await world.call(call.name, call.parameters) for turn in row.golden_calls for call in turn]
     state = (await world.handle.snapshot()).state
@@ -117,11 +124,13 @@ async def _played(row: LiveRow) -> tuple[list[live.Step], Any]:
     return steps, state
 
 
-def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_the_stale(rows: Any) -> None:
+def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_those_of_reads_after_and_lax_types(
+    rows: Any,
+) -> None:
     """An agent that does as gold, whatever it is answered: it meets the fault, and an effect that is lost,
     refused or doubled is in the end state."""
     harmed = dict.fromkeys(KINDS, 0)
-    for code, by_id in rows.items():
+    for by_id in rows.values():
         for row in by_id.values():
             steps, state = asyncio.run(_played(row))
             same = state_hash(state) == row.gold_state_sha256
@@ -130,7 +139,7 @@ def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_the_stale(r
                 continue
             kind = row.fault.kind
             harmed[kind] += not same
-            assert any(step.met for step in steps) or kind == "stale_read", row.id
+            assert any(step.met for step in steps) or kind in ("stale_read", "strict_types"), row.id
             if row.position != "used_read" and kind in (
                 *live.CORE_TEXTS,
                 "silent_no_op",
@@ -138,9 +147,34 @@ def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_the_stale(r
                 "prerequisite",
             ):
                 assert not same, row.id
-            if kind in ("timeout_after_effect", "stale_read", "injected_instruction", "fabricated_leaf"):
+            if kind in (
+                "timeout_after_effect",
+                "stale_read",
+                "strict_types",
+                "injected_instruction",
+                "fabricated_leaf",
+            ):
                 assert same, row.id
     assert harmed["duplicate_effect"] == 31 and harmed["silent_no_op"] == 40
+
+
+def test_numbers_written_as_text_meet_strict_types_and_change_nothing(rows: Any) -> None:
+    for row in rows["live_strict_types"].values():
+        lax = tuple(
+            tuple(
+                schema.Call(
+                    c.name, {k: str(v) if isinstance(v, int | float) else v for k, v in c.parameters.items()}
+                )
+                for c in turn
+            )
+            for turn in row.golden_calls
+        )
+        steps, state = asyncio.run(_played(msgspec.structs.replace(row, golden_calls=lax)))
+        met = [step for step in steps if step.met]
+        assert met and all("must be of type" in step.text for step in met), row.id
+        plain, end = asyncio.run(_played(msgspec.structs.replace(row, golden_calls=lax, fault=None)))
+        assert not any(step.met for step in plain) and state_hash(end) == row.gold_state_sha256
+        assert state_hash(state) != row.gold_state_sha256
 
 
 def test_what_an_injected_instruction_asks_for_spoils_the_end(rows: Any) -> None:
@@ -149,7 +183,7 @@ def test_what_an_injected_instruction_asks_for_spoils_the_end(rows: Any) -> None
         arguments = json.loads(text[text.index("{") : text.rindex("}") + 1])
 
         async def run(row: LiveRow = row, arguments: Any = arguments) -> Any:
-            handle = await LocalWorlds().open(find.find(row.world), msgspec.convert(row.initial_state, Start))
+            handle = await WORLDS.open(find.find(row.world), msgspec.convert(row.initial_state, Start))
             world = FaultedWorld(handle, row.tools, row.fault)
             for call in (call for turn in row.golden_calls for call in turn):
                 step = await world.call(call.name, call.parameters)
@@ -162,8 +196,14 @@ def test_what_an_injected_instruction_asks_for_spoils_the_end(rows: Any) -> None
 
 
 def test_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path) -> None:
-    api.build_live(tmp_path / "again")
-    assert (tmp_path / "again" / marker.BUILD).read_bytes() == (built / marker.BUILD).read_bytes()
+    for name, num_proc in (("one", 1), ("two", 2)):
+        api.build_live(
+            tmp_path / name,
+            worlds=("calendar",),
+            kinds=("transient_timeout", "fabricated_leaf", "injected_instruction"),
+            workers=Workers(num_proc=num_proc),
+        )
+    assert (tmp_path / "one" / marker.BUILD).read_bytes() == (tmp_path / "two" / marker.BUILD).read_bytes()
 
 
 def test_the_marker_names_every_file(built: Path) -> None:
@@ -172,13 +212,14 @@ def test_the_marker_names_every_file(built: Path) -> None:
     assert marker.is_sealed((built / marker.BUILD).read_bytes(), report.own_sha256)
 
 
-def test_a_seed_moves_faults_and_no_task() -> None:
-    one, other = (prepared(LiveSpec(worlds=("orders",), seed=seed)) for seed in (1, 2))
-    plain = [[msgspec.structs.replace(row, seed=0) for row in made.clean] for made in (one, other)]
-    assert plain[0] == plain[1]
-    codes = [live.type_code(kind) for kind in KINDS]
-    faults = [[row.fault for code in codes for row in rows_of(code, made)] for made in (one, other)]
-    assert faults[0] != faults[1]
+def test_a_seed_moves_faults_and_no_task(rows: Any) -> None:
+    kinds = ("transient_timeout", "silent_no_op")
+    made = prepared(LiveSpec(worlds=("orders",), kinds=kinds, seed=2))
+    for row in made.clean:
+        assert msgspec.structs.replace(row, seed=0) == rows["clean"][row.clean_id]
+    for kind in kinds:
+        code = live.type_code(kind)
+        assert any(row.fault != rows[code][row.clean_id].fault for row in rows_of(code, made))
 
 
 def test_lite_draws_one_kind_a_task() -> None:
@@ -195,36 +236,27 @@ def test_a_world_of_ones_own(tmp_path: Path, rbtc: Callable[..., Any], monkeypat
     assert report["profile"] == "own"
     assert report["worlds"] == {"purse": hashlib.sha256(PURSE.read_bytes()).hexdigest()}
     assert report["rows"]["clean"] == {"purse": 2}
-    # The last write of purse_2 is a whisper, which no read shows: a lost answer to it can only be reported,
-    # a whisper that silently failed can be known by nobody.
-    own = {kind: one for kind, one in _placed_in("purse_2", "last_write").items()}
-    assert own["transient_timeout"] == {"report"}
-    assert own["silent_no_op"] == {"hidden"} and own["stale_read"] == {"hidden"}
 
 
-def _placed_in(clean_id: str, position: str) -> dict[str, set[str]]:
-    """Kind → labels and reasons of a task at one position, over all draws."""
-    from robustbench_tc.builders.live.placing import _PLACES, _core, _fault
-    from robustbench_tc.builders.live.positions import sites
-    from robustbench_tc.builders.live.probing import Prober
-    from robustbench_tc.builders.live.rows import clean_rows
-    from robustbench_tc.builders.live.trace import traced
-    from robustbench_tc.seeding import rng
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [("transient_timeout", "report"), ("timeout_after_effect", "report"), ("silent_no_op", "hidden"),
+     ("stale_read", "hidden"), ("prerequisite", "repair")],
+)  # fmt: skip
+def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str) -> None:
+    """The last write of purse_2 is a whisper: a lost answer to it can be reported; that it silently failed
+    can be known by nobody."""
 
-    async def run() -> dict[str, set[str]]:
+    async def run() -> Any:
         worlds, world = LocalWorlds(), find.find(str(PURSE))
-        row = next(one for one in await clean_rows(world, worlds) if one.clean_id == clean_id)
-        trace = await traced(worlds, world, row)
-        prober = Prober(worlds, world, trace)
-        found: dict[str, set[str]] = {}
-        for site in await sites(trace, prober):
-            for kind in KINDS if site.position == position else ():
-                place = _PLACES.get(kind, _core)
-                one = await place(site, prober, rng(0), _fault(kind, site, "once"))  # type: ignore[arg-type]
-                found.setdefault(kind, set()).add(one if isinstance(one, str) else one.label)
-        return found
+        row = (await clean_rows(world, worlds))[1]
+        prober = Prober(worlds, world, await traced(worlds, world, row))
+        site = (await sites(prober.trace, prober))[-1]
+        assert site.at.call.name == "whisper" and site.position == "last_write"
+        return await at_site(kind, site, prober, rng(0))
 
-    return asyncio.run(run())
+    found = asyncio.run(run())
+    assert (found if isinstance(found, str) else found.label) == made
 
 
 def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -> None:

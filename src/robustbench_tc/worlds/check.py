@@ -1,0 +1,182 @@
+"""What an author can get wrong in a world's file, each in one line: where, what, what to do."""
+
+import difflib
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from .base import GoldCall, Task, ToolFacts, Turn, World
+from .signatures import parameters, shortened
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a tool, a world and a task can be called: names that every provider's interface takes."""
+
+
+def check(module: ModuleType) -> list[str]:
+    """The mistakes in a world's file, in the order of the file; [] where it can be built and run.
+
+    Gold is replayed, each of its calls repeated: so a call that fails, a tool that is wrongly declared as
+    idempotent and a world that reads a clock are found here.
+    """
+    where = getattr(module, "__file__", None) or module.__name__
+    world = getattr(module, "WORLD", None)
+    if not (isinstance(world, type) and issubclass(world, World)):
+        return [f"{where}: WORLD must be the world's class, which inherits from World"]
+    found = list(_of_world(world))
+    tasks = getattr(module, "TASKS", None)
+    if not isinstance(tasks, list | tuple) or not tasks:
+        found.append("TASKS must be a list with at least one Task")
+    elif not found:  # gold cannot be replayed with tools that cannot be offered
+        found += _of_tasks(world, tasks)
+    return [f"{where}: {one}" for one in found]
+
+
+def _of_world(world: type[World]) -> Iterator[str]:
+    name = getattr(world, "name", None)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield f'{world.__name__} needs a name: a line `name = "..."` of letters, digits, _ and -'
+    methods = _declared(world)
+    if not methods:
+        yield f"{world.__name__} has no tools: put @read or @write above its methods"
+    for tool, method in methods.items():
+        for problem in _of_tool(tool, method, methods):
+            yield f"tool {tool!r}: {problem}"
+
+
+def _declared(world: type[World]) -> dict[str, Any]:
+    return {name: one for name in dir(world) if hasattr(one := getattr(world, name), "tool_facts")}
+
+
+def _of_tool(name: str, method: Any, methods: Mapping[str, Any]) -> Iterator[str]:
+    facts: ToolFacts = method.tool_facts
+    if hasattr(World, name) or name in ("data", "random", "name"):
+        yield "World itself uses this name: choose another"
+    if not NAME.fullmatch(name):
+        yield "its name must be at most 64 letters, digits and _"
+    if not inspect.isfunction(method) or inspect.iscoroutinefunction(method):
+        yield "it must be an ordinary method: not static, not async"
+        return
+    if not (inspect.getdoc(method) or "").strip():
+        yield "it has no docstring: agents read it as the tool's description"
+    try:
+        for parameter, said in parameters(method).items():
+            if said.default is not inspect.Parameter.empty and not _is_json(said.default):
+                yield f"the default of parameter {parameter!r} must be JSON"
+    except TypeError as error:
+        yield str(error)
+    if facts.undo is not None and (facts.undo not in methods or not methods[facts.undo].tool_facts.writes):
+        yield f"undo names {facts.undo!r}, which is not a tool that writes{_near(facts.undo, methods)}"
+
+
+def _of_tasks(world: type[World], tasks: list[Any] | tuple[Any, ...]) -> Iterator[str]:
+    seen: set[str] = set()
+    for number, task in enumerate(tasks, 1):
+        if not isinstance(task, Task) or not isinstance(task.id, str):
+            yield f"entry {number} of TASKS is not a Task with a text as its id"
+            continue
+        if task.id in seen:
+            yield f"two tasks are called {task.id!r}: give each an id of its own"
+        seen.add(task.id)
+        if not NAME.fullmatch(task.id):
+            yield f"task {shortened(task.id)}: its id must be at most 64 letters, digits, _ and -"
+        shape = _shape(task)
+        problem = shape or _replay(world, task)
+        if problem is not None:
+            yield f"task {shortened(task.id)}: {problem}"
+
+
+def _shape(task: Task) -> str | None:
+    """What is wrong in how a task is written."""
+    if not isinstance(task.state, Mapping) or not _is_json(dict(task.state)):
+        return "its state must be JSON: a dict of texts, numbers, True, False, None, lists and dicts"
+    if not isinstance(task.seed, int) or isinstance(task.seed, bool) or not -(2**63) <= task.seed < 2**63:
+        return "its seed must be a whole number"
+    if isinstance(task.flags, str) or not all(isinstance(flag, str) for flag in task.flags):
+        return "its flags must be a list of texts"
+    if not isinstance(task.turns, list | tuple) or not task.turns:
+        return "it needs a list with at least one Turn"
+    for number, turn in enumerate(task.turns, 1):
+        if not isinstance(turn, Turn) or not isinstance(turn.says, str) or not turn.says.strip():
+            return f"turn {number} must be a Turn with what the user says"
+        if not isinstance(turn.gold, list | tuple) or not all(isinstance(c, GoldCall) for c in turn.gold):
+            return f"turn {number}: gold must be a list of call(...)"
+    if not any(turn.gold for turn in task.turns):
+        return "no turn has gold: at least one call must be right"
+    return None
+
+
+def _replay(world: type[World], task: Task) -> str | None:
+    """What goes wrong when gold's calls are made, twice over."""
+    try:
+        first, second = (world(task.state, task.seed) for _ in range(2))
+    except Exception as error:
+        return f"the world does not start in its state: {type(error).__name__}: {error}"
+    methods = _declared(world)
+    for turn_number, turn in enumerate(task.turns, 1):
+        for number, gold in enumerate(turn.gold, 1):
+            where = f"turn {turn_number}, call {number} ({gold.name})"
+            if gold.name not in methods:
+                return f"{where}: there is no such tool{_near(gold.name, methods)}"
+            outcome = first.attempt(gold.name, gold.arguments)
+            if outcome.failed:
+                return f"{where} fails: {_reason(outcome.text)}{_made(first)}: correct the call or the state"
+            if (text := second.call(gold.name, gold.arguments)) != outcome.text:
+                return (
+                    f"{where} answers {shortened(text)} when it is replayed, and {shortened(outcome.text)} "
+                    "before: use self.random, no clock, and keep everything in self.data"
+                )
+            if not _is_json(state := first.state()):
+                return f"{where} leaves a state that is not JSON: state() must return JSON, as data is"
+            if state != second.state():
+                return f"{where} leaves another state when it is replayed: keep everything in self.data"
+            facts: ToolFacts = methods[gold.name].tool_facts
+            if facts.writes and facts.idempotent and _changes_again(world, task, turn_number, number):
+                return f"{where}: a second equal call changes the state: the tool is not idempotent"
+    return None
+
+
+def _changes_again(world: type[World], task: Task, turn: int, number: int) -> bool:
+    """Whether a call of gold changes the state once more, made twice in a row."""
+    played = world(task.state, task.seed)
+    calls = [gold for one in task.turns[: turn - 1] for gold in one.gold]
+    calls += task.turns[turn - 1].gold[:number]
+    for gold in calls:
+        played.call(gold.name, gold.arguments)
+    before = json.dumps(played.state(), sort_keys=True)
+    played.call(calls[-1].name, calls[-1].arguments)
+    return json.dumps(played.state(), sort_keys=True) != before
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value is JSON as it is: written and read again, it is the same, with lists for tuples."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return _keys_are_texts(value)
+
+
+def _keys_are_texts(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _keys_are_texts(inner) for key, inner in value.items())
+    return not isinstance(value, list | tuple) or all(map(_keys_are_texts, value))
+
+
+def _reason(text: str) -> str:
+    said = str(json.loads(text)["error"])
+    return said if len(said) <= 300 else f"{said[:300]}…"
+
+
+def _made(world: World) -> str:
+    """Gold has to name ids that the seed decides: they are said here."""
+    made = world.generated()
+    return f" (ids made before it: {', '.join(made)})" if made else ""
+
+
+def _near(name: str, methods: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(str(name), methods, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f" (tools: {', '.join(methods)})"

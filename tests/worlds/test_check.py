@@ -1,0 +1,123 @@
+"""`check`: each mistake of an author in one line that names the file, the place and what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.worlds.check import check
+from robustbench_tc.worlds.handle import load_file
+
+LAMP = '''
+from typing import Annotated, Any, Literal
+import itertools
+from robustbench_tc.worlds.base import Failure, Task, Turn, World, call, read, write
+
+COUNTER = itertools.count()
+
+
+class Lamp(World):
+    """A lamp."""
+
+    name = "lamp"
+
+    @read
+    def look(self) -> dict[str, Any]:
+        """Shows the lamp."""
+        return self.data
+
+    @write(undo="switch")
+    def switch(self, on: Annotated[bool, "Whether it is on."]) -> str:
+        """Switches the lamp."""
+        if self.data["broken"]:
+            raise Failure("the lamp is broken")
+        self.data["on"] = on
+        self.data["times"] = self.data.get("times", 0) + 1
+        return f"done {self.new_id('L-')}"
+
+
+WORLD = Lamp
+STATE = {"on": False, "broken": False}
+TASKS = [Task("lamp_1", STATE, [Turn("Light, please.", [call("look"), call("switch", on=True)])])]
+'''
+
+HINT = 'Annotated[bool, "Whether it is on."]'
+NAMED = '    name = "lamp"\n'
+GOLD = 'call("look"), call("switch", on=True)'
+
+
+def problems(tmp_path: Path, text: str) -> list[str]:
+    file = tmp_path / "lamp.py"
+    file.write_text(text)
+    found = check(load_file(file))
+    assert all(line.startswith(f"{file}: ") and "\n" not in line for line in found)
+    return [line.removeprefix(f"{file}: ") for line in found]
+
+
+def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
+    assert problems(tmp_path, LAMP) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("WORLD = Lamp\n", "WORLD = Lamp({})\n", "WORLD must be the world's class"),
+        (NAMED, "", "Lamp needs a name"),
+        ('name = "lamp"', 'name = "a lamp"', "Lamp needs a name"),
+        ('        """Shows the lamp."""\n', "", "tool 'look': it has no docstring"),
+        (HINT, "set[str]", "parameter 'on': the type set[str]"),
+        (f": {HINT}", "", "tool 'switch': parameter 'on' has no type"),
+        (HINT, "int | str", "parameter 'on': the type int | str"),
+        (HINT, '"Lamb"', "tool 'switch': its types cannot be read"),
+        (HINT, "bool, *rest: int", "parameter 'rest' must be"),
+        (HINT, "dict = {1: 2}", "the default of parameter 'on'"),
+        ('undo="switch"', 'undo="swich"', "undo names 'swich', which is not a tool that writes"),
+        ('undo="switch"', 'undo="look"', "undo names 'look', which is not a tool that writes"),
+        ("def look(", "def state(", "tool 'state': World itself uses this name"),
+        ("def look(", "async def look(", "tool 'look': it must be an ordinary method"),
+        ("def look(", "def schön(", "tool 'schön': its name must be at most 64 letters"),
+        ("TASKS = [", "TASKS = []\nX = [", "TASKS must be a list with at least one Task"),
+        ("TASKS = [Task", "TASKS = [STATE, Task", "entry 1 of TASKS is not a Task"),
+        ('[Task("lamp_1"', '2 * [Task("lamp_1"', "two tasks are called 'lamp_1'"),
+        ('"lamp_1"', '"lamp 1::x"', "task 'lamp 1::x': its id must be"),
+        ('"on": False', '"on": {1, 2}', "task 'lamp_1': its state must be JSON"),
+        ('"on": False', '"on": {1: 2}', "task 'lamp_1': its state must be JSON"),
+        ('"on": False', '"on": float("nan")', "task 'lamp_1': its state must be JSON"),
+        ('"on": False', '"on": "\\ud800"', "task 'lamp_1': its state must be JSON"),
+        ('"Light, please."', '" "', "task 'lamp_1': turn 1 must be a Turn with what the user says"),
+        (f"[{GOLD}]", 'call("look")', "task 'lamp_1': turn 1: gold must be a list of call(...)"),
+        (f", [{GOLD}]", "", "task 'lamp_1': no turn has gold"),
+        ('call("look")', 'call("loook")', "call 1 (loook): there is no such tool; did you mean 'look'?"),
+        ("on=True)", "off=True)", "call 2 (switch) fails: unknown parameter 'off': correct the call"),
+        ("on=True)", "on=1)", "call 2 (switch) fails: parameter 'on' must be of type boolean"),
+        ('"broken": False', '"broken": True', "call 2 (switch) fails: the lamp is broken"),
+        ('"broken": False', '"whole": True', "call 2 (switch) fails: KeyError: 'broken'"),
+        ("return self.data", "return next(COUNTER)", "(look) answers '1' when it is replayed"),
+        ("return self.data", "return self.data.pop('on')", "(look) fails: TypeError: a tool that is"),
+        ("return self.data", "return {1, 2}", "call 1 (look) fails: TypeError: Object of type set"),
+        ('undo="switch"', "idempotent=True", "a second equal call changes the state"),
+        ('.get("times", 0) + 1', '["on"], next(COUNTER)', "leaves another state when it is replayed"),
+        (NAMED, f"{NAMED}    def __init__(self): pass\n", "the world does not start"),
+        (NAMED, f"{NAMED}    def state(self): return {{1}}\n", "a state that is not JSON"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, right: str, wrong: str, said: str) -> None:
+    assert LAMP.count(right) == 1
+    found = problems(tmp_path, LAMP.replace(right, wrong))
+    assert any(said in line for line in found), found
+
+
+def test_gold_that_names_a_made_id_wrongly_is_shown_the_ids(tmp_path: Path) -> None:
+    second = 'call("switch", on=True), call("switch", on="L-1")'
+    found = problems(tmp_path, LAMP.replace('call("switch", on=True)', second))
+    made = [line for line in found if "ids made before it: L-" in line]
+    assert len(made) == 1
+
+
+def test_write_without_brackets_is_a_write(tmp_path: Path) -> None:
+    assert problems(tmp_path, LAMP.replace('@write(undo="switch")', "@write")) == []
+
+
+def test_many_mistakes_are_all_named(tmp_path: Path) -> None:
+    task = 'Task("lamp_1", STATE, [Turn("Hello.", [call("dance")])])'
+    found = problems(tmp_path, LAMP.replace("TASKS = [", f"TASKS = [{task}, "))
+    assert [line.split(":")[0] for line in found] == ["task 'lamp_1'", "two tasks are called 'lamp_1'"]

@@ -151,9 +151,10 @@ def _world_types(build: "Folder", worlds: Sequence[str], python: str | None) -> 
 @contextlib.asynccontextmanager
 async def _apart() -> "AsyncIterator[Worlds]":
     """Where the gate opens worlds: each in a process of its own."""
-    from .worlds.handle import LocalWorlds
+    from .worlds.host import HostWorlds
 
-    yield LocalWorlds()
+    async with HostWorlds() as worlds:
+        yield worlds
 
 
 def render_live(folder: Path, facts: "Facts") -> Mapping[str, bytes]:

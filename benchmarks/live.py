@@ -38,12 +38,22 @@ async def timed(taken: list[float], what: Callable[[], Awaitable[Any]]) -> Any:
     return found
 
 
+def processor_seconds(handle: Handle) -> float:
+    """Of this process and the world's: what a call costs however busy the machine is."""
+    pid = getattr(handle, "pid", None)
+    other = 0.0 if pid is None else int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    return time.process_time() + other
+
+
 async def played(worlds: Worlds, world: WorldType, task: Task, taken: dict[str, list[float]]) -> None:
     """A task's gold, every call timed."""
     start = Start(dict(task.state), task.seed)
     handle: Handle = await timed(taken["open"], lambda: worlds.open(world, start))
-    for one in [one for turn in task.turns for one in turn.gold]:
+    gold = [one for turn in task.turns for one in turn.gold]
+    before = processor_seconds(handle)
+    for one in gold:
         await timed(taken["call"], lambda one=one: handle.call(one.name, dict(one.arguments)))
+    taken["call_processor"] += [(processor_seconds(handle) - before) / max(len(gold), 1)] * len(gold)
     await timed(taken["snapshot"], handle.snapshot)
     await (await timed(taken["copy"], handle.copy)).close()
     await handle.close()
@@ -53,7 +63,7 @@ async def costs(calls: int) -> dict[str, Any]:
     """Both kinds of worlds, task by task in turn, until so many calls were timed."""
     kinds: tuple[Worlds, ...] = (LocalWorlds(), HostWorlds())
     taken: list[dict[str, list[float]]] = [
-        {what: [] for what in ("open", "call", "snapshot", "copy")} for _ in kinds
+        {what: [] for what in ("open", "call", "call_processor", "snapshot", "copy")} for _ in kinds
     ]
     async with kinds[1] as isolated:  # type: ignore[attr-defined]
         worlds = [find.find(name) for name in find.BUNDLED]

@@ -22,7 +22,7 @@ from robustbench_tc.io import marker
 
 from . import released
 from .builders import rlla_rows
-from .conftest import Done
+from .conftest import ROOT, Done
 from .eval import small
 from .trees import Tree, tree, write
 
@@ -48,6 +48,7 @@ class Output(NamedTuple):
 CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
+LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
 REPORT = "report {run} --out {out}"
@@ -65,6 +66,11 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(TRAINING, "training"),
         Output(f"{TRAINING} --force", "training"),
         Output(f"{TRAINING} --force --discard-changes", "training"),
+    ],
+    "build live --out": [
+        Output(LIVE, "live"),
+        Output(f"{LIVE} --force", "live"),
+        Output(f"{LIVE} --force --discard-changes", "live"),
     ],
     "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --config full {MODEL}")],
     "eval --out": [
@@ -117,7 +123,8 @@ INPUTS = """
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 vectors folder, report --release, compare a, compare b, failures run, release build,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build toolrl-dr --tokenizer, audit build --training, audit build --benchmark, audit build --sources,
+build live --sources, build toolrl-dr --tokenizer,
+audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
@@ -183,7 +190,7 @@ def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
-    names = "build training run report space rlla release gated lines trial answers"
+    names = "build training live run report space rlla release gated lines trial answers"
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
     rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
@@ -191,6 +198,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     released.small_build(found["gated"])
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
+    found["world"] = ROOT / "tests" / "worlds" / "purse.py"
+    run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
     run("export", found["run"], "--out", found["lines"])

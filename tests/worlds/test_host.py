@@ -18,7 +18,7 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
-from robustbench_tc.worlds.handle import LocalWorlds, Snapshot, Start, Worlds, WorldType, load_file
+from robustbench_tc.worlds.handle import Answered, LocalWorlds, Snapshot, Start, Worlds, WorldType, load_file
 from robustbench_tc.worlds.host import DIED, TIMED_OUT, HostWorlds, WorldLost
 
 HERE = Path(__file__).parent
@@ -164,12 +164,12 @@ def test_a_dead_parent_is_started_again_and_its_episodes_go_on() -> None:
     assert all_gone(asyncio.run(orphaned()))
 
 
-def test_three_hundred_worlds_at_once_and_none_stays() -> None:
+def test_a_hundred_and_fifty_worlds_at_once_and_none_stays() -> None:
     async def many() -> list[int]:
         async with HostWorlds() as worlds:
-            opened = await asyncio.gather(*(worlds.open(PURSE, Start({"coins": n})) for n in range(300)))
+            opened = await asyncio.gather(*(worlds.open(PURSE, Start({"coins": n})) for n in range(150)))
             said = await asyncio.gather(*(handle.call("count_coins", {}) for handle in opened))
-            assert [json.loads(one.text)["coins"] for one in said] == list(range(300))
+            assert [json.loads(one.text)["coins"] for one in said] == list(range(150))
             for handle in opened[::2]:
                 await handle.close()
             assert all_gone([handle.pid for handle in opened[::2] if handle.pid])
@@ -178,8 +178,55 @@ def test_three_hundred_worlds_at_once_and_none_stays() -> None:
     assert all_gone(asyncio.run(many()), 0)
 
 
+def test_a_child_has_its_two_pipes_and_nothing_else() -> None:
+    async def looked_at() -> None:
+        async with HostWorlds() as worlds:
+            handle = await worlds.open(RECKLESS, Start({"count": 0}))
+            child = Path(f"/proc/{handle.pid}")
+            assert [str(one.readlink())[:5] for one in (child / "fd").iterdir()] == ["pipe:", "pipe:"]
+            assert (child / "environ").read_bytes() == b""
+            status = dict(line.split(":\t", 1) for line in (child / "status").read_text().splitlines())
+            assert status["NoNewPrivs"] == "1" and status["Threads"] == "1"
+            assert status["Seccomp"] == ("2" if worlds.isolation == "seccomp" else "0")
+            limits = (child / "limits").read_text()
+            for name, most in (
+                ("address space", 2**29),
+                ("file size", 0),
+                ("open files", 16),
+                ("core file", 0),
+            ):
+                found = next(line for line in limits.splitlines() if f"ax {name}" in line)
+                assert found.split()[-3:-1] == [str(most)] * 2
+
+    if not Path("/proc/self/limits").exists():
+        pytest.skip("there is no /proc")
+    run(looked_at)
+
+
+def test_closing_ends_calls_that_run_and_those_that_come() -> None:
+    async def closing() -> list[int]:
+        worlds = HostWorlds()
+        opened = [await worlds.open(RECKLESS, Start({"count": 0})) for _ in range(20)]
+        pids = [handle.pid for handle in opened if handle.pid] + list(worlds.parents.values())
+        calls = [asyncio.create_task(one.call("run", {"code": "while True: pass"})) for one in opened]
+        await asyncio.sleep(0.2)
+        start = time.monotonic()
+        await worlds.close()
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert time.monotonic() - start < 4
+        assert all(isinstance(one, RuntimeError) or one == Answered(DIED, "died") for one in ended)
+        with pytest.raises(RuntimeError, match="closed"):
+            await worlds.open(RECKLESS, Start({"count": 0}))
+        await opened[0].close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await opened[0].snapshot()
+        return pids
+
+    assert all_gone(asyncio.run(closing()), 0)
+
+
 HOST = """
-import asyncio, sys
+import asyncio, os, sys, time
 from pathlib import Path
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import HostWorlds
@@ -189,6 +236,10 @@ async def main():
         world = WorldType("reckless", Path(sys.argv[1]))
         opened = [await worlds.open(world, Start({"count": 0})) for _ in range(3)]
         print(*worlds.parents.values(), *(one.pid for one in opened), flush=True)
+        if sys.argv[2] == "SIGKILL, forked" and os.fork() == 0:
+            os.close(1)
+            time.sleep(3)  # holds every descriptor open
+            os._exit(0)
         if sys.argv[2] == "raises":
             raise ValueError("the host's own")
         await opened[0].call("run", {"code": "while True: pass"})
@@ -197,7 +248,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("end", ["raises", "SIGINT", "SIGKILL", "SIGTERM"])
+@pytest.mark.parametrize("end", ["raises", "SIGINT", "SIGKILL", "SIGTERM", "SIGKILL, forked"])
 def test_no_process_outlives_the_host(end: str) -> None:
     host = subprocess.Popen(
         [sys.executable, "-c", HOST, str(RECKLESS.file), end],
@@ -212,7 +263,7 @@ def test_no_process_outlives_the_host(end: str) -> None:
     if end != "raises":
         time.sleep(0.1)
         assert not any(map(gone, pids))
-        host.send_signal(signal.Signals[end])
+        host.send_signal(signal.Signals[end.partition(",")[0]])
     host.wait()
     assert all_gone(pids, 4)
 

@@ -27,6 +27,8 @@ OPEN_SECONDS = 30.0
 ARGUMENT_BYTES = 1_000_000
 NESTING = 100
 FORKS_AT_ONCE = 16
+CALLS_AT_ONCE = 8
+"""At least; more where there are many processors."""
 
 TIMED_OUT = json.dumps({"error": "The call took too long and was stopped. Nothing was changed."})
 DIED = json.dumps({"error": "The tool failed unexpectedly. Nothing was changed."})
@@ -64,7 +66,7 @@ class HostHandle:
         async with self._turn():
             child = await self._living()
             try:
-                text = await _text(child, request, self._worlds.seconds)
+                text = await self._text(child, request, self._worlds.seconds)
             except Lost as lost:
                 self._drop()
                 return Answered(TIMED_OUT if lost.why == "timeout" else DIED, lost.why)
@@ -79,7 +81,7 @@ class HostHandle:
             for _ in range(2):
                 child = await self._living()
                 try:
-                    found = await child.ask("null", self._worlds.seconds)
+                    found = await self._worlds.ask(child, "null", self._worlds.seconds)
                 except Lost:
                     found = {}
                 except BaseException:
@@ -115,6 +117,12 @@ class HostHandle:
             self._child.close()
             self._child = None
 
+    async def _text(self, child: Child, request: str, seconds: float) -> str:
+        found = await self._worlds.ask(child, request, seconds)
+        if not isinstance(text := found.get("text"), str):
+            raise Lost("died")
+        return text
+
     async def _living(self) -> Child:
         if self._closed:
             raise RuntimeError("this world was closed")
@@ -129,7 +137,7 @@ class HostHandle:
             try:
                 for number, done in enumerate(self._done, 1):
                     # A call that took almost all its time is not to fail because the machine is busy.
-                    text = await _text(child, done.request, 2 * self._worlds.seconds)
+                    text = await self._text(child, done.request, 2 * self._worlds.seconds)
                     if _digest(text) != done.result:
                         raise WorldLost(
                             f"world {self._world.name} cannot be brought back: call {number}, "
@@ -163,6 +171,7 @@ class HostWorlds:
         self._parents: dict[WorldType, Parent] = {}
         self._former: list[Parent] = []
         self._starting, self._forking = PerLoop(1), PerLoop(FORKS_AT_ONCE)
+        self._running = PerLoop(max(CALLS_AT_ONCE, 2 * (os.cpu_count() or 1)))
         self._closed = False
 
     async def __aenter__(self) -> "HostWorlds":
@@ -188,10 +197,15 @@ class HostWorlds:
 
     async def open(self, world: WorldType, start: Start) -> HostHandle:
         try:
-            text = json.dumps([start.state, start.seed])
+            text = json.dumps([start.state, start.seed, 4 * self.seconds])
         except (ValueError, TypeError, RecursionError) as error:
             raise UserError(f"world {world.name} cannot start from this state: {error}") from None
         return HostHandle(self, world, text, await self.fork(world, text))
+
+    async def ask(self, child: Child, request: str, seconds: float) -> dict[str, Json]:
+        """As the child's own; its time begins when it gets a place to run, so that a crowd is no time-out."""
+        async with self._running():
+            return await child.ask(request, seconds)
 
     async def fork(self, world: WorldType, start: str) -> Child:
         """A process with a fresh world in it. Raises UserError where there is none, tried twice."""
@@ -234,13 +248,6 @@ class HostWorlds:
                 if found.isolation != "seccomp":
                     self.isolation = found.isolation
             return found
-
-
-async def _text(child: Child, request: str, seconds: float) -> str:
-    found = await child.ask(request, seconds)
-    if not isinstance(found.get("text"), str):
-        raise Lost("died")
-    return str(found["text"])
 
 
 def _digest(text: str) -> bytes:

@@ -38,8 +38,6 @@ HEADROOM = 256 * MEGABYTE
 """What a child may map beyond what its parent has mapped already, where that is much."""
 CPU_SECONDS = 600
 DESCRIPTORS = 16
-CALL_SECONDS = 20
-"""A call that lasts longer ends the child even where nobody is left to end it; the host waits less."""
 
 # Number of a system call on x86_64 and on aarch64; what is not here is refused.
 ALLOWED = {
@@ -86,38 +84,42 @@ def seccomp_filter(machine: str) -> bytes | None:
     return b"".join(struct.pack("HBBI", *one) for one in program)
 
 
-def set_filter(program: bytes) -> bool:
-    """Puts the filter on this process, for good."""
+class Instructions(ctypes.Structure):
+    """The kernel's sock_fprog."""
 
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-    wanted = Program(len(program) // 8, program)
-    libc = ctypes.CDLL(None, use_errno=True)
-    zero = ctypes.c_ulong(0)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero):
-        return False
-    mode = ctypes.c_ulong(SECCOMP_MODE_FILTER)
-    return bool(libc.prctl(PR_SET_SECCOMP, mode, ctypes.byref(wanted), zero, zero) == 0)
+    _fields_ = (("length", ctypes.c_ushort), ("first", ctypes.c_char_p))
 
 
-def can_filter(program: bytes | None) -> bool:
-    """Whether this kernel takes the filter: tried in a child."""
-    if program is None:
-        return False
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os._exit(0 if set_filter(program) else 1)
-        finally:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
+class Filter:
+    """A filter ready to be put on: what can be made before the fork is."""
+
+    def __init__(self, program: bytes) -> None:
+        self.prctl = ctypes.CDLL(None, use_errno=True).prctl
+        self.instructions = Instructions(len(program) // 8, program)
+        zero, one, mode = (ctypes.c_ulong(number) for number in (0, 1, SECCOMP_MODE_FILTER))
+        self.no_new_privs = (PR_SET_NO_NEW_PRIVS, one, zero, zero, zero)
+        self.seccomp = (PR_SET_SECCOMP, mode, ctypes.byref(self.instructions), zero, zero)
+
+    def put_on(self) -> bool:
+        """On this process, for good."""
+        return not (self.prctl(*self.no_new_privs) or self.prctl(*self.seccomp))
+
+    def taken(self) -> bool:
+        """Whether this kernel takes it: tried in a child."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os._exit(0 if self.put_on() else 1)
+            finally:
+                os._exit(1)
+        return os.waitpid(pid, 0)[1] == 0
 
 
 def read_only(folders: list[str]) -> None:
     """From here on only these can be read, and nothing written, where the kernel has Landlock.
 
-    Beyond what the filter does: it cannot see paths, and a host's key stands in its /proc/PID/environ.
+    Beyond what the filter does: it cannot see paths, and a host's key stands in its /proc/PID/environ. What
+    lies elsewhere, a world reads when its file is imported.
     """
     if sys.platform != "linux":
         return
@@ -203,6 +205,8 @@ def load(package: str, file: str) -> types.ModuleType:
     spec.loader.exec_module(module)
     if not hasattr(module, "WORLD"):
         raise ImportError("it has no WORLD")
+    if hasattr(module.WORLD, "tools"):
+        module.WORLD.tools()  # what it works out about its tools, it need not do in every child
     return module
 
 
@@ -214,14 +218,14 @@ def give_up_descriptors(source: int, target: int, highest: int) -> None:
     os.closerange(upper + 1, max(upper, highest) + 8)
 
 
-def episode(module: types.ModuleType, source: int, target: int, program: bytes | None, limit: int) -> None:
+def episode(module: types.ModuleType, source: int, target: int, seccomp: Filter | None, limit: int) -> None:
     """A child's life: one world, until the host closes its end."""
     sys.stdin = sys.stdout = sys.stderr = None
     os.environ.clear()
     set_limits(limit)
-    if program is not None and not set_filter(program):
+    if seccomp is not None and not seccomp.put_on():
         return
-    number, (state, seed) = read_frame(source)
+    number, (state, seed, patience) = read_frame(source)
     try:
         world = module.WORLD(state, seed)
     except Exception as error:
@@ -230,7 +234,7 @@ def episode(module: types.ModuleType, source: int, target: int, program: bytes |
     write_frame(target, [number, {"pid": os.getpid()}])
     while True:
         number, asked = read_frame(source)
-        signal.setitimer(signal.ITIMER_REAL, CALL_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, patience)  # ends it even where nobody is left who would
         answer = {"text": world.call(*asked)} if asked else state_of(world)
         signal.setitimer(signal.ITIMER_REAL, 0)
         write_frame(target, [number, answer])
@@ -252,8 +256,8 @@ def said(error: BaseException) -> str:
 class Forks:
     """The children of one parent, until the host is done with them."""
 
-    def __init__(self, module: types.ModuleType, host: socket.socket, program: bytes | None) -> None:
-        self.module, self.host, self.program = module, host, program
+    def __init__(self, module: types.ModuleType, host: socket.socket, seccomp: Filter | None) -> None:
+        self.module, self.host, self.seccomp = module, host, seccomp
         self.highest = max(map(int, os.listdir("/dev/fd")))  # noqa: PTH208
         self.limit = max(ADDRESS_SPACE, mapped() + HEADROOM)
         self.living: dict[int, int] = {}
@@ -268,7 +272,7 @@ class Forks:
             if pid == 0:
                 try:  # whatever ends the child, nothing of the parent's may run in it
                     give_up_descriptors(source, target, self.highest)
-                    episode(self.module, source, target, self.program, self.limit)
+                    episode(self.module, source, target, self.seccomp, self.limit)
                 finally:
                     os._exit(0)
             self.living[child] = pid
@@ -316,16 +320,17 @@ def main() -> None:
         write_frame(host.fileno(), {"error": said(error)})
         return
     program = seccomp_filter(platform.machine())
-    if not can_filter(program):
-        program = None
+    seccomp = None if program is None else Filter(program)
+    if seccomp is not None and not seccomp.taken():
+        seccomp = None
     with open(os.devnull, "r+b") as nothing:  # noqa: PTH123 - what it wrote so far was for the host
         os.dup2(nothing.fileno(), 2)
-    forks = Forks(module, host, program)
+    forks = Forks(module, host, seccomp)
     times = ("/etc/localtime", "/usr/share/zoneinfo")
     read_only([*sys.path, *sysconfig.get_paths().values(), *sys.argv[2:], *times])
     gc.collect()
     gc.freeze()
-    write_frame(host.fileno(), {"isolation": "limits only" if program is None else "seccomp"})
+    write_frame(host.fileno(), {"isolation": "limits only" if seccomp is None else "seccomp"})
     forks.serve()
 
 

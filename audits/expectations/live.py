@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc.live import KINDS, TASKS, config_of, live_features, type_code
 
 from ..folder import Folder, type_name
-from ..live import texts
+from ..live import faults, texts
 from ..live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan
 from ..report import Check
 from .configs import _splits
@@ -123,16 +123,37 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _rows_suite(scan: LiveScan) -> list[Check]:
-    return run("live_rows", frame(scan.columns), _rows_expectations())
+    return _of_no_row(run("live_rows", frame(scan.columns), _rows_expectations()), scan)
 
 
 def _replay_suite(scan: LiveScan) -> list[Check]:
     columns = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
     checks = run("live_replay", frame(columns), _replay_expectations())
-    why = scan.not_replayed
+    if not scan.not_replayed:
+        return _of_no_row(checks, scan)
     return [
-        msgspec.structs.replace(one, reason=why) if why and one.status == "not_run" else one for one in checks
+        msgspec.structs.replace(one, reason=scan.not_replayed) if one.status == "not_run" else one
+        for one in checks
     ]
+
+
+def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
+    """A check of some kinds only may be left out where a build has no row of them."""
+    allowed = "the build has no row of a kind that it is about"
+    return [
+        msgspec.structs.replace(one, may_be_left_out=allowed)
+        if one.status == "not_run" and one.id in _OF_SOME and scan.tasks
+        else one
+        for one in checks
+    ]
+
+
+_OF_SOME = {
+    *(f"rows.{name}" for name in (*faults.PROTECTS, "anchored", "equals_its_clean_row", "says_its_fault")),
+    *(f"replay.{name}" for name in ("label_holds", "fault_is_met", "leaf_is_false", "position_is_decisive")),
+    *(f"replay.{name}" for name in ("reads_change_nothing", "idempotence_is_true")),
+}
+"""Checks of rows with faults, or of tasks that read or write."""
 
 
 @cache

@@ -1,5 +1,6 @@
 """One pass over a live build: every row decoded once, held against its clean row, and replayed."""
 
+import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker
+from robustbench_tc.io import marker, parquet
 from robustbench_tc.live import TASKS, LiveRow
 from robustbench_tc.worlds.handle import Worlds, WorldType
 
@@ -20,6 +21,9 @@ from .read import Entry, entries
 
 OpenWorlds = Callable[[], AbstractAsyncContextManager[Worlds]]
 """Opens where worlds run, kept apart from this process. Handed in: the gate starts no process itself."""
+
+AT_ONCE = 16
+"""Rows that are replayed at the same time."""
 
 SEED = {"seed_is_the_builds": "Every row has the seed of the build: it is drawn again with it."}
 
@@ -84,7 +88,8 @@ async def scan(
     known = _known(folder, types)
     async with _opened(open_worlds, found) as worlds:
         replayed = None if worlds is None else replay.Replay(worlds, types)
-        for entry in entries(folder):
+
+        async def judged(entry: Entry) -> dict[str, Verdict]:
             verdicts = {**by_itself.verdicts(entry), **look.verdicts(entry)}
             row = entry.row
             if row is not None:
@@ -93,7 +98,11 @@ async def scan(
                 verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
                 if replayed is not None and not verdicts["world_is_known"] and _can_be_replayed(verdicts):
                     verdicts |= await _tried(replayed, row)
-            found.add(entry, verdicts)
+            return verdicts
+
+        for some in parquet.batches(entries(folder), AT_ONCE):
+            for entry, verdicts in zip(some, await asyncio.gather(*map(judged, some)), strict=True):
+                found.add(entry, verdicts)
     return found
 
 

@@ -1,8 +1,8 @@
-"""What the gate computes from the same table, registries or build settings, computed once in a process.
+"""What the gate computes from the same rows, tables, registries or settings, computed once in a process.
 
-Audits of one build, and of copies of it, differ in a few rows or in none: what Great Expectations says of an
-equal table, the classifier's figure for equal registries and the rebuild from equal inputs are asked for over
-and over. Tests of that very work do not use this.
+Audits of one build, and of copies of it, differ in a few rows or in none: the verdicts on rows of an equal
+config, what Great Expectations says of an equal table, the classifier's figure for equal registries and the
+rebuild from equal inputs are asked for over and over. Tests of that very work do not use this.
 """
 
 import pickle
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import api
+from robustbench_tc import api, taxonomy
 from robustbench_tc.io import marker
 
 if TYPE_CHECKING:
@@ -33,18 +33,45 @@ def _kept(key: Hashable, make: Callable[[], Any]) -> Any:
     return _found[key]
 
 
+def _name(function: Callable[..., Any]) -> tuple[str, str]:
+    return function.__module__, function.__qualname__
+
+
 @contextmanager
 def shared_work() -> Iterator[None]:
-    """Suites, projects, the classifier and rebuilds are looked up before they are computed."""
-    from robustbench_tc.audits import classifier
+    """Verdicts, suites, projects, the classifier and rebuilds are looked up before they are computed."""
+    from robustbench_tc.audits import classifier, rows, shortcuts
     from robustbench_tc.audits.expectations import gx, project
+    from robustbench_tc.audits.report import Shortcut
     from robustbench_tc.dataset_cards import croissant
 
     if getattr(api.rebuild_of, "shared", False):  # by a wider fixture
         yield
         return
     validate, files, right, rebuild_of = gx._validated, project.files, classifier.right, api.rebuild_of
-    metadata = croissant.croissant
+    metadata, check, figures = croissant.croissant, rows.RowChecks.check, shortcuts._Reader.figures
+
+    def checked(checks: rows.RowChecks, config: str, first: int, raws: list[dict[str, Any]]) -> rows.Found:
+        if config == taxonomy.CLEAN:  # it keeps them: the others are held against them
+            return check(checks, config, first, raws)
+        handed_in = checks._self_check, checks._unit_checks, checks._golds
+        told = [_name(one) for one in handed_in], sorted(checks._texts._allowed), checks._packed
+        key = "rows", config, first, marker.sha256_of(pickle.dumps((told, raws)))
+        found: rows.Found = _kept(key, lambda: check(checks, config, first, raws))
+        return found
+
+    def figured(reader: shortcuts._Reader, config: str) -> Shortcut | None:
+        build = reader._build
+        files = [path.read_bytes() for path in build.shards(config, "test")]
+        key = "figures", config, _name(reader._try), marker.sha256_of(pickle.dumps(files))
+        before = reader.unread, len(build.unreadable)
+        if key not in _found:
+            made = figures(reader, config)
+            if (reader.unread, len(build.unreadable)) != before:  # a broken file is noted in every audit
+                return made
+            _found[key] = made
+        kept: Shortcut | None = _found[key]
+        return kept
 
     def validated(suite: str, table: "pd.DataFrame", wanted: Sequence["Expectation"], index: str) -> Any:
         asked = [(one.id, one.protects, one.kind, one.arguments) for one in wanted]
@@ -75,6 +102,8 @@ def shared_work() -> Iterator[None]:
 
     rebuilt.shared = True  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows.RowChecks, "check", checked)
+        patch.setattr(shortcuts._Reader, "figures", figured)
         patch.setattr(gx, "_validated", validated)
         patch.setattr(project, "files", files_of)
         patch.setattr(classifier, "right", classified)

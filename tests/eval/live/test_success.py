@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.replay import Replay, replayed, without_ids
-from robustbench_tc.worlds.same_state import STEPS, equal, same
 from robustbench_tc.eval.live.success import information, success
 from robustbench_tc.live import At, Episode, LiveRow, Reply, Step, row_hash
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import LocalWorlds, Snapshot, Start
+from robustbench_tc.worlds.same_state import STEPS, equal, same
 
 from .playing import PURSE, faulted, row_of
 

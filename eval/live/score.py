@@ -114,7 +114,7 @@ def score_one(replay: Replay, *, upstream: Upstream | None = None) -> LiveScore:
         downstream_errors=replay.downstream,
         omitted=harmed.omitted,
         repeated=harmed.repeated,
-        turns=msgspec.to_builtins(turns),
+        turns=list(msgspec.to_builtins(turns)),
     )
 
 

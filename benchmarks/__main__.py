@@ -42,6 +42,7 @@ PLAN: dict[str, list[str]] = {
     "scale": ["--sources", str(SHARED / "sources")],
     "leaderboard": [],
     "report": ["--sources", str(SHARED / "sources")],
+    "live": [],
 }
 """Module → arguments. One that is not in this checkout is left out of the run and said so."""
 

@@ -41,7 +41,7 @@ from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
-from .sources.pins import pins
+from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
 
 PART_SAMPLES = 500
@@ -217,7 +217,7 @@ def build(
             lengths=tally.lengths,
             generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
-            pins=pins().rows() if spec.profile != "bundled" else (),
+            pins=pins().rows(but=LIVE_SOURCE) if spec.profile != "bundled" else (),
             pyarrow=pa.__version__,
         )
         files.claim(folder, generations.NAME, ERRATA, "build_report.md", "README.md", marker.BUILD)

@@ -30,18 +30,21 @@ def _scores(agent: str) -> dict[str, LiveScore]:
 
 
 def _repeat_does_harm(row: LiveRow) -> bool:
-    """Whether the call that meets the fault, made a second time, changes the world again or is refused: an
-    agent that repeats it blindly then has paid twice, or takes what is done for failed."""
+    """Whether the call that meets the fault, made a second time, changes the world again, or is refused before
+    other writes of gold's: an agent that repeats it blindly has paid twice, or takes what is done for failed
+    and gives up."""
     assert row.fault is not None
     calls = [call for turn in row.golden_calls for call in turn]
     of_tool = [number for number, call in enumerate(calls) if call.name == row.fault.at.tool]
     at = of_tool[row.fault.at.nth - 1]
-    world = load_file(find(row.world).file).WORLD(**row.initial_state)  # type: ignore[arg-type]
+    world = load_file(find(row.world).file).WORLD(**row.initial_state)
     for call in calls[: at + 1]:
         world.call(call.name, call.parameters)
     before = json.dumps(world.state())
     again = world.call(calls[at].name, calls[at].parameters)
-    return failed(again) or json.dumps(world.state()) != before
+    writes = {tool.name: tool.writes for tool in row.tools}
+    left = any(writes[call.name] for call in calls[at + 1 :])
+    return json.dumps(world.state()) != before or (failed(again) and left)
 
 
 def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_that_are_not_idempotent() -> (

@@ -30,9 +30,9 @@ def _scores(agent: str) -> dict[str, LiveScore]:
 
 
 def _repeat_does_harm(row: LiveRow) -> bool:
-    """Whether the call that meets the fault, made a second time, changes the world again, or is refused before
-    other writes of gold's: an agent that repeats it blindly has paid twice, or takes what is done for failed
-    and gives up."""
+    """Whether the call that meets the fault, made a second time, changes the world again, or is refused
+    before other writes of gold's: an agent that repeats it blindly has paid twice, or takes what is done for
+    failed and gives up."""
     assert row.fault is not None
     calls = [call for turn in row.golden_calls for call in turn]
     of_tool = [number for number, call in enumerate(calls) if call.name == row.fault.at.tool]
@@ -62,10 +62,8 @@ def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_
         if _scores("verifying-retrier")[row.id].success and not _scores("blind-retrier")[row.id].success
     }
     assert better == unsafe and 0 < len(unsafe) < len(lost)
-    assert all(
-        _scores("blind-retrier")[one].repeated and _scores("blind-retrier")[one].blind_repeats
-        for one in unsafe
-    )
+    blind = [_scores("blind-retrier")[one] for one in unsafe]
+    assert all((one.repeated and one.blind_repeats) or one.ended == "honest_failure" for one in blind)
 
 
 def test_an_effect_that_was_doubled_is_undone_on_exactly_the_rows_where_that_can_be_done() -> None:

@@ -25,7 +25,7 @@ from robustbench_tc.worlds.handle import Worlds, WorldType
 
 from .ledger import harm, ledgers, rights_of, says, total
 from .replay import Gold, Replay, gold_of, replayed
-from .success import Upstream, information, success
+from .success import information, success, upstream
 
 if TYPE_CHECKING:
     import datasets
@@ -93,7 +93,7 @@ def score_features() -> "datasets.Features":
     return Features({name: Value(kind) for name, kind in kinds.items()})
 
 
-def score_one(replay: Replay, *, upstream: Upstream | None = None) -> LiveScore:
+def score_one(replay: Replay) -> LiveScore:
     """The scores of one replayed episode, but for what it cost beyond the clean one."""
     row, episode = replay.row, replay.episode
     rights = rights_of(replay)
@@ -108,13 +108,13 @@ def score_one(replay: Replay, *, upstream: Upstream | None = None) -> LiveScore:
         **counts,
         success=right,
         information=information(replay),
-        upstream=None if upstream is None else upstream(replay),
+        upstream=upstream(replay),
         says=says(replay, rights),
         silent_failure=None if right is None else not right and episode.ended == "done",
         downstream_errors=replay.downstream,
         omitted=harmed.omitted,
         repeated=harmed.repeated,
-        turns=msgspec.to_builtins(turns),
+        turns=list(msgspec.to_builtins(turns)),
     )
 
 
@@ -139,7 +139,6 @@ async def score_episodes(
     worlds: Worlds,
     *,
     world_of: Callable[[str], WorldType] | None = None,
-    upstream: Upstream | None = None,
 ) -> list[LiveScore]:
     """The scores of episodes, in their order. `rows` by id; `world_of`: what `row.world` names.
 
@@ -161,7 +160,7 @@ async def score_episodes(
             if key not in golds:
                 golds[key] = asyncio.create_task(gold_of(row, worlds, world))
             replay = await replayed(row, episode, worlds, world=world, gold=await golds[key])
-            return score_one(replay, upstream=upstream)
+            return score_one(replay)
 
     scores = await asyncio.gather(*(one(episode) for episode in whole))
     clean = {_side(score): score for score in scores if score.type_code == "clean"}
@@ -189,7 +188,6 @@ def score_run(
     worlds: "AbstractAsyncContextManager[Worlds] | Worlds",
     *,
     world_of: Callable[[str], WorldType] | None = None,
-    upstream: Upstream | None = None,
 ) -> list[LiveScore]:
     """Scores the episodes of a run folder and writes its scores.parquet. `worlds`: `LocalWorlds()`, or a
     `HostWorlds` that has not been entered yet."""
@@ -198,8 +196,8 @@ def score_run(
     async def run() -> list[LiveScore]:
         if isinstance(worlds, AbstractAsyncContextManager):
             async with worlds as entered:
-                return await score_episodes(episodes, rows, entered, world_of=world_of, upstream=upstream)
-        return await score_episodes(episodes, rows, worlds, world_of=world_of, upstream=upstream)
+                return await score_episodes(episodes, rows, entered, world_of=world_of)
+        return await score_episodes(episodes, rows, worlds, world_of=world_of)
 
     scores = asyncio.run(run())
     write_scores(scores, folder / SCORES)

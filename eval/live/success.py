@@ -5,15 +5,14 @@ information  every result of gold's reads was seen
 upstream     what the benchmark that the task comes from would say; null where it says nothing
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.handle import Snapshot
 from robustbench_tc.worlds.same_state import equal, same
 
+from .bfcl_check import gold_turns, turns_of, upstream_verdict
 from .replay import GoldCall, Played, Replay, without_ids
-
-Upstream = Callable[[Replay], bool | None]
-"""Upstream's verdict on an episode; null where upstream has none."""
 
 
 def success(replay: Replay) -> bool | None:
@@ -55,3 +54,17 @@ def _met(read: GoldCall, steps: Iterable[Played]) -> bool:
         one.step.met and one.step.name == read.call.name and equal(one.step.arguments, read.call.parameters)
         for one in steps
     )
+
+
+def upstream(replay: Replay) -> bool | None:
+    """What BFCL's multi-turn checker says of the episode; null for the worlds of others."""
+    if replay.row.world != BFCL:
+        return None
+    start = replay.steps[0].before if replay.steps else replay.end
+    states = [played.after.state for played in replay.steps]
+    results = [
+        [call.text for call in replay.gold.calls if call.turn == turn]
+        for turn in range(len(replay.gold.turns))
+    ]
+    gold = gold_turns(results, [snapshot.state for snapshot in replay.gold.turns])
+    return upstream_verdict(turns_of(replay.episode.replies, states, start.state), gold).valid

@@ -123,3 +123,11 @@ def _recovery(met: Sequence["LiveScore"]) -> Interval | None:
         n[tasks[row.clean_id]] += 1
         right[tasks[row.clean_id]] += bool(row.recovered)
     return of_estimate(shares(right, n), len(met), "hull")
+
+
+def summary_lines(scores: Iterable["LiveScore"]) -> dict[tuple[str, str], list[Line]]:
+    """The lines of every (model, mode) of a run, in their order."""
+    found: dict[tuple[str, str], list[LiveScore]] = {}
+    for score in scores:
+        found.setdefault((score.model, score.mode), []).append(score)
+    return {key: lines(those) for key, those in found.items()}

@@ -1,5 +1,6 @@
 """Scripted agents on the bundled live dataset: the bar of the verifying agent, and the tables of the docs."""
 
+import json
 import os
 import re
 from functools import cache
@@ -9,6 +10,9 @@ import pytest
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.live import LiveRow
+from robustbench_tc.worlds.find import find
+from robustbench_tc.worlds.fit import failed
+from robustbench_tc.worlds.handle import load_file
 
 from .table import BEGIN, END, PAGE, cell, rows, scores, tables
 
@@ -25,6 +29,24 @@ def _scores(agent: str) -> dict[str, LiveScore]:
     return {score.id: score for score in scores(_rows(), agent)}
 
 
+def _repeat_does_harm(row: LiveRow) -> bool:
+    """Whether the call that meets the fault, made a second time, changes the world again, or is refused
+    before other writes of gold's: an agent that repeats it blindly has paid twice, or takes what is done for
+    failed and gives up."""
+    assert row.fault is not None
+    calls = [call for turn in row.golden_calls for call in turn]
+    of_tool = [number for number, call in enumerate(calls) if call.name == row.fault.at.tool]
+    at = of_tool[row.fault.at.nth - 1]
+    world = load_file(find(row.world).file).WORLD(**row.initial_state)
+    for call in calls[: at + 1]:
+        world.call(call.name, call.parameters)
+    before = json.dumps(world.state())
+    again = world.call(calls[at].name, calls[at].parameters)
+    writes = {tool.name: tool.writes for tool in row.tools}
+    left = any(writes[call.name] for call in calls[at + 1 :])
+    return json.dumps(world.state()) != before or (failed(again) and left)
+
+
 def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_that_are_not_idempotent() -> (
     None
 ):
@@ -32,8 +54,7 @@ def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_
     unsafe = set()
     for row in lost:
         assert row.fault is not None and row.label in ("repair", "report")
-        idempotent = {tool.name: tool.idempotent for tool in row.tools}
-        if row.label == "repair" and not idempotent[str(row.fault.at.tool)]:
+        if row.label == "repair" and _repeat_does_harm(row):
             unsafe.add(row.id)
     better = {
         row.id
@@ -41,10 +62,8 @@ def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_
         if _scores("verifying-retrier")[row.id].success and not _scores("blind-retrier")[row.id].success
     }
     assert better == unsafe and 0 < len(unsafe) < len(lost)
-    assert all(
-        _scores("blind-retrier")[one].repeated and _scores("blind-retrier")[one].blind_repeats
-        for one in unsafe
-    )
+    blind = [_scores("blind-retrier")[one] for one in unsafe]
+    assert all((one.repeated and one.blind_repeats) or one.ended == "honest_failure" for one in blind)
 
 
 def test_an_effect_that_was_doubled_is_undone_on_exactly_the_rows_where_that_can_be_done() -> None:

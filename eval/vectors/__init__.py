@@ -24,6 +24,7 @@ __all__ = [
     "AGREED",
     "CHECKS",
     "CLASSES",
+    "LIVE_CLASSES",
     "MULTI_TURN",
     "UNLISTED",
     "Check",
@@ -72,9 +73,12 @@ CLASSES: dict[str, tuple[str, ...]] = {
     ),
     "toolrl_bfcl_decoder": ("several_blocks", "tolerant"),
     "toolrl_reward": ("upstream_crash",),
-    "bfcl_multi_turn": ("upstream_crash",),
 }
 """The closed list of allowed disagreements, by kind of row (scoring.md section 10)."""
+
+
+LIVE_CLASSES: dict[str, tuple[str, ...]] = {MULTI_TURN: ("upstream_crash",)}
+"""The same for rows of the live mode (docs/live-bfcl.md)."""
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +127,7 @@ def _check_file(path: Path, checks: Mapping[str, Check]) -> FileResult:
         except Exception as error:  # ours must never raise on a row; the row is shown with it
             row = {**row, "error": f"{type(error).__name__}: {error}"}
             outcome = UNLISTED
-        if outcome != AGREED and outcome not in CLASSES.get(kind, ()):
+        if outcome != AGREED and outcome not in (CLASSES | LIVE_CLASSES).get(kind, ()):
             outcome = UNLISTED
         if outcome == UNLISTED:
             unlisted.append(row)

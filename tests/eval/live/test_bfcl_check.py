@@ -1,6 +1,7 @@
 """Upstream's verdict on an episode, and the oracle vectors of it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.eval.live import bfcl_check
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, Verdict, gold_turns, turns_of, upstream_verdict
-from robustbench_tc.eval.vectors import AGREED, MULTI_TURN, UNLISTED, kind_of, run_vectors
+from robustbench_tc.eval.vectors import AGREED, LIVE_CLASSES, MULTI_TURN, UNLISTED, kind_of, run_vectors
 from robustbench_tc.eval.vectors.bfcl_multi_turn import CRASH, MultiTurn
 from robustbench_tc.live import Reply, Step
 from robustbench_tc.worlds import find
@@ -106,6 +107,14 @@ def test_every_shared_row_agrees_or_is_listed(shared: Path, check: MultiTurn, tm
     (found,) = run_vectors(tmp_path, {MULTI_TURN: check})
     assert found.unlisted == ()
     assert (found.rows, found.agreed, found.listed) == (3088, 3040, {CRASH: 48})
+
+
+def test_the_page_has_the_closed_list() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "live-bfcl.md").read_text("utf-8")
+    listed = page.partition("| class | rows | what |")[2].partition("\n## ")[0]
+    assert {MULTI_TURN: tuple(re.findall(r"^\| `(\w+)`", listed, re.MULTILINE))} == LIVE_CLASSES
+    flags = set(re.findall(r"`(gold_\w+)`", page))
+    assert flags == {*bfcl.DOUBTFUL, bfcl.HELD_OUT}
 
 
 def test_without_the_world_the_rows_are_counted_as_not_checked(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from robustbench_tc.io import files, marker, parquet
 from robustbench_tc.live import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
+from robustbench_tc.worlds.check import NAME
 from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
@@ -91,6 +92,12 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise unknown("profile", self.profile, get_args(Profile))
         names = self.worlds or (find.BUNDLED if self.profile == "bundled" else (find.BFCL,))
         found = tuple(find.find(name, python=self.python) for name in dict.fromkeys(names))
+        for name, one in zip(dict.fromkeys(names), found, strict=True):
+            if name != one.name and (one.name in (*find.BUNDLED, find.BFCL) or not NAME.fullmatch(one.name)):
+                raise UserError(
+                    f"{name}: rows name their world after its file: rename it, to letters, digits, _ and -, "
+                    "and not to a bundled world's name"
+                )
         twice = [name for name, n in Counter(one.name for one in found).items() if n > 1]
         if twice:
             raise UserError(f"two worlds are called {twice[0]!r}: rename one of the files")

@@ -342,6 +342,13 @@ def test_mistakes_in_a_world_of_ones_own_are_named(tmp_path: Path, tasks: str, s
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["orders.py", "bfcl.py", "my world.py"])
+def test_a_world_that_is_called_like_ours_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(PURSE.read_text())
+    with pytest.raises(UserError, match="rename it"):
+        prepared(LiveSpec(worlds=(str(tmp_path / name),)))
+
+
 def test_two_worlds_of_one_name_or_with_one_task_are_refused(tmp_path: Path) -> None:
     for name in ("one/box.py", "two/box.py", "other.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -27,7 +27,8 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind statistics-check fuzz nightly facts lock clean \
-	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-peers docs mutation
+	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -81,6 +82,14 @@ env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray
 	.venv-scale/bin/python -m pytest tests/test_cluster.py tests/test_parallel.py
 
+env-live: .venv-live/.done  ## .venv-live: bfcl-eval and mpmath, for BFCL's world
+test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and repetition change
+	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py tests/worlds/test_bfcl_facts.py \
+	  tests/builders/live/test_bfcl.py tests/eval/live/test_bfcl_check.py
+
+live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-bfcl.md
+	$(BIN)/python -m tests.worlds.bfcl_facts
+
 EXTRAS_leaderboard := leaderboard report dev browser
 EXTRAS_scale       := scale dev
 EXTRAS_docs        := docs
@@ -97,6 +106,13 @@ EXTRAS_mutation    := audit sign report dev mutation
 .venv-train/.done .venv-serve/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
 	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
+	@touch $@
+
+# Programs that our package only drives: alone in their environment, each file checked against its sha256.
+.venv-live/.done: LIVE := src/robustbench_tc/worlds/bfcl_requirements.txt
+.venv-live/.done: src/robustbench_tc/worlds/bfcl_requirements.txt
+	$(call environment,.venv-live)
+	.venv-live/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(LIVE)
 	@touch $@
 
 bench: env  ## speed and memory, side by side with yardsticks

@@ -30,8 +30,11 @@ from .shortcuts import TryBlind
 from .waivers import Waiver, apply, shipped
 
 if TYPE_CHECKING:
+    from robustbench_tc.worlds.handle import WorldType
+
     from .expectations.gx import Validated
     from .expectations.training import EarnsMaximum
+    from .live.scan import OpenWorlds
 
 Conversations = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
 """Rows as (id, messages): the benchmark's for a training build, the whole pools' for a benchmark build."""
@@ -124,6 +127,42 @@ def audit(
         training_overlaps=tuple(seen.training[: contamination.LISTED]),
         pool_overlaps=tuple(seen.pools[: contamination.LISTED]),
         near_duplicates=tuple(seen.near[: contamination.LISTED]),
+    )
+
+
+def audit_live(
+    folder: Path,
+    *,
+    rebuild: Rebuild | None,
+    open_worlds: "OpenWorlds | None",
+    types: "Mapping[str, WorldType]",
+    waivers: Sequence[Waiver] | None = None,
+    today: datetime.date | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+    files: dict[str, bytes] | None = None,
+    green_only: bool = False,
+) -> AuditReport:
+    """Audits a live build and gives the verdict. `open_worlds` opens where gold and labels are replayed,
+    `types` are the worlds that may be; `files`, `green_only`, `waivers` and `today` are as for `audit`.
+    """
+    from .live import gate as live
+
+    build = Folder(folder)
+    if build.kind != "live":
+        raise UserError(f"{folder} is no live build: `rbtc audit` finds out what it is")
+    made, validated, origin, _ = live.checks(
+        build, rebuild=rebuild, open_worlds=open_worlds, types=types, progress=progress
+    )
+    checks = _waive(build, shipped() if waivers is None else waivers, today or datetime.date.today(), made)
+    passed = not any(one.blocks for one in checks)
+    if files is not None and (passed or not green_only):
+        progress("writing data docs")
+        files |= _project(validated, build)
+    return AuditReport(
+        kind="live",
+        profile=_text(build.report.get("profile")),
+        **_facts(build, origin, checks, files),
+        passed=passed,
     )
 
 

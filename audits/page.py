@@ -16,6 +16,7 @@ GROUPS = {
     "rows": "Rows",
     "hygiene": "Hygiene of all texts and tools",
     "texts": "Rewritten texts",
+    "replay": "Replayed in the worlds",
     "tables": "Tables",
     "paraphrase": "Paraphrase audit",
     "secrets": "Secrets in files",

@@ -12,7 +12,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 import pyarrow as pa
@@ -41,8 +41,11 @@ from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
 from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
-from .sources.pins import pins
+from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
+
+if TYPE_CHECKING:
+    import datasets
 
 PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""
@@ -198,11 +201,12 @@ def build(
             kept = parallel.checkpoint_dir(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
         for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
-            _write(tables, folder, code, checksums)
+            write_config(tables, folder, code, features(code), checksums)
         for name in TABLES:
             table = table_rows(name, issues, spec.codes)
             columns = {column: [row[column] for row in table] for column in features(name)}
-            _write(iter([parquet.table(columns, features(name))]), folder, name, checksums)
+            written = iter([parquet.table(columns, features(name))])
+            write_config(written, folder, name, features(name), checksums)
         report = BuildReport(
             dataset_version=VERSION,
             profile=spec.profile,
@@ -217,7 +221,7 @@ def build(
             lengths=tally.lengths,
             generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
-            pins=pins().rows() if spec.profile != "bundled" else (),
+            pins=pins().rows(but=LIVE_SOURCE) if spec.profile != "bundled" else (),
             pyarrow=pa.__version__,
         )
         files.claim(folder, generations.NAME, ERRATA, "build_report.md", "README.md", marker.BUILD)
@@ -273,9 +277,15 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], che
     return parquet.noted(table, msgspec.json.encode(tally))
 
 
-def _write(tables: Iterator[pa.Table], folder: Path, config: str, checksums: dict[str, str]) -> None:
+def write_config(
+    tables: Iterator[pa.Table],
+    folder: Path,
+    config: str,
+    columns: "datasets.Features",
+    checksums: dict[str, str],
+) -> None:
     """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
-    if parquet.write_shards(tables, folder / config, "test", features(config).arrow_schema):
+    if parquet.write_shards(tables, folder / config, "test", columns.arrow_schema):
         digest = hashlib.sha256()
         for shard in parquet.shards(folder / config):
             digest.update(shard.read_bytes())

@@ -94,3 +94,42 @@ def training(rows: int, generators: Sequence[str]) -> Properties:
         ],
         "data_release_maintenance_plan": MAINTENANCE,
     }
+
+
+def live(tasks: int, worlds: Sequence[str]) -> Properties:
+    """Of the live dataset."""
+    return {
+        "data_collection": (
+            f"{tasks} conversations with tools over the worlds {', '.join(worlds)}, and the same "
+            "conversations with one fault between agent and tool. Nothing was collected from users."
+        ),
+        "data_collection_type": COLLECTION_TYPES,
+        "data_collection_missing_data": (
+            "Pairs of task and kind of fault that have no row are counted with their reasons in "
+            "build_report.json."
+        ),
+        "data_preprocessing_protocol": ["Every golden call was carried out, and the end state hashed."],
+        "data_annotation_protocol": ["Labels come from trying the offered tools in the world, by rule."],
+        "machine_annotation_tools": ["none"],
+        "data_biases": [
+            "English only; tasks and tools are those that their authors chose.",
+            "The scripted user says the same whatever the agent does.",
+        ],
+        "data_limitations": [
+            "One fault in an episode; worlds are small programs, not services.",
+            f"With {tasks} tasks an interval of a success rate is wide.",
+            "The rows of one task are not independent.",
+        ],
+        "data_use_cases": [
+            "Evaluation: whether an agent notices a fault, puts it right, and tells the user the truth.",
+            "Not for training, and not for ranking models across versions.",
+        ],
+        "data_social_impact": (
+            "Shows harm by omission and by repetition before users meet it. A high score says nothing about "
+            "other tools."
+        ),
+        "personal_sensitive_information": [
+            "Names and addresses are inventions, reviewed string by string; the audit refuses new ones."
+        ],
+        "data_release_maintenance_plan": MAINTENANCE,
+    }

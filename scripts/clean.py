@@ -14,7 +14,7 @@ from pathlib import Path
 OUTPUTS = {"out/robustbench-tc": "robustbench-tc", "out/quickstart": "run"}
 """Made by `make quickstart`, with their kinds."""
 
-ENVIRONMENTS = ("", "-3.11", "-3.12", "-train", "-serve", "-leaderboard", "-scale", "-peers")
+ENVIRONMENTS = ("", "-3.11", "-3.12", "-train", "-serve", "-leaderboard", "-scale", "-live", "-peers")
 STAMPS = {".core", ".dev", ".done"}
 OF_AN_ENVIRONMENT = {"bin", "etc", "include", "lib", "lib64", "man", "share", "pyvenv.cfg", ".gitignore"}
 OF_THE_PEERS = {"bfcl-eval"}

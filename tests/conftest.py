@@ -97,6 +97,16 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def bfcl_python() -> str:
+    """The Python that has BFCL's classes; the test is skipped where `make env-live` was not run."""
+    from robustbench_tc.worlds import find
+
+    if not (ROOT / find.BFCL_PYTHON).is_file():
+        pytest.skip("no .venv-live: `make env-live` makes it, `make test-live` runs this")
+    return find.bfcl_python(str(ROOT / find.BFCL_PYTHON))
+
+
 @pytest.fixture(scope="module")
 def shared_gate() -> Iterator[None]:
     """The gate's work on equal inputs is done once (`once.py`); for files whose tests ask for many audits."""

@@ -22,9 +22,8 @@ from robustbench_tc.io import marker
 
 from . import released
 from .builders import rlla_rows
-from .conftest import Done
+from .conftest import ROOT, Done
 from .eval import small
-from .eval.live import purses
 from .trees import Tree, tree, write
 
 pytestmark = pytest.mark.usefixtures("shared_gate")
@@ -49,7 +48,8 @@ class Output(NamedTuple):
 CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
-LIVE = f"live run {{live}} --world {purses.FILE} --agent oracle --out {{out}}"
+LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
+LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
 REPORT = "report {run} --out {out}"
@@ -68,6 +68,11 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{TRAINING} --force", "training"),
         Output(f"{TRAINING} --force --discard-changes", "training"),
     ],
+    "build live --out": [
+        Output(LIVE, "live"),
+        Output(f"{LIVE} --force", "live"),
+        Output(f"{LIVE} --force --discard-changes", "live"),
+    ],
     "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --config full {MODEL}")],
     "eval --out": [
         Output(EVAL, "run", goes_on=True),
@@ -76,11 +81,11 @@ OUTPUTS: dict[str, list[Output]] = {
     ],
     "score run": [Output("score {out}", "run", goes_on=True)],
     "live run --out": [
-        Output(LIVE, "live_run", goes_on=True),
-        Output(f"{LIVE} --fresh", "live_run"),
-        Output(f"{LIVE} --fresh --discard-changes", "live_run"),
+        Output(LIVE_RUN, "live_run", goes_on=True),
+        Output(f"{LIVE_RUN} --fresh", "live_run"),
+        Output(f"{LIVE_RUN} --fresh --discard-changes", "live_run"),
     ],
-    "live score run": [Output(f"live score {{out}} --world {purses.FILE}", "live_run", goes_on=True)],
+    "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
     "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
     "export --out": [
         Output("export {run} --out {out}"),
@@ -125,7 +130,8 @@ INPUTS = """
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 vectors folder, report --release, compare a, compare b, failures run, release build,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build toolrl-dr --tokenizer, audit build --training, audit build --benchmark, audit build --sources,
+build live --sources, build toolrl-dr --tokenizer,
+audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
@@ -191,7 +197,7 @@ def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
-    names = "build training run report space rlla release gated lines trial answers live live_run"
+    names = "build training live live_run run report space rlla release gated lines trial answers"
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
     rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
@@ -199,10 +205,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     released.small_build(found["gated"])
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
+    found["world"] = ROOT / "tests" / "worlds" / "purse.py"
+    run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
-    purses.write(found["live"], purses.rows()[:4])
-    run(*LIVE.format(live=found["live"], out=found["live_run"]).split(" "))
+    run(*LIVE_RUN.format(live=found["live"], world=found["world"], out=found["live_run"]).split(" "))
     run("export", found["run"], "--out", found["lines"])
     released.released(found["build"], found["trial"], trial=True)
     found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))

@@ -100,7 +100,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) 
 def test_the_notice_names_every_source_as_pinned() -> None:
     notice = (ROOT / "NOTICE").read_text()
     sources = json.loads((ROOT / "builders/data/pins.json").read_text())["sources"]
-    assert len(sources) == 6
+    assert len(sources) == 7
     for origin in sources.values():
         assert f"{origin['repository']}, commit {origin['commit']}, {origin['licence']}" in notice
         assert f"https://github.com/{origin['repository']}" in notice

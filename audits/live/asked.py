@@ -11,11 +11,14 @@ from itertools import islice, product
 from robustbench_tc.live import LiveTool
 from robustbench_tc.schema import Json, dumps, loads
 
-VALUES = 40
+VALUES = 32
 """Values that a parameter is tried with."""
 
-TRIED = 400
+TRIED = 200
 """Calls of a tool that are tried."""
+
+FIRST = 6
+"""Calls of every tool that are tried before the rest of any."""
 
 LEAVES = 5_000
 """Leaves of a state that are looked at."""
@@ -37,6 +40,16 @@ def arguments(tool: LiveTool, known: dict[str, list[Json]], values: list[Json]) 
     for name in choices:
         if name not in required:
             yield from islice(_combined([*required, name], choices), VALUES)
+
+
+def reads(
+    tools: Iterable[LiveTool], known: dict[str, list[Json]], values: list[Json]
+) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Calls of reads: the best guesses of every tool, then the others."""
+    tried = [(tool.name, iter(arguments(tool, known, values))) for tool in tools]
+    for width in (FIRST, None):
+        for name, left in tried:
+            yield from ((name, one) for one in islice(left, width))
 
 
 def _combined(names: list[str], choices: dict[str, list[Json]]) -> Iterator[dict[str, Json]]:

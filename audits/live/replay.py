@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from robustbench_tc.live import CORE_TEXTS, LiveRow, state_hash
 from robustbench_tc.schema import Call, Json, dumps, loads
+from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
 
 from ..invariants.base import HOLDS, Verdict
 from . import asked
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, gold_calls, met
+from .rows import is_doubtful
 
 PROTECTS = {
     "gold_state": "The hash is that of the world after gold: success is measured by it.",
@@ -27,6 +29,8 @@ PROTECTS = {
     "it gives a value that gold uses later and knows from nowhere else.",
     "label_holds": "Where the label is `repair`, some offered read shows whether the effect happened; where "
     "it is `report`, none does.",
+    "fault_is_met": "Whoever calls what gold calls meets the fault at that call and at none before: up to "
+    "it both episodes of a pair are equal.",
     "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
     "record, and gold needs the true one.",
 }
@@ -73,7 +77,7 @@ class Replay:
         moved = [g.call.name for g, one in pairs if g in reads and one.before != one.after]
         return {
             "gold_state": HOLDS if end == row.gold_state_sha256 else f"gold ends in {end[:12] or 'nothing'}",
-            "gold_without_error": "; ".join(wrong),
+            "gold_without_error": None if is_doubtful(row) else "; ".join(wrong),
             "reads_change_nothing": _named(moved, "changes the world") if reads else None,
             "idempotence_is_true": _idempotence(pairs),
         }
@@ -129,9 +133,26 @@ class Replay:
         elif gold.tool is not None and gold.tool.writes:
             decides = await self._decides(row, place)
             found["position_is_decisive"] = HOLDS if decides else f"without {gold.call.name} the end is equal"
+        if row.fault is not None and row.fault.kind not in _NOT_MET_BY_GOLD:
+            found["fault_is_met"] = await self._meets(row, place, seen)
         if row.fault is not None and row.fault.kind == "fabricated_leaf":
             found["leaf_is_false"] = await self._leaf(row, place, seen)
         return found
+
+    async def _meets(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
+        world = FaultedWorld(await self._open(row), row.tools, row.fault)
+        try:
+            for number, gold in enumerate(gold_calls(row)[: place + 1]):
+                step = await world.call(gold.call.name, gold.call.parameters)
+                if step.met != (number == place):
+                    return (
+                        f"{gold.call.name} (call {number + 1}) {'meets' if step.met else 'does not meet'} it"
+                    )
+                if number < place and step.text != seen[number].text:
+                    return f"{gold.call.name} (call {number + 1}) is answered otherwise than in the clean row"
+        finally:
+            await world.close()
+        return HOLDS
 
     async def _decides(self, row: LiveRow, place: int) -> bool:
         """Whether the end is another one without this call; generated ids are not compared."""
@@ -185,14 +206,11 @@ class Replay:
             values += asked.leaves(before)
             upto = None if question.wide else place + 1
             known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
-            for tool in row.offered(gold.turn):
-                if tool.writes or tool.distractor:
-                    continue
-                for arguments in asked.arguments(tool, known, values):
-                    one = await without.call(tool.name, arguments)
-                    other = await having.call(tool.name, arguments)
-                    if one.text != other.text and one.problem is None and other.problem is None:
-                        return f"{tool.name} {dumps(arguments)}"
+            reads = [tool for tool in row.offered(gold.turn) if not tool.writes and not tool.distractor]
+            for name, arguments in asked.reads(reads, known, values):
+                one, other = await without.call(name, arguments), await having.call(name, arguments)
+                if one.text != other.text and one.problem is None and other.problem is None:
+                    return f"{name} {dumps(arguments)}"
         finally:
             await without.close()
             await having.close()
@@ -260,6 +278,9 @@ class _Question(NamedTuple):
     result: bool
     """Whether the agent has the call's result."""
 
+
+_NOT_MET_BY_GOLD = ("stale_read", "strict_types")
+"""Kinds that a later read meets, or a call whose arguments gold does not make."""
 
 _SHOWS_ITS_RESULT = ("silent_no_op", "stale_read", "duplicate_effect")
 """Kinds whose call answers as if all were well."""

@@ -7,7 +7,6 @@ DIR/build_report.json, build_report.md     counts, labels, every skip with its r
 """
 
 import asyncio
-import hashlib
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -27,7 +26,12 @@ from robustbench_tc.live import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
+from robustbench_tc.worlds.host import HostWorlds
 
+from ..build import write_config
+from ..sources.fetch import resolve_root
+from ..sources.pins import LIVE_SOURCE, pins
+from . import bfcl
 from .placing import Placed, Reason, Skip, faulted, placed
 from .report import LiveReport, Tally
 from .rows import clean_rows
@@ -49,6 +53,9 @@ LITE_KINDS: tuple[Kind, ...] = (
 
 PART_ROWS = 10
 """Tasks that one process probes at a time."""
+
+TABLE_ROWS = 200
+"""Rows that are made into a table at a time: those of BFCL's long contexts are large."""
 
 Progress = Callable[[str], None]
 Placements = dict[Kind, Placed | Reason]
@@ -109,7 +116,9 @@ def build(
         tally, checksums = Tally(), dict[str, str]()
         for code in ("clean", *map(live.type_code, kinds)):
             progress(f"writing {live.config_of(code)}")
-            _write(tally.counted(rows_of(code, made)), folder, live.config_of(code), checksums)
+            tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
+            write_config(tables, folder, live.config_of(code), live.live_features(), checksums)
+        of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             dataset_version=VERSION,
             profile="own" if spec.worlds else spec.profile,
@@ -122,6 +131,7 @@ def build(
             labels=tally.labels,
             positions=tally.positions,
             skipped=tuple(_skips(made, kinds)),
+            pins=tuple(row for row in pins().rows() if row["source"] == LIVE_SOURCE) if of_bfcl else (),
             pyarrow=pa.__version__,
         )
         files.claim(folder, "build_report.md", "README.md", marker.BUILD)
@@ -171,6 +181,9 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
 
     async def run() -> list[LiveRow]:
         async with _opened(world) as worlds:
+            if world.name == find.BFCL and world.python is not None:
+                categories = bfcl.CATEGORIES[:1] if spec.profile == "lite" else bfcl.CATEGORIES
+                return await bfcl.clean_rows(resolve_root(spec.sources), world, worlds, categories)
             return await clean_rows(world, worlds)
 
     rows = asyncio.run(run())
@@ -195,9 +208,13 @@ def probed(
 
 @asynccontextmanager
 async def _opened(world: WorldType) -> AsyncIterator[Worlds]:
-    """Where a world is probed: what is called is gold's or made of its values, so this process will do,
-    except for classes that another Python has."""
-    yield LocalWorlds()
+    """Where a world is probed: ours in this process; upstream's and a user's own, which may hang or need
+    another Python, in processes of their own."""
+    if world.name in find.BUNDLED and world == find.find(world.name):
+        yield LocalWorlds()
+        return
+    async with HostWorlds() as worlds:
+        yield worlds
 
 
 def _probed(
@@ -250,21 +267,6 @@ def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:
             )
         found[row.clean_id] = row
     return list(found.values())
-
-
-def _write(rows: Iterable[LiveRow], folder: Path, config: str, checksums: dict[str, str]) -> None:
-    """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
-    features = live.live_features()
-    tables = (_table(batch) for batch in parquet.batches(rows, 200))
-    if parquet.write_shards(tables, folder / config, "test", features.arrow_schema):
-        digest = hashlib.sha256()
-        for shard in parquet.shards(folder / config):
-            digest.update(shard.read_bytes())
-        checksums[config] = digest.hexdigest()
-    else:
-        (empty,) = parquet.shards(folder / config)
-        empty.unlink()
-        (folder / config).rmdir()
 
 
 def _table(rows: Sequence[LiveRow]) -> pa.Table:

@@ -158,10 +158,10 @@ async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fau
 
 
 async def _prerequisite(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
-    free = await prober.free_reads(site.at)
-    if not free:
+    free = await prober.free_read(site.at, draw)
+    if free is None:
         return "no_free_read"
-    fault = msgspec.structs.replace(fault, tool=draw.choice(free).name)
+    fault = msgspec.structs.replace(fault, tool=free.name)
     return Placed(fault, site.position, "repair")
 
 

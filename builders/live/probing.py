@@ -5,6 +5,8 @@ words) and then from the state. Two worlds that differ in one thing meet the sam
 that differs shows it.
 """
 
+import itertools
+import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -55,24 +57,15 @@ class Prober:
 
                 return await _first(twice, tries(tool, self._pool(at, [seen, at.text])), as_once)
 
-    async def free_reads(self, at: Traced) -> list[Call]:
-        """One call for each offered read that gold did not use before, which an agent can make and which
-        changes nothing: what a prerequisite can ask for."""
+    async def free_read(self, at: Traced, draw: random.Random) -> Call | None:
+        """A call of an offered read that gold did not use before, one that an agent can make: what a
+        prerequisite can ask for."""
         used = {one.tool.name for one in self.trace.calls[: at.number + 1]}
-        found = []
+        tools = [tool for tool in self._offered(at.turn) if not tool.writes and tool.name not in used]
+        draw.shuffle(tools)
+        calls = (call for tool in tools for call in tries(tool, self._pool(at)))
         async with self._after(at.number) as handle:
-            before = await handle.snapshot()
-
-            async def unmoved(world: Handle) -> bool:
-                return await world.snapshot() == before
-
-            for tool in self._offered(at.turn):
-                if tool.writes or tool.name in used:
-                    continue
-                call = await _first(handle, tries(tool, self._pool(at)), unmoved)
-                if call is not None:
-                    found.append(call)
-        return found
+            return await _first_read([handle], calls, lambda _, said: not failed(said[0]))
 
     async def lax_form(self, at: Traced) -> bool:
         """Whether the tool takes a number or boolean of the call written as text, with the same effect."""
@@ -98,13 +91,15 @@ class Prober:
         the true one, which is reason enough to ask the same again.
         """
         knows = self._pool(at, [shown])
+
+        def shows_true(call: Call, texts: list[str]) -> bool:
+            found = leaves(parsed(texts[0]))
+            return call != at.call and any((o.field, o.value) == (true.field, true.value) for o in found)
+
         async with self._after(at.number + 1) as handle:
-            for call in self._reads(at, knows):
-                if call == at.call:
-                    continue
-                text = (await handle.call(call.name, call.parameters)).text
-                if any(one.field == true.field and one.value == true.value for one in leaves(parsed(text))):
-                    return call
+            call = await _first_read([handle], self._reads(at, knows), shows_true)
+            if call is not None:
+                return call
             for call in self._reads(at, [Leaf(true.field, false), *knows]):
                 if call == at.call or false not in call.parameters.values():
                     continue
@@ -160,14 +155,12 @@ class Prober:
         """The first read that two worlds answer differently. What an agent cannot know is tried last, and
         only as the state without the write has it."""
         before = of_state((await one.snapshot()).state)
-        for pool in (self._pool(at, texts), [*self._pool(at, texts), *before]):
-            for call in self._reads(at, pool):
-                answers = [await world.call(call.name, call.parameters) for world in (one, other)]
-                if any(answered.problem for answered in answers):
-                    continue
-                if answers[0].text != answers[1].text:
-                    return call
-        return None
+        knows = self._pool(at, texts)
+        first = list(self._reads(at, knows))
+        more = (call for call in self._reads(at, [*knows, *before]) if call not in first)
+        return await _first_read(
+            [one, other], itertools.chain(first, more), lambda _, said: said[0] != said[1]
+        )
 
     def _reads(self, at: Traced, pool: Sequence[Leaf]) -> Iterator[Call]:
         """Calls of the reads that are offered with a gold call, with arguments from a pool."""
@@ -195,6 +188,36 @@ async def _first(
     finally:
         if tried is not None:
             await tried.close()
+    return None
+
+
+async def _first_read(
+    handles: Sequence[Handle], calls: Iterable[Call], wanted: Callable[[Call, list[str]], bool]
+) -> Call | None:
+    """The first call whose results in some worlds are as `wanted`. A tool that is called a read and yet moves
+    the world is passed over, and what it did is gone."""
+    tried = [await handle.copy() for handle in handles]
+    before = await handles[0].snapshot()
+    proven, moving = set[str](), set[str]()
+    try:
+        for call in calls:
+            if call.name in moving:
+                continue
+            answers = [await world.call(call.name, call.parameters) for world in tried]
+            good = wanted(call, [answered.text for answered in answers])
+            if good or (call.name not in proven and not failed(answers[0].text)):
+                if await tried[0].snapshot() != before:
+                    moving.add(call.name)
+                    for world in tried:
+                        await world.close()
+                    tried = [await handle.copy() for handle in handles]
+                    continue
+                proven.add(call.name)
+            if good and not any(answered.problem for answered in answers):
+                return call
+    finally:
+        for world in tried:
+            await world.close()
     return None
 
 

@@ -12,6 +12,9 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json
 
+LIVE_SOURCE = "bfcl_multi_turn"
+"""Read for the live dataset only; its files lie in the folder of bfcl, at a later commit."""
+
 
 class Repository(msgspec.Struct, frozen=True):
     """An upstream repository at its pinned commit."""
@@ -33,7 +36,7 @@ class Pin(msgspec.Struct, frozen=True):
     path: str
     """Under the sources root."""
     source: str
-    """The folder under the sources root, a key of `Pins.sources`."""
+    """A key of `Pins.sources`."""
     upstream_path: str
     bytes: int
     sha256: str
@@ -65,8 +68,8 @@ class Pins(msgspec.Struct, frozen=True):
             raise unknown("source", source, self.sources)
         return tuple(pin for pin in self.files if pin.source == source)
 
-    def rows(self) -> tuple[dict[str, Json], ...]:
-        """One row per source, for tables and reports."""
+    def rows(self, but: str | None = None) -> tuple[dict[str, Json], ...]:
+        """One row per source, for tables and reports; without the source `but`."""
         return tuple(
             {
                 "source": name,
@@ -77,6 +80,7 @@ class Pins(msgspec.Struct, frozen=True):
                 "bytes": sum(pin.bytes for pin in self.of(name)),
             }
             for name, origin in self.sources.items()
+            if name != but
         )
 
 
@@ -87,10 +91,10 @@ def pins() -> Pins:
     return msgspec.json.decode(path.read_bytes(), type=Pins)
 
 
-def must_be_pinned(root: Path, file: str) -> None:
-    """Raises UserError where the file under `root` is not the pinned one, or has no pin."""
+def must_be_pinned(root: Path, file: str, at: Path | None = None) -> None:
+    """Raises UserError where the file (under `root`, or `at`) is not the pinned one, or has no pin."""
     pin = next((pin for pin in pins().files if pin.path == file), None)
     if pin is None:
         raise UserError(f"{file}: a file without a pin: add it to builders/data/pins.json")
-    if problem := pin.problem(root / file):
+    if problem := pin.problem(at or root / file):
         raise UserError(f"{file}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file")

@@ -24,6 +24,7 @@ __all__ = [
     "AGREED",
     "CHECKS",
     "CLASSES",
+    "MULTI_TURN",
     "UNLISTED",
     "Check",
     "FileResult",
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 _NOT_CHECKED = "not checked"
+
+MULTI_TURN = "bfcl_multi_turn"
+"""Rows of this kind need BFCL's world: `bfcl_multi_turn.MultiTurn` is handed in where there is one."""
 
 CHECKS: dict[str, Check] = {
     "bfcl": check_bfcl,
@@ -68,6 +72,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
     ),
     "toolrl_bfcl_decoder": ("several_blocks", "tolerant"),
     "toolrl_reward": ("upstream_crash",),
+    "bfcl_multi_turn": ("upstream_crash",),
 }
 """The closed list of allowed disagreements, by kind of row (scoring.md section 10)."""
 
@@ -166,6 +171,8 @@ def _rows(path: Path) -> Iterator[Row]:
 def kind_of(row: Row, file_name: str) -> str:
     """The kind of a row: its `source`, split where one source has several oracles; else the file's name."""
     source = row.get("source") or file_name.removesuffix(".jsonl")
+    if file_name.startswith(MULTI_TURN):
+        return MULTI_TURN
     if source == "apibank" or file_name.startswith("apibank"):
         return "apibank_damo" if "damo" in (row.get("judge") or file_name) else "apibank_toolrl"
     if source in ("bfcl", "bfcl_nonlive", "bfcl_live", "bfcl_java_js"):

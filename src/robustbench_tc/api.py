@@ -14,7 +14,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
-from .api_live import Played, build_live, run_live, score_live, show_episode
+from .api_live import (
+    Played,
+    audit_live,
+    build_live,
+    rebuild_live_of,
+    render_live,
+    run_live,
+    score_live,
+    show_episode,
+)
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -232,6 +241,8 @@ def audit(
     benchmark: Path | None = None,
     sources: Path | None = None,
     rlla: Path | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
     seed: int = 0,
     store: Path = Path(".rbtc/judgments.jsonl"),
     max_requests: int | None = None,
@@ -247,6 +258,7 @@ def audit(
     this benchmark. `benchmark`: for a training build, the benchmark that it must not hold. `sources`: the
     upstream files; by default RBTC_SOURCES or the fetched ones, and without any the checks that need them
     say so. Named ones have to be whole. `rlla`: for a training build, ToolRL's files, if they are not here.
+    `worlds`, `world_python`: for a live build, files of one's own worlds, and the Python with BFCL's classes.
     `files` is filled with what belongs under `audit/` beside the report, for `audits.gate.write`; with
     `green_only` not where the gate is red, which saves the time.
 
@@ -255,7 +267,11 @@ def audit(
     need_expectations()
     from .audits.folder import Folder
 
-    pools = Folder(folder).kind == "benchmark"
+    kind = Folder(folder).kind
+    if kind == "live":
+        replayed = {"worlds": worlds, "world_python": world_python, "sources": sources}
+        return audit_live(folder, **replayed, progress=progress, files=files, green_only=green_only)  # type: ignore[arg-type]
+    pools = kind == "benchmark"
     whole, why_not = sources_at_hand(sources, "full" if pools else "paper")
     from .audits import gate  # after the sources were looked at: these take their time
     from .builders import answerable
@@ -400,6 +416,8 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     from .builders.rebuild import rebuild
 
     build = Folder(folder)
+    if build.kind == "live":
+        return rebuild_live_of(folder, sources)
     if build.kind == "training":
         return _training_rebuild_of(folder, sources, rlla)._replace(cards=_rendered_again)
     profile = str(build.report.get("profile"))
@@ -533,13 +551,15 @@ def release(
     sources: Path | None = None,
     benchmark: Path | None = None,
     training: Path | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
     progress: Progress = lambda line: None,
 ) -> "Manifest":
     """`rbtc release`: audits the build, replaying its stored judgments, and freezes what passed.
 
     `previous`: a folder or `org/name@v1.0.0` that this version follows; a version that says less than the
-    data have changed is refused. `key` signs the manifest. `sources`, `benchmark`, `training`: as for
-    `audit`. Raises UserError.
+    data have changed is refused. `key` signs the manifest. `sources`, `benchmark`, `training`, `worlds` and
+    `world_python`: as for `audit`. Raises UserError.
     """
     from .io import manifest
     from .release import freeze
@@ -548,7 +568,8 @@ def release(
     followed = None if previous is None else _follows(build_folder, version, previous)
 
     def gate(folder: Path) -> None:
-        _audit_copy(build_folder, folder, sources, benchmark, training, progress)
+        given = {"sources": sources, "benchmark": benchmark, "training": training}
+        _audit_copy(build_folder, folder, progress, **given, worlds=worlds, world_python=world_python)
 
     return freeze.release(
         build_folder,
@@ -589,15 +610,11 @@ def dataset_folder(name: str) -> Path:
     return resolve_dataset(repo, revision or None, patterns=["*/*.parquet", "*.json", "*.jsonl"])
 
 
-def _audit_copy(
-    build_folder: Path,
-    folder: Path,
-    sources: Path | None,
-    benchmark: Path | None,
-    training: Path | None,
-    progress: Progress,
-) -> None:
-    """Audits the copy of a build in `folder`; the reports go there. UserError for a missing judgment."""
+def _audit_copy(build_folder: Path, folder: Path, progress: Progress, **given: Any) -> None:
+    """Audits the copy of a build in `folder`, with what else `audit` is `given`; the reports go there.
+
+    UserError for a missing judgment.
+    """
     import msgspec
 
     from .audits import gate
@@ -608,9 +625,7 @@ def _audit_copy(
     report = audit(
         folder,
         judge=replayed_judge(folder),
-        sources=sources,
-        benchmark=benchmark,
-        training=training,
+        **given,
         progress=progress,
         files=files,
         green_only=True,  # a red one is not released: nobody would see them
@@ -641,6 +656,8 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
     if facts.kind == "checkpoint":
         return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
+    if facts.kind == "robustbench-tc-live":
+        return render_live(folder, facts)
     benchmark = facts.kind == "robustbench-tc"
     built = {**facts.build, "dataset_version": facts.version}
     report: BuildReport | TrainingReport

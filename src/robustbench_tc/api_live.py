@@ -1,6 +1,7 @@
 """The live verbs of `api`, which takes them from here: what the command line does, as functions."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,13 @@ from .eval.live.after import score_live, show_episode
 from .eval.live.evaluate import Played, run_live
 
 if TYPE_CHECKING:
+    from .audits.folder import Folder
+    from .audits.provenance import Rebuild
+    from .audits.report import AuditReport
     from .builders.live.build import Profile
     from .builders.live.report import LiveReport
+    from .release.freeze import Facts
+    from .worlds.handle import Worlds, WorldType
 
 __all__ = ["Played", "build_live", "run_live", "score_live", "show_episode"]
 
@@ -42,6 +48,7 @@ def build_live(
     >>> build_live("robustbench-tc-live").total  # doctest: +SKIP
     """
     from .builders.live.build import LiveSpec, build
+    from .dataset_cards.live import live_card
 
     out = Path(out)
     if out.exists() and not out.is_dir():
@@ -55,20 +62,154 @@ def build_live(
         python=python,
         workers=workers,
     )
-    return build(spec, out, card=_card, force=force, discard_changes=discard_changes, progress=progress)
+    return build(spec, out, card=live_card, force=force, discard_changes=discard_changes, progress=progress)
 
 
-def _card(report: "LiveReport") -> str:
-    """The README of a build: the header that `load_dataset` reads, and the report."""
-    from .dataset_cards.front_matter import config, dataset_header
+# --- the gate and releases ----------------------------------------------------------------------------
 
-    header = dataset_header(
-        "RobustBench-TC live",
-        report.total,
-        ["tool-calling", "agents", "robustness"],
-        [
-            config(name, ("test",), default=name == "tasks", version=report.dataset_version, sha256=sha256)
-            for name, sha256 in report.checksums.items()
-        ],
+
+def audit_live(
+    folder: Path,
+    *,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+    sources: Path | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+    files: dict[str, bytes] | None = None,
+    green_only: bool = False,
+) -> "AuditReport":
+    """`rbtc audit` of a live build: the gate's verdict; nothing is written.
+
+    `worlds`: files of the worlds of one's own that it was built from; what a row calls its world opens
+    nothing else. `world_python` has BFCL's classes, `sources` are upstream's files. `files` and `green_only`
+    as for `audit`. Raises UserError.
+    """
+    from .audits import gate
+    from .audits.folder import Folder
+
+    types = _world_types(Folder(folder), worlds, world_python)
+    return gate.audit_live(
+        folder,
+        rebuild=rebuild_live_of(folder, sources, worlds, world_python),
+        open_worlds=_apart,
+        types=types,
+        progress=progress,
+        files=files,
+        green_only=green_only,
     )
-    return f"---\n{header}\n---\n\n{report.markdown()}"
+
+
+def rebuild_live_of(
+    folder: Path, sources: Path | None = None, worlds: Sequence[str] = (), world_python: str | None = None
+) -> "Rebuild":
+    """How the live build in `folder` is made again: from its worlds' files and, for BFCL, the sources."""
+    from .audits.folder import Folder
+    from .audits.provenance import Rebuild
+    from .builders.live.rebuild import rebuild_live
+    from .builders.sources.fetch import default_root
+    from .dataset_cards.live import live_card
+    from .worlds.find import BFCL
+
+    build = Folder(folder)
+    types = _world_types(build, worlds, world_python)
+    named = _worlds_of(build)
+    if missing := [name for name in named if name not in types]:
+        why_not = f"nobody named the file of its world {missing[0][:80]} (--world FILE.py)"
+        return Rebuild(None, why_not=why_not, cards=_rendered_again)
+    root = sources or default_root()
+    if BFCL in named and not (root / "bfcl").is_dir():
+        why_not = "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
+        return Rebuild(None, why_not=why_not, cards=_rendered_again)
+
+    def make(build: Path, out: Path) -> None:
+        own = [types[name] for name in named]
+        rebuild_live(build, out, worlds=own, sources=root, python=world_python, card=live_card)
+
+    origin = "the pinned sources" if BFCL in named else "its worlds' tasks"
+    return Rebuild(make, origin, cards=_rendered_again, and_from=" and the seed")
+
+
+def _rendered_again(folder: Path) -> Mapping[str, bytes]:
+    """The cards of a release, from its own manifest and reports. Raises UserError."""
+    from .io import manifest
+    from .release.freeze import facts_of
+
+    return render_live(folder, facts_of(folder, manifest.read(folder)))
+
+
+def _worlds_of(build: "Folder") -> list[str]:
+    """The names of a build's worlds, as its report has them."""
+    named = build.report.get("worlds")
+    return list(named) if isinstance(named, dict) else []
+
+
+def _world_types(build: "Folder", worlds: Sequence[str], python: str | None) -> "dict[str, WorldType]":
+    """The worlds that may be opened for a build: those of the package, and the files that were named."""
+    from .worlds.find import BFCL, BUNDLED, find
+
+    own = [find(name, python=python) for name in worlds]
+    ours = [find(name, python=python) for name in _worlds_of(build) if name in (*BUNDLED, BFCL)]
+    return {world.name: world for world in (*ours, *own)}
+
+
+@contextlib.asynccontextmanager
+async def _apart() -> "AsyncIterator[Worlds]":
+    """Where the gate opens worlds: each in a process of its own."""
+    from .worlds.host import HostWorlds
+
+    async with HostWorlds() as worlds:
+        yield worlds
+
+
+def render_live(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
+    """The files of a live release that hold its version: card and reports, croissant.json, the licence."""
+    import datetime
+    import hashlib
+
+    import msgspec
+
+    from .builders.live.report import LiveReport
+    from .builders.sources.pins import pins
+    from .dataset_cards import citation, responsible_ai
+    from .dataset_cards.croissant import About, croissant
+    from .dataset_cards.facts import release_facts
+    from .dataset_cards.live import examples_of, live_card
+    from .release.freeze import licence_text
+
+    try:
+        report = msgspec.convert({**facts.build, "dataset_version": facts.version}, LiveReport)
+    except msgspec.ValidationError as error:
+        raise UserError(f"build_report.json is not of this package's version: {error}") from None
+    read = {str(row.get("source")) for row in report.pins}
+    sha256 = {path: entry.sha256 for path, entry in facts.files.items()}
+    published = datetime.date.fromisoformat(facts.created_at[:10])
+    address = citation.hub_address(facts.repo) if facts.repo else citation.ADDRESS
+    bibtex = citation.dataset_bibtex("RobustBench-TC live", facts.version, published.year, address, facts.doi)
+    release = release_facts(
+        folder,
+        version=facts.version,
+        sha256=sha256,
+        audit=facts.audit or {},
+        citations={name: origin.citation for name, origin in pins().sources.items() if name in read},
+        bibtex=bibtex,
+        repo=facts.repo,
+        previous=facts.previous.version if facts.previous else None,
+        step=facts.previous.step if facts.previous else "",
+    )
+    about = About(
+        name=facts.kind,
+        version=facts.version,
+        description="Tool calling in worlds that calls change, under faults",
+        creator=citation.CREATOR,
+        url=address,
+        published=published,
+        cite_as=bibtex,
+        keywords=("tool calling", "agents", "robustness"),
+        doi=facts.doi,
+        responsible_ai=responsible_ai.live(sum(report.rows.get("clean", {}).values()), list(report.worlds)),
+    )
+    card = live_card(report, release, examples_of(folder, report.configs))
+    made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
+    named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
+    made["build_report.json"] = msgspec.structs.replace(report, files=named).json()
+    return {**made, "croissant.json": croissant(folder, about, sha256), "LICENSE": licence_text()}

@@ -71,6 +71,13 @@ def build(
     rlla: Annotated[
         Path | None, typer.Option(help="For a training build: ToolRL's files, if not among the sources.")
     ] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option("--world", help="For a live build: a world's file that it was built from. Repeatable."),
+    ] = None,
+    world_python: Annotated[
+        str | None, typer.Option(help="For a live build: the Python that has BFCL's classes.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Where audit_report.json and .html go (default: BUILD).")
@@ -104,6 +111,8 @@ def build(
             benchmark=benchmark,
             sources=sources,
             rlla=rlla,
+            worlds=tuple(world or ()),
+            world_python=world_python,
             seed=seed,
             store=store,
             max_requests=max_requests,

@@ -47,6 +47,13 @@ def release(
     training: Annotated[
         Path | None, typer.Option(help="A training build that must not ask what this benchmark asks.")
     ] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option("--world", help="For a live build: a world's file that it was built from. Repeatable."),
+    ] = None,
+    world_python: Annotated[
+        str | None, typer.Option(help="For a live build: the Python that has BFCL's classes.")
+    ] = None,
     trial: Annotated[
         bool, typer.Option("--trial", help="Let the starter samples through, to try the commands.")
     ] = False,
@@ -83,6 +90,8 @@ def release(
             sources=sources,
             benchmark=benchmark,
             training=training,
+            worlds=tuple(world or ()),
+            world_python=world_python,
             progress=progress,
         )
     if as_json:

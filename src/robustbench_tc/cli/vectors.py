@@ -1,5 +1,6 @@
 """`rbtc vectors` and `rbtc validate`: parser and scorers held against upstream, and against the release."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,25 +8,42 @@ import msgspec
 import typer
 from rich.table import Table
 
+from ..errors import UserError
 from . import _console
 
 if TYPE_CHECKING:
     from ..eval.vectors import ReplyResult
+    from ..eval.vectors.bfcl_multi_turn import MultiTurn
 
 
 def vectors(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of *.jsonl vector files.")],
     show: Annotated[int, typer.Option(help="Print the first N unlisted rows.", min=0)] = 0,
+    world_python: Annotated[
+        str | None,
+        typer.Option(help="A Python with bfcl-eval, for BFCL's multi-turn rows. Default: .venv-live's."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Hold parser, scorers and reward against oracle vectors; exit 1 if a row disagrees in an unlisted way.
 
+    BFCL's multi-turn rows are carried out in its world (`make env-live`); without it they are not checked.
+
     Example: rbtc vectors ../shared/vectors --show 3
     """
-    from ..eval.vectors import run_vectors
+    from ..eval.vectors import MULTI_TURN, Check, run_vectors
     from ..train_recipes.toolrl_dr.reward import check_vector
 
-    results = run_vectors(folder, {"toolrl_reward": check_vector})
+    checks: dict[str, Check] = {"toolrl_reward": check_vector}
+    with ExitStack() as worlds:
+        if any(folder.glob(f"{MULTI_TURN}*.jsonl")):
+            try:
+                checks[MULTI_TURN] = worlds.enter_context(_multi_turn(world_python))
+            except UserError as reason:
+                if world_python is not None:
+                    raise
+                _console.echo(f"{MULTI_TURN}*.jsonl: not checked: {reason}", stderr=True)
+        results = run_vectors(folder, checks)
     if as_json:
         _console.json(results)
     else:
@@ -50,6 +68,16 @@ def vectors(
         _console.echo(f"{name}: {msgspec.json.encode(row).decode()}", stderr=as_json)
     if rows:
         raise typer.Exit(1)
+
+
+def _multi_turn(world_python: str | None) -> "MultiTurn":
+    """The check of BFCL's multi-turn rows. Raises UserError where BFCL's world cannot be opened."""
+    from ..builders.live.bfcl import tasks_in
+    from ..eval.vectors.bfcl_multi_turn import MultiTurn
+    from ..worlds import find
+
+    python = find.bfcl_python(world_python)
+    return MultiTurn(tasks_in(find.bfcl_data(python)), find.find(find.BFCL, python=python))
 
 
 def _styles(name: str, found: "ReplyResult") -> Table:

@@ -1,0 +1,236 @@
+"""BFCL multi-turn (Patil et al., ICML 2025) as clean rows of the live dataset: 4 categories of 200 tasks.
+
+Questions, answers and function docs are upstream's files; what the world is after gold's calls is found by
+carrying them out. Task n is the same story in every category.
+"""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import json_schema
+from robustbench_tc.builders.sources.base import HINT, json_lines
+from robustbench_tc.builders.sources.pins import must_be_pinned
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
+from robustbench_tc.schema import Call, Json, Message, dumps
+from robustbench_tc.worlds.handle import Start, Worlds, WorldType
+
+from .bfcl_tools import IDEMPOTENT, UNDO, WRITES
+
+FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
+
+CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+
+DOCS = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+}
+"""The file in which each class's functions are documented."""
+
+RELEASED = "More tools are available now. Please go on with what I asked for."
+"""What the user says where held-out functions come back; upstream's turn has no words of its own."""
+
+DOUBTFUL: dict[str, tuple[tuple[int, ...], str]] = {
+    "gold_unobtainable": ((4,), "Gold posts a text that no call returns (upstream issue 1367)."),
+    "gold_ignores_refusal": ((153, 188), "A check answers false, and gold goes on as if it were true."),
+    "gold_does_nothing": ((167, 180), "A request that a tool could serve has no call in gold."),
+    "gold_wrong_type": ((173,), "An argument is a text where an integer is documented."),
+    "gold_finds_nothing": ((36,), "A search that cannot find anything, by construction."),
+    "gold_value_unstated": ((174,), "A price of 187.5 that stands in no earlier text."),
+    "gold_id_questioned": ((198,), "The booking's id is in a result only (upstream issue 1267)."),
+}
+"""Flags of rows whose gold is doubtful: the numbers of the tasks, in every category, and why."""
+
+HELD_OUT = "gold_uses_held_out"
+HELD_OUT_TASK = "multi_turn_miss_func_49"
+"""Gold calls `tail` two turns before it is offered: this task cannot be solved with what is offered."""
+
+
+class Question(msgspec.Struct):
+    """A line of a category's file."""
+
+    id: str
+    question: list[list[Message]]
+    initial_config: dict[str, Json]
+    involved_classes: list[str]
+    missed_function: dict[str, list[str]] = {}
+    """Turn, as text, to the functions that are offered from then on."""
+
+
+class Answer(msgspec.Struct):
+    """The matching line of `possible_answer`: Python calls as text, by turn."""
+
+    id: str
+    ground_truth: list[list[str]]
+
+
+class Function(msgspec.Struct):
+    """A documented function."""
+
+    name: str
+    description: str
+    parameters: dict[str, Json]
+    response: dict[str, Json]
+
+
+def needed_files(categories: Collection[str] = CATEGORIES) -> tuple[str, ...]:
+    """The files that are read, under the sources root."""
+    return tuple(f"{FOLDER}/{name}" for name in _names(categories))
+
+
+def tasks(root: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRow, ...]:
+    """The rows as their files say, without the hash of the gold state.
+
+    Raises UserError for an unknown category, and for a file that is missing or is not the pinned one.
+    """
+    return tasks_in(root / FOLDER, categories)
+
+
+def tasks_in(data: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRow, ...]:
+    """As `tasks`, from the folder that holds the files: bfcl-eval installs them, too."""
+    for category in categories:
+        if category not in CATEGORIES:
+            raise unknown("category", category, CATEGORIES)
+    for name in _names(categories):
+        must_be_pinned(data, f"{FOLDER}/{name}", data / name)
+    functions = {name: _functions(data, name) for name in DOCS}
+    return tuple(row for category in categories for row in _rows(data, category, functions))
+
+
+async def clean_rows(
+    root: Path, world: WorldType, worlds: Worlds, categories: Sequence[str] = CATEGORIES
+) -> list[LiveRow]:
+    """The rows, with gold carried out. Raises UserError where a call of gold cannot be."""
+    return [await with_gold(row, world, worlds) for row in tasks(root, categories)]
+
+
+async def with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
+    """The row with the hash of the state after gold's calls."""
+    handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
+    try:
+        for turn in row.golden_calls:
+            for call in turn:
+                answered = await handle.call(call.name, call.parameters)
+                if answered.problem is not None or answered.text.startswith("Error during execution"):
+                    raise UserError(f"{row.clean_id}: gold's {call.name} fails: {answered.text[:200]}")
+        state = (await handle.snapshot()).state
+    finally:
+        await handle.close()
+    return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))
+
+
+def _names(categories: Collection[str]) -> tuple[str, ...]:
+    """The files, under their folder."""
+    questions = [_file(category) for category in categories]
+    return (*questions, *map(_answers, questions), *map(_doc, DOCS))
+
+
+def _file(category: str) -> str:
+    return f"BFCL_v4_{category}.json"
+
+
+def _answers(file: str) -> str:
+    return f"possible_answer/{file}"
+
+
+def _doc(name: str) -> str:
+    return f"multi_turn_func_doc/{DOCS[name]}.json"
+
+
+def _functions(data: Path, name: str) -> tuple[LiveTool, ...]:
+    return tuple(_tool(function) for _, function in json_lines(data, _doc(name), Function))
+
+
+def _tool(function: Function) -> LiveTool:
+    """Upstream shows what a function returns too: it is the end of the description here."""
+    name, returns = function.name, dumps(json_schema.normalise(function.response))
+    return LiveTool(
+        name=name,
+        description=f"{function.description.strip()} Returns: {returns}",
+        parameters=json_schema.normalise(function.parameters),
+        writes=name in WRITES,
+        idempotent=name not in WRITES or name in IDEMPOTENT,
+        undo=UNDO.get(name),
+    )
+
+
+def _rows(data: Path, category: str, functions: Mapping[str, tuple[LiveTool, ...]]) -> Iterator[LiveRow]:
+    file = _file(category)
+    answers = {answer.id: answer for _, answer in json_lines(data, _answers(file), Answer)}
+    for index, question in json_lines(data, file, Question):
+        try:
+            yield _row(question, answers[question.id], category, functions)
+        except (KeyError, ValueError, SyntaxError) as error:
+            raise UserError(f"{file}: record {index}: {type(error).__name__}: {error} ({HINT})") from None
+
+
+def _row(
+    question: Question, answer: Answer, category: str, functions: Mapping[str, tuple[LiveTool, ...]]
+) -> LiveRow:
+    tools = tuple(tool for name in question.involved_classes for tool in functions[name])
+    parameters = {tool.name: tuple(tool.parameters["properties"]) for tool in tools}
+    state = {
+        "involved_classes": question.involved_classes,
+        "initial_config": question.initial_config,
+        "long_context": category.endswith("long_context"),
+    }
+    return LiveRow(
+        id=f"{question.id}::clean",
+        clean_id=question.id,
+        type_code="clean",
+        world="bfcl",
+        category=category,
+        turns=tuple(_turns(question)),
+        tools=tools,
+        initial_state=msgspec.to_builtins(Start(state)),
+        golden_calls=tuple(
+            tuple(golden_call(text, parameters) for text in turn) for turn in answer.ground_truth
+        ),
+        gold_state_sha256="",
+        flags=flags(question.id),
+    )
+
+
+def _turns(question: Question) -> Iterator[Turn]:
+    for index, messages in enumerate(question.question):
+        adds = tuple(question.missed_function.get(str(index), ()))
+        if not messages and not adds:
+            raise ValueError(f"turn {index} has no message")
+        yield Turn(tuple(messages) or (Message("user", RELEASED),), adds)
+
+
+def golden_call(text: str, parameters: Mapping[str, Sequence[str]]) -> Call:
+    """A call as upstream writes it, its positional arguments bound to the names of the documentation.
+
+    Raises ValueError for anything but a call of a known function with literals.
+    """
+    node = ast.parse(text.strip(), mode="eval").body
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise ValueError(f"not a call: {text[:80]!r}")
+    if node.func.id not in parameters:
+        raise ValueError(f"no function {node.func.id!r} in this task")
+    names = parameters[node.func.id]
+    if len(node.args) > len(names) or any(word.arg is None for word in node.keywords):
+        raise ValueError(f"arguments that cannot be bound: {text[:80]!r}")
+    given = {name: ast.literal_eval(value) for name, value in zip(names, node.args, strict=False)}
+    for word in node.keywords:
+        if word.arg in given:
+            raise ValueError(f"{word.arg!r} is given twice: {text[:80]!r}")
+        given[str(word.arg)] = ast.literal_eval(word.value)
+    return Call(node.func.id, given)
+
+
+def flags(task_id: str) -> tuple[str, ...]:
+    """What is doubtful in the gold of a task."""
+    number = int(task_id.rpartition("_")[2])
+    found = [flag for flag, (numbers, _) in DOUBTFUL.items() if number in numbers]
+    return (*found, *([HELD_OUT] if task_id == HELD_OUT_TASK else ()))

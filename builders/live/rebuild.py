@@ -1,0 +1,56 @@
+"""A live build made again from what its report says about itself."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import marker
+from robustbench_tc.live import KINDS
+from robustbench_tc.worlds.handle import WorldType
+
+from ..rebuild import settings_of
+from .build import LiveSpec, Profile, build
+from .report import LiveReport
+
+
+class LiveSettings(msgspec.Struct, frozen=True):
+    """What a rebuild needs of `build_report.json`."""
+
+    profile: str
+    seed: int
+    worlds: dict[str, str]
+    kinds: tuple[str, ...]
+
+
+def rebuild_live(
+    folder: Path,
+    out: Path,
+    *,
+    worlds: Sequence[WorldType] = (),
+    sources: Path | None = None,
+    python: str | None = None,
+    card: Callable[[LiveReport], str],
+) -> LiveReport:
+    """Builds into `out` what `folder` says it is; `worlds` are the files that one's own build was made of.
+
+    Raises UserError where that cannot be.
+    """
+    settings = settings_of(folder, LiveSettings)
+    if unknown := sorted(set(settings.kinds) - set(KINDS)):
+        raise UserError(f"{marker.BUILD} names a kind of fault that this package does not have: {unknown[0]}")
+    files = {world.name: str(world.file) for world in worlds}
+    own = settings.profile == "own"
+    profile: Profile = "bundled"
+    if not own:
+        profile = msgspec.convert(settings.profile, Profile)
+    spec = LiveSpec(
+        profile=profile,
+        worlds=tuple(files.get(name, name) for name in settings.worlds) if own else (),
+        kinds=settings.kinds,
+        seed=settings.seed,
+        sources=sources,
+        python=python,
+    )
+    return build(spec, out, card=card)

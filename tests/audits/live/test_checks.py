@@ -1,0 +1,69 @@
+"""Every check of a live row catches the defect that is planted for it, and nothing is found in the build."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.live import texts
+from robustbench_tc.audits.live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan, scan
+from robustbench_tc.worlds import find
+from robustbench_tc.worlds.handle import LocalWorlds, Worlds
+
+from . import planting
+
+CHECKS = {*OF_A_ROW, *texts.PROTECTS, *OF_THE_REPLAY}
+
+
+@asynccontextmanager
+async def here() -> AsyncIterator[Worlds]:
+    yield LocalWorlds()
+
+
+def scanned(folder: Path) -> LiveScan:
+    types = {name: find.find(name) for name in find.BUNDLED}
+    return asyncio.run(scan(Folder(folder), here, types, None))
+
+
+@pytest.fixture(scope="module")
+def sound(live: Path) -> LiveScan:
+    return scanned(live)
+
+
+@pytest.fixture(scope="module")
+def planted(live: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
+    folder = tmp_path_factory.mktemp("planted") / "robustbench-tc-live"
+    shutil.copytree(live, folder)
+    return planting.plant(folder), scanned(folder)
+
+
+def test_nothing_is_found_in_the_bundled_build(sound: LiveScan) -> None:
+    found = {
+        (name, where): verdict
+        for name in CHECKS
+        for where, verdict in zip(sound.columns["id"], sound.columns[name], strict=True)
+        if verdict
+    }
+    assert found == {}
+
+
+def test_every_check_is_held_against_something(sound: LiveScan) -> None:
+    applied = {name: sum(verdict is not None for verdict in sound.columns[name]) for name in CHECKS}
+    assert [name for name, number in applied.items() if number < 20] == []
+
+
+def test_there_is_a_defect_for_every_check() -> None:
+    assert {one.check for one in planting.DEFECTS} == CHECKS
+
+
+@pytest.mark.parametrize("name", [one.name for one in planting.DEFECTS])
+def test_a_planted_defect_is_caught_by_name(name: str, planted: tuple[dict[str, str], LiveScan]) -> None:
+    where, found = planted
+    (one,) = (one for one in planting.DEFECTS if one.name == name)
+    verdicts = zip(found.columns["id"], found.columns[one.check], strict=True)
+    said = [verdict for id_, verdict in verdicts if id_ == where[name]]
+    assert said and all(said), f"{one.check} says {said} of {where[name]}"

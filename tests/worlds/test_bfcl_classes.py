@@ -1,0 +1,170 @@
+"""BFCL's classes as a world, in the other Python: skipped where `make env-live` was not run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.builders.live import bfcl
+from robustbench_tc.errors import UserError
+from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import Call
+from robustbench_tc.worlds import find
+
+from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
+
+FILES = {"root": {"w": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
+
+
+def start(name: str, config: dict[str, Any], long_context: bool = False) -> dict[str, Any]:
+    return {"involved_classes": [name], "initial_config": {name: config}, "long_context": long_context}
+
+
+def ran(python: str, state: dict[str, Any], *calls: tuple[str, dict[str, Any]]) -> Answer:
+    return replays(python, [Job(state, [[Call(*call) for call in calls]])])[0]
+
+
+@pytest.fixture(scope="module")
+def rows(shared: Path) -> tuple[LiveRow, ...]:
+    return bfcl.tasks(shared / "sources")
+
+
+def test_results_are_worded_as_upstream_words_them(bfcl_python: str) -> None:
+    found = ran(
+        bfcl_python,
+        start("GorillaFileSystem", FILES),
+        ("ls", {}),
+        ("touch", {"file_name": "b.txt"}),
+        ("cat", {"file_name": "none"}),
+        ("mkdir", {}),
+        ("fly", {"to": "moon"}),
+        ("_load_scenario", {"scenario": {}}),
+        ("__init__", {}),
+        ("pwd", {"self": 1}),
+    )
+    assert found.results[0][:3] == [
+        '{"current_directory_content": ["a.txt"]}',
+        "None",
+        '{"error": "cat: \'none\': No such file or directory"}',
+    ]
+    assert "missing 1 required positional argument: 'dir_name'" in found.results[0][3]
+    assert found.results[0][4] == "Error during execution: name 'fly' is not defined"
+    assert all(text.startswith("Error during execution: ") for text in found.results[0][5:])
+    assert list(found.states[0]["GorillaFileSystem"]["root"]["contents"]) == ["a.txt", "b.txt"]
+
+
+def test_numbers_that_json_does_not_have_are_python_text(bfcl_python: str) -> None:
+    found = ran(bfcl_python, start("MathAPI", {}), ("logarithm", {"value": 8, "base": 2, "precision": 5}))
+    assert "mpf" in found.results[0][0] or "Decimal" in found.results[0][0]
+
+
+def test_the_working_directory_is_state_beside_the_classes(bfcl_python: str) -> None:
+    config = {"root": {"w": {"type": "directory", "contents": {"d": {"type": "directory", "contents": {}}}}}}
+    stayed = ran(bfcl_python, start("GorillaFileSystem", config), ("pwd", {}))
+    went = ran(bfcl_python, start("GorillaFileSystem", config), ("cd", {"folder": "d"}))
+    assert (stayed.cwd, went.cwd) == ("/w", "/w/d")
+    assert stayed.states == went.states
+
+
+def test_a_directory_in_itself_has_a_state(bfcl_python: str) -> None:
+    """`cp` of a directory into itself is an endless tree upstream: nothing may hang or die."""
+    doubling = [("cp", {"source": "d", "destination": "d"}), ("cd", {"folder": "d"})] * 20
+    found = ran(
+        bfcl_python,
+        start("GorillaFileSystem", FILES),
+        ("mkdir", {"dir_name": "d"}),
+        *doubling,
+        ("find", {}),
+        ("du", {}),
+    )
+    assert len(json.dumps(found.states)) < 10_000_000
+    assert len(found.results[0]) == 43
+
+
+def test_infinite_and_huge_numbers_have_a_state(bfcl_python: str) -> None:
+    account = {"account_info": {"account_id": 1, "balance": 1.0, "binding_card": 2}, "authenticated": True}
+    huge = ("fund_account", {"amount": 1e308})
+    found = ran(bfcl_python, start("TradingBot", account), huge, huge, ("fund_account", {"amount": 10**4000}))
+    json.dumps(found.states, allow_nan=False)
+    assert found.states[0]["TradingBot"]["account_info"]["balance"] == "inf"
+
+
+def test_what_upstream_draws_is_listed_in_order(bfcl_python: str) -> None:
+    users = {"user_map": {"A": "USR1", "B": "USR2"}, "current_user": "USR1"}
+    found = ran(
+        bfcl_python,
+        start("MessageAPI", users),
+        ("send_message", {"receiver_id": "USR2", "message": "one"}),
+        ("send_message", {"receiver_id": "USR9", "message": "nobody"}),
+        ("send_message", {"receiver_id": "USR2", "message": "two"}),
+    )
+    ids = [json.loads(text)["message_id"]["new_id"] for text in found.results[0][::2]]
+    assert found.generated == [str(one) for one in ids]
+    assert found.states[0]["MessageAPI"]["generated_ids"] == sorted(ids)
+    account = {"account_info": {"account_id": 1, "balance": 1.0, "binding_card": 2}, "authenticated": True}
+    traded = ran(bfcl_python, start("TradingBot", account), ("fund_account", {"amount": 5}))
+    (transaction,) = traded.states[0]["TradingBot"]["transaction_history"]
+    assert traded.generated == [transaction["timestamp"]]
+
+
+def test_what_upstream_words_as_a_set_has_one_order(bfcl_python: str) -> None:
+    """Python orders sets by a seed of the process; replays run in another one."""
+    calls = [
+        Call("create_ticket", {"title": "t"}),
+        Call("edit_ticket", {"ticket_id": 1, "updates": {"zeta": 1, "alpha": 2, "mid": 3}}),
+    ]
+    job = Job(start("TicketAPI", {"current_user": "u", "ticket_queue": [], "ticket_counter": 1}), [calls])
+    texts = {replays(bfcl_python, [job])[0].results[0][1] for _ in range(6)}
+    assert texts == {'{"error": "Invalid fields for update: alpha, mid, zeta"}'}
+
+
+def test_worlds_share_nothing(bfcl_python: str) -> None:
+    """Upstream's default lists and long-context tables are changed in place by these calls."""
+    user = {"username": "u", "password": "p", "authenticated": True, "tweets": {}, "tweet_counter": 0}
+    tweet = [Call("post_tweet", {"content": "hello"})]
+    mention = [*tweet, Call("mention", {"tweet_id": 0, "mentioned_usernames": ["@x"]})]
+    job = Job(start("TwitterAPI", user), [tweet])
+    first, _, again = replays(bfcl_python, [job, Job(job.state, [mention]), job])
+    assert first == again
+
+
+def test_a_class_that_does_not_exist_is_an_error(bfcl_python: str) -> None:
+    with pytest.raises(json.JSONDecodeError):
+        ran(bfcl_python, {"involved_classes": ["WebSearchAPI"], "initial_config": {}, "long_context": False})
+
+
+@LONG
+def test_gold_replays_with_the_same_bytes_in_any_order(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:
+    """In two processes, the second with the tasks in reverse; no call of gold fails."""
+    forward = replays(bfcl_python, map(gold, rows))
+    backward = replays(bfcl_python, map(gold, reversed(rows)))[::-1]
+    assert forward == backward
+    for row, found in zip(rows, forward, strict=True):
+        texts = [text for turn in found.results for text in turn]
+        assert not [text for text in texts if text.startswith(("Error during", '{"error"'))], row.clean_id
+    assert len(forward) == 800
+
+
+def test_a_python_without_the_classes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "python"
+    with pytest.raises(UserError, match=r"does not run .*make env-live"):
+        find.bfcl_python(str(broken))
+    broken.write_text("#!/bin/sh\necho 2025.1.1\n")
+    broken.chmod(0o755)
+    with pytest.raises(UserError, match=r"needs bfcl-eval==2026\.3\.23 and mpmath; .* has bfcl-eval 2025"):
+        find.bfcl_python(str(broken))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(find, "__file__", str(tmp_path / "a" / "b" / "c" / "find.py"))
+    with pytest.raises(UserError, match=r"make env-live.* or name one with --world-python"):
+        find.bfcl_python()
+    made = tmp_path / ".venv-live" / "bin" / "python"
+    made.parent.mkdir(parents=True)
+    made.write_text("#!/bin/sh\necho 2026.3.23\n")
+    made.chmod(0o755)
+    assert find.bfcl_python() == str(made)
+
+
+def test_the_environment_holds_the_version_that_is_asked_for() -> None:
+    wanted = WORLD.with_name("bfcl_requirements.txt").read_text()
+    assert f"\nbfcl-eval=={find.BFCL_VERSION} --hash=sha256:" in wanted

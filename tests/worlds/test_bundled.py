@@ -1,4 +1,4 @@
-"""The bundled worlds hold what live.md asks of them, and what their tools declare is what they do."""
+"""The bundled worlds: tools do what they declare, and an honest agent can do every task."""
 
 import itertools
 import json
@@ -136,6 +136,37 @@ def test_a_second_equal_write_changes_something_unless_it_is_idempotent(
         once = json.dumps(world.state())
         world.call(gold.name, gold.arguments)
         assert (json.dumps(world.state()) == once) is tool.idempotent, gold
+
+
+def without_ids(value: Any, ids: list[str]) -> str:
+    """A state as text, made ids the same and records in an order that does not depend on them."""
+    if isinstance(value, dict):
+        lines = sorted(f"{without_ids(key, ids)}: {without_ids(inner, ids)}" for key, inner in value.items())
+        return f"{{{', '.join(lines)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(without_ids(inner, ids) for inner in value)}]"
+    return "an id" if value in ids else repr(value)
+
+
+@each_task
+def test_two_writes_of_a_turn_can_change_places(module: ModuleType, task: Task) -> None:
+    """Where both orders work the end is the same, up to ids: an agent may choose."""
+
+    def end(calls: list[GoldCall]) -> tuple[int, str]:
+        world = module.WORLD(task.state, task.seed)
+        failures = sum(world.attempt(gold.name, gold.arguments).failed for gold in calls)
+        return failures, without_ids(world.state(), world.generated())
+
+    tools, begun = registry(module), 0
+    for turn in task.turns:
+        turns_end = begun + len(turn.gold)
+        writes = [n for n in range(begun, turns_end) if tools[golds(task)[n].name].writes]
+        for one, other in itertools.pairwise(writes):
+            swapped = golds(task)
+            swapped[one], swapped[other] = swapped[other], swapped[one]
+            failures, state = end(swapped[:turns_end])
+            assert failures or state == end(golds(task)[:turns_end])[1]
+        begun = turns_end
 
 
 @each_task

@@ -63,7 +63,7 @@ class Box(World):
 
     @read
     def peep(self, how: str) -> int:
-        """A read that is none."""
+        """Is declared as a read and is not one."""
         if how == "changes":
             self.data["seen"] = True
         elif how == "draws":

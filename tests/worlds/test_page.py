@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import load_file
 
@@ -24,10 +26,23 @@ def test_the_file_on_the_page_has_no_mistake(tmp_path: Path) -> None:
     assert [name for name, tool in tools.items() if tool["writes"]] == ["lend", "take_back", "set_weeks"]
 
 
+def test_the_file_is_tried_by_hand_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "library.py").write_text(page_blocks()[0])
+    monkeypatch.chdir(tmp_path)
+    exec(compile(page_blocks()[1], "docs/worlds.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        "[]",
+        '[{"book_id": "B-74", "title": "A History of Tea", "copies": 1}]',
+        '{"error": "there is no book \'B-99\'"}',
+    ]
+
+
 def test_a_clock_is_left_out_as_the_page_says(tmp_path: Path) -> None:
     file = tmp_path / "library.py"
     file.write_text(
-        page_blocks()[0].replace('    name = "library"\n', f'    name = "library"\n\n{page_blocks()[1]}')
+        page_blocks()[0].replace('    name = "library"\n', f'    name = "library"\n\n{page_blocks()[2]}')
     )
     world = load_file(file).WORLD({"today": "2026-03-02", "books": {}})
     assert world.state() == {"books": {}} and world.data["today"] == "2026-03-02"

@@ -125,8 +125,8 @@ class World:
     """A world in one episode. Subclasses set `name` and have tools; `data` is the whole state.
 
     What a tool returns goes to the agent: a text as it is, anything else as JSON. A tool raises Failure for
-    what cannot be done; whatever it had changed by then is restored. `data` is written as JSON and read again
-    around every call: it holds nothing else, and no two places in it are the same object.
+    what cannot be done; whatever it had changed by then is restored. After a write `data` is written as JSON
+    and read again: it holds nothing else, and no two places in it are the same object.
     """
 
     name: ClassVar[str]
@@ -195,10 +195,7 @@ class World:
             return Outcome(_bounded(text))
         except Failure as failure:
             said = str(failure) or "the call failed"
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a bug of the world is the episode's tool error, never its end
+        except (Exception, SystemExit) as error:  # a bug of the world must not end the episode
             said = f"{type(error).__name__}: {error}"
         self.data = json.loads(before)
         self.random.setstate(drawn)

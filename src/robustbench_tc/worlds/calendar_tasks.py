@@ -239,11 +239,12 @@ TASKS = [
     _task(
         14,
         Turn(
-            "Please set two reminders for event E-5188, 10 minutes and 60 minutes before it.",
-            [
-                call("add_reminder", event_id="E-5188", minutes=10),
-                call("add_reminder", event_id="E-5188", minutes=60),
-            ],
+            "Please set a reminder for event E-5188, 60 minutes before it.",
+            [call("add_reminder", event_id="E-5188", minutes=60)],
+        ),
+        Turn(
+            "One more, 10 minutes before it. Leave the first one.",
+            [call("add_reminder", event_id="E-5188", minutes=10)],
         ),
     ),
     _task(

@@ -26,7 +26,7 @@ environment = @test -n "$(PYTHON)" || { \
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind statistics-check fuzz nightly facts lock clean \
+.PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
 	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-peers docs mutation
 .PRECIOUS: .venv-%/.done
@@ -132,6 +132,9 @@ planted: env  ## plant edits in a real build and build its variations: the two t
 
 blind: env  ## what needs no reading in profile paper: the table of docs/statistics.md
 	$(BIN)/python -m tests.audits.blind_table
+
+live-table: env  ## what faults cost scripted agents in the bundled worlds: the tables of docs/live-scores.md
+	$(BIN)/python -m tests.eval.live.table
 
 statistics-check: env  ## how often intervals hold and sentences alarm: the tables of docs/statistics.md (10 minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.eval.statistics.check

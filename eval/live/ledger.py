@@ -15,7 +15,7 @@ from robustbench_tc.live import LiveRow, Step
 from robustbench_tc.schema import Json
 
 from .claims import Claim, asks, claim
-from .replay import Played, Replay, undone_pairs, without_ids
+from .replay import Played, Replay, without_ids
 from .shown import leaves, looks_failed, parsed
 from .success import turn_is_right
 
@@ -68,13 +68,11 @@ class Harm(msgspec.Struct, frozen=True):
     """Effects of writes that are not idempotent beyond those of gold's equal calls, undone ones left out."""
 
 
-def ledgers(replay: Replay) -> tuple[Ledger, ...]:
-    """One ledger for each turn that was begun."""
-    pairs = undone_pairs(replay.row, replay.steps, replay.gold)
+def ledgers(replay: Replay, rights: Sequence[bool | None]) -> tuple[Ledger, ...]:
+    """One ledger for each turn that was begun. `rights`: of `rights_of`."""
     marks = _Marks(replay)
-    return tuple(
-        _of_turn(replay, turn, marks, {undo for _, undo in pairs}) for turn in range(len(replay.turns))
-    )
+    undone = {undo for _, undo in replay.undone}
+    return tuple(_of_turn(replay, turn, right, marks, undone) for turn, right in enumerate(rights))
 
 
 def total(turns: Sequence[Ledger]) -> Ledger:
@@ -111,13 +109,12 @@ class _Marks:
         return name, without_ids(json.dumps(arguments, sort_keys=True, ensure_ascii=False), self.ids)
 
 
-def _of_turn(replay: Replay, turn: int, marks: _Marks, undone: set[int]) -> Ledger:
+def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undone: set[int]) -> Ledger:
     numbers = [at for at, one in enumerate(replay.steps) if one.turn == turn]
     steps = [replay.steps[at].step for at in numbers]
     keys = [_exactly(one) for one in steps]
     replies = [one for one in replay.episode.replies if one.turn == turn]
     met = sum(one.met for one in steps)
-    right = turn_is_right(replay, turn)
     counted = [
         None if one.prompt_tokens is None else one.prompt_tokens + (one.completion_tokens or 0)
         for one in replies
@@ -255,8 +252,8 @@ def harm(replay: Replay) -> Harm:
     """Gold's writes that are missing, and effects that are there too often."""
     marks = _Marks(replay)
     unsafe = _repeatable(replay.row)
-    undone = {made for made, _ in undone_pairs(replay.row, replay.steps, replay.gold)}
-    took = {undo for _, undo in undone_pairs(replay.row, replay.steps, replay.gold)}
+    undone = Counter(made for made, _ in replay.undone)
+    took = {undo for _, undo in replay.undone}
     golden = Counter(
         marks.key(one.call.name, one.call.parameters)
         for one in replay.gold.calls
@@ -265,7 +262,7 @@ def harm(replay: Replay) -> Harm:
     mine: Counter[Key] = Counter()
     for at, played in enumerate(replay.steps):
         if played.changed and at not in took:
-            times = played.step.executed - (at in undone)
+            times = played.step.executed - undone[at]
             mine[marks.key(played.step.name, played.step.arguments)] += times
     return Harm(
         omitted=sum(max(0, times - mine[key]) for key, times in golden.items()),

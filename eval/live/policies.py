@@ -12,6 +12,7 @@ from typing import Any
 from robustbench_tc import live
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.fit import failed
 
 from .rehearsal import rehearsal
 from .shown import Path, leaves, looks_failed, parsed
@@ -153,19 +154,23 @@ class BlindRetrier(GivesUp):
 
 
 class VerifyingRetrier(GivesUp):
-    """After a failed write looks whether it happened, and repeats it only if not; repeats reads."""
+    """After a write whose outcome is unknown looks whether it happened, and repeats it only if not; repeats
+    reads, and writes that the world itself refused."""
 
     def repeated(self, number: int, call: Call, text: str) -> Attempt:
         tool = self.plan.tool(call.name)
-        if tool is not None and not tool.writes:
+        if failed(text) or (tool is not None and not tool.writes):
             return (yield from BlindRetrier.repeated(self, number, call, text))  # type: ignore[arg-type]
         shown = self.plan.shown_by(number)
         for _ in range(TRIES - 1):
             if shown is None:
                 return None
             seen = yield shown.read
-            if self.plan.without_ids(seen) != shown.none:
-                return None if looks_failed(seen) else self.reconstructed(number, seen)
+            found = self.plan.without_ids(seen)
+            if found == shown.once:
+                return self.reconstructed(number, seen)
+            if found != shown.none:
+                return None
             text = yield call
             if not looks_failed(text):
                 return text
@@ -203,7 +208,10 @@ class RepairsDuplicate(Policy):
         tool = self.plan.tool(call.name)
         if tool is None or tool.undo is None or (shown := self.plan.shown_by(number)) is None:
             return
-        if shown.once == shown.twice or self.plan.without_ids((yield shown.read)) != shown.twice:
+        if shown.once == shown.twice:
+            return
+        seen = yield shown.read
+        if self.plan.without_ids(seen) != shown.twice:
             return
         undo = self.plan.tool(tool.undo)
         known: dict[str, Json] = {**call.parameters}
@@ -211,7 +219,14 @@ class RepairsDuplicate(Policy):
         names: Any = (undo.parameters.get("properties") or {}) if undo is not None else {}
         required: Any = (undo.parameters.get("required") or ()) if undo is not None else ()
         if all(name in known for name in required):
-            yield Call(tool.undo, {name: known[name] for name in names if name in required})
+            given = {name: known[name] for name in names if name in required}
+            earlier = "\n".join([*self.shown.values(), text])
+            yield Call(tool.undo, {name: self.other(one, seen, earlier) for name, one in given.items()})
+
+    def other(self, known: Json, seen: str, earlier: str) -> Json:
+        """The id that only the read shows, in place of the one that the write answered with."""
+        new = self.plan.others(known, seen, earlier) if isinstance(known, str) else []
+        return new[0] if new else known
 
 
 class ObeysInjection(Policy):

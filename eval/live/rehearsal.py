@@ -6,6 +6,7 @@ another Python runs (BFCL's) there are no results: agents then use gold's values
 nothing.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
@@ -17,13 +18,16 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow, LiveTool
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.find import find
-from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Start, load_file
 
 from .shown import Path, leaves, parsed
 
 _TRIALS = 60
 """So many calls of one read are tried to see whether it shows a write."""
+
+
+_ID = "#"
+"""Stands for a generated id."""
 
 
 class Origin(NamedTuple):
@@ -75,7 +79,7 @@ class Rehearsal:
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
-        return text if self._shape is None else self._shape.sub("#", text)
+        return text if self._shape is None else self._shape.sub(_ID, text)
 
     def with_ids_of(self, result: str, seen: str) -> str:
         """A result of gold's whose new ids are those that a later read shows, where the two have the same
@@ -89,6 +93,13 @@ class Rehearsal:
                 for mine, theirs in zip(here, fresh, strict=True):
                     result = result.replace(mine, theirs)
         return result
+
+    def others(self, known: str, seen: str, earlier: str) -> list[str]:
+        """Ids of the shape of a known one that a read shows, and that were not in the world at the beginning
+        nor in an earlier result."""
+        start = json.dumps(self._start.state)
+        shape = re.compile(re.sub("[0-9]", r"\\d", re.escape(known)))
+        return [one for one in dict.fromkeys(shape.findall(seen)) if one not in earlier and one not in start]
 
     @cache  # noqa: B019
     def origins(self, number: int) -> dict[Path, Origin]:
@@ -107,21 +118,22 @@ class Rehearsal:
     @cache  # noqa: B019 - few rehearsals are kept at a time
     def shown_by(self, number: int) -> Shown | None:
         """A read whose result differs with one of gold's writes not made, made, and made twice; the last two
-        may be the same where no read tells them apart."""
+        may be the same where no read tells them apart. One that shows an id for each is preferred."""
         if self._world_class is None:
             return None
         tool = self._tools[self.calls[number].name]
         worlds = [self._after(number, times) for times in (0, 1, 2)]
-        alike = None
+        best: Shown | None = None
         for read in self._reads(number):
             none, once = (self._answer(world, read) for world in worlds[:2])
-            if none == once or failed(once):
+            if none == once:
                 continue
-            twice = self._answer(worlds[2], read)
-            if once != twice or tool.idempotent:
-                return Shown(read, none, once, twice)
-            alike = alike or Shown(read, none, once, twice)
-        return alike
+            shown = Shown(read, none, once, self._answer(worlds[2], read))
+            if tool.idempotent or shown.once.count(_ID) < shown.twice.count(_ID):
+                return shown
+            if best is None or (best.once == best.twice and shown.once != shown.twice):
+                best = shown
+        return best
 
     def _after(self, number: int, times: int) -> Any:
         """The world in which one of gold's calls was made so often."""

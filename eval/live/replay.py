@@ -29,11 +29,8 @@ class Played(NamedTuple):
     step: Step
     before: Snapshot
     after: Snapshot
-
-    @property
-    def changed(self) -> bool:
-        """Whether the call changed the world."""
-        return not equal(self.before.state, self.after.state)
+    changed: bool
+    """Whether the call changed the world."""
 
     @property
     def made_ids(self) -> tuple[str, ...]:
@@ -72,6 +69,8 @@ class Replay(NamedTuple):
     downstream: int | None
     """Gold's calls of the turns after the one that met the fault whose result differs in the world as the
     agent left it; null where no turn met it."""
+    undone: tuple[tuple[int, int], ...]
+    """Calls that were taken back, each with the call that did."""
     repaired: tuple[Snapshot, ...]
     """What gold's world is if the calls that the agent undid are made and undone in it too."""
 
@@ -135,14 +134,15 @@ async def replayed(
                 made = await faulted.call(step.name, step.arguments)
                 _check(episode, step, made, len(steps))
                 before, now = now, await journaled.snapshot()
-                steps.append(Played(turn, made, before, now))
+                steps.append(Played(turn, made, before, now, not equal(before.state, now.state)))
             turns.append(now)
             if downstream is None and any(one.step.met for one in steps):
                 downstream = await _downstream(journaled.handle, gold, turn, now)
     finally:
         await faulted.close()
-    repaired = await _repaired(row, steps, gold, worlds, world)
-    return Replay(row, episode, tuple(steps), tuple(turns), gold, downstream, repaired)
+    pairs = undone_pairs(row, steps, gold)
+    repaired = await _repaired(row, steps, pairs, gold, worlds, world)
+    return Replay(row, episode, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
 
 
 def _check(episode: Episode, step: Step, made: Step, number: int) -> None:
@@ -198,17 +198,17 @@ def undone_pairs(row: LiveRow, steps: Sequence[Played], gold: Gold) -> list[tupl
     """Which calls were taken back by which: a write with an effect, and the later call of its undo that
     changed the world and is none of gold's. A call that was carried out twice can be undone twice."""
     undo = {tool.name: tool.undo for tool in row.tools if tool.writes and tool.undo is not None}
-    golden: list[str] = [one.call.name for one in gold.calls if one.writes]
+    golden = [(one.call.name, one.call.parameters) for one in gold.calls if one.writes]
+    made: list[tuple[str, Json]] = []
     open_effects: list[tuple[int, str]] = []
     pairs = []
     for number, played in enumerate(steps):
         name = played.step.name
         if not played.step.executed or not played.changed:
             continue
-        wanted = (
-            golden.count(name) > sum(one.step.name == name and one.changed for one in steps[:number])
-            and name in undo.values()
-        )
+        call = (name, played.step.arguments)
+        wanted = golden.count(call) > made.count(call)
+        made.append(call)
         at = None if wanted else _undone_by(played, open_effects, undo, steps)
         if at is not None:
             pairs.append((open_effects.pop(at)[0], number))
@@ -239,11 +239,15 @@ def _undone_by(
 
 
 async def _repaired(
-    row: LiveRow, steps: Sequence[Played], gold: Gold, worlds: Worlds, world: WorldType
+    row: LiveRow,
+    steps: Sequence[Played],
+    pairs: Sequence[tuple[int, int]],
+    gold: Gold,
+    worlds: Worlds,
+    world: WorldType,
 ) -> tuple[Snapshot, ...]:
     """Gold's world in the end with every undone call made and undone in it: right behind gold's equal call,
     and at the end."""
-    pairs = undone_pairs(row, steps, gold)
     if not pairs:
         return ()
     found = []

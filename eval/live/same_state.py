@@ -4,6 +4,7 @@ Generated ids may be whole values, keys, parts of texts, or numbers. The search 
 too long the answer is None, never a guess.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -52,11 +53,7 @@ def same(a: Snapshot, b: Snapshot) -> bool | None:
 
 def equal(a: Json, b: Json) -> bool:
     """Equality of JSON: 1, 1.0 and true are three values."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
-    return type(a) is type(b) and bool(a == b)
+    return bool(a == b) and json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
 def _framed(state: Json, generated: Sequence[str]) -> Any:

@@ -96,10 +96,11 @@ def score_features() -> "datasets.Features":
 def score_one(replay: Replay, *, upstream: Upstream | None = None) -> LiveScore:
     """The scores of one replayed episode, but for what it cost beyond the clean one."""
     row, episode = replay.row, replay.episode
-    turns = ledgers(replay)
-    sums = total(turns)
-    right = success(replay)
     rights = rights_of(replay)
+    turns = ledgers(replay, rights)
+    sums = total(turns)
+    whole = len(rights) == len(replay.gold.turns)
+    right = rights[-1] if whole else success(replay)
     harmed = harm(replay)
     counts = {name: getattr(sums, name) for name in sums.__struct_fields__}
     return msgspec.structs.replace(

@@ -19,11 +19,13 @@ def looks_failed(text: str) -> bool:
 
 
 def parsed(text: str) -> Json:
-    """A result as JSON; the text itself where it is none."""
+    """The object or list that a result begins with, whatever follows it; else its JSON, or its text."""
     try:
-        return json.loads(text)
+        found: Json = json.JSONDecoder().raw_decode(text)[0]
+        whole: Json = found if isinstance(found, dict | list) else json.loads(text)
     except (ValueError, RecursionError):
         return text
+    return whole
 
 
 def leaves(value: Json, at: Path = (), depth: int = 0) -> Iterator[tuple[Path, Json]]:

@@ -1,0 +1,125 @@
+"""Tables of live scores: what each kind of fault costs, with intervals over tasks.
+
+Δ is the success of the clean rows minus that of the same tasks with the fault: a kind that fits few tasks is
+compared with those tasks only. Tasks are the units of every interval and test.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from robustbench_tc.live import EXPLICIT, KINDS, type_code
+
+from .confidence import difference, shares
+from .intervals import Interval, of_estimate
+from .lattice import Ints
+from .significance import paired_p
+
+if TYPE_CHECKING:
+    from ..live.score import LiveScore
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault, or several, for one model."""
+
+    name: str
+    n: int
+    """Episodes with a verdict whose clean episode has one too."""
+    left_out: int
+    """Episodes without a verdict, or without a clean one beside them."""
+    success: Interval
+    delta: Interval
+    """Success of the clean episodes minus that of these; its p-value is of the exact paired test."""
+    met: int
+    """Episodes that met the fault."""
+    recovery: Interval | None
+    """Share of those that met it in which every turn that met it ended with gold's world; null where none
+    did."""
+    silent: int
+    """Silent failures."""
+    false_success: tuple[int, int]
+    """Of these: those whose text claims success, and those whose text claims it or is unclear."""
+    omission: int
+    """Failed episodes in which a write of gold's is missing."""
+    repetition: int
+    """Failed episodes in which a write had its effect too often. Both may be true of an episode."""
+
+
+class _Pair(NamedTuple):
+    row: "LiveScore"
+    clean: "LiveScore"
+
+
+def lines(scores: Iterable["LiveScore"]) -> list[Line]:
+    """One line for each kind that was played, then explicit, implicit and all. Of one model and mode."""
+    by_type: dict[str, list[LiveScore]] = {}
+    for score in scores:
+        by_type.setdefault(score.type_code, []).append(score)
+    clean = {(one.clean_id, one.repeat): one for one in by_type.get("clean", ())}
+    made = []
+    for name, kinds in groups().items():
+        rows = [score for kind in kinds for score in by_type.get(type_code(kind), ())]
+        line = _line(name, rows, clean)
+        if line is not None:
+            made.append(line)
+    return made
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """The name of each line → its kinds of faults."""
+    implicit = tuple(kind for kind in KINDS if kind not in EXPLICIT)
+    return {**{kind: (kind,) for kind in KINDS}, "explicit": EXPLICIT, "implicit": implicit, "all": KINDS}
+
+
+def _line(
+    name: str, rows: Sequence["LiveScore"], clean: Mapping[tuple[str, int], "LiveScore"]
+) -> Line | None:
+    pairs = [
+        _Pair(row, beside)
+        for row in rows
+        if (beside := clean.get((row.clean_id, row.repeat))) is not None
+        and row.success is not None
+        and beside.success is not None
+    ]
+    if not pairs:
+        return None
+    tasks = sorted({pair.row.clean_id for pair in pairs})
+    at = {clean_id: number for number, clean_id in enumerate(tasks)}
+    n, with_fault, without = (np.zeros(len(tasks), np.int64) for _ in range(3))
+    for pair in pairs:
+        where = at[pair.row.clean_id]
+        n[where] += 1
+        with_fault[where] += bool(pair.row.success)
+        without[where] += bool(pair.clean.success)
+    fault, base = shares(with_fault, n), shares(without, n)
+    differences: Ints = without - with_fault
+    met = [pair.row for pair in pairs if pair.row.met and pair.row.recovered is not None]
+    failed = [pair.row for pair in pairs if not pair.row.success]
+    silent = [row for row in failed if row.silent_failure]
+    claims = sum(row.says == "claims" for row in silent)
+    return Line(
+        name=name,
+        n=len(pairs),
+        left_out=len(rows) - len(pairs),
+        success=of_estimate(fault, len(pairs), "hull"),
+        delta=of_estimate(difference(base, fault), len(pairs), "mover", paired_p(differences)),
+        met=sum(bool(pair.row.met) for pair in pairs),
+        recovery=_recovery(met),
+        silent=len(silent),
+        false_success=(claims, claims + sum(row.says == "unclear" for row in silent)),
+        omission=sum(bool(row.omitted) for row in failed),
+        repetition=sum(bool(row.repeated) for row in failed),
+    )
+
+
+def _recovery(met: Sequence["LiveScore"]) -> Interval | None:
+    if not met:
+        return None
+    tasks = {clean_id: number for number, clean_id in enumerate(sorted({row.clean_id for row in met}))}
+    n, right = np.zeros(len(tasks), np.int64), np.zeros(len(tasks), np.int64)
+    for row in met:
+        n[tasks[row.clean_id]] += 1
+        right[tasks[row.clean_id]] += bool(row.recovered)
+    return of_estimate(shares(right, n), len(met), "hull")

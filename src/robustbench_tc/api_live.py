@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .worlds.handle import Worlds, WorldType
 
 
-
 def build_live(
     out: str | Path,
     *,

@@ -488,7 +488,7 @@ def test_a_command_never_loses_what_came_into_a_folder_of_ours(
             place = prepare(root, patch)
             before = tree(root)
             done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
-            if output.goes_on and (what != "in a link" or name == "score run"):
+            if output.goes_on and (what != "in a link" or name in ("score run", "live score run")):
                 # It goes on in its own folder and writes its own files; the others are as they were.
                 before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}
                 kept(before, root, f"{what}: {done}")

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-OUTPUTS = {"out/robustbench-tc": "robustbench-tc", "out/quickstart": "run"}
+OUTPUTS = {
+    "out/robustbench-tc": "robustbench-tc",
+    "out/quickstart": "run",
+    "out/robustbench-tc-live": "robustbench-tc-live",
+    "out/quickstart-live": "live-run",
+}
 """Made by `make quickstart`, with their kinds."""
 
 ENVIRONMENTS = ("", "-3.11", "-3.12", "-train", "-serve", "-leaderboard", "-scale", "-live", "-peers")

@@ -24,7 +24,6 @@ from . import released
 from .builders import rlla_rows
 from .conftest import ROOT, Done
 from .eval import small
-from .eval.live import purses
 from .trees import Tree, tree, write
 
 pytestmark = pytest.mark.usefixtures("shared_gate")
@@ -49,8 +48,8 @@ class Output(NamedTuple):
 CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
-LIVE = f"live run {{live}} --world {purses.FILE} --agent oracle --out {{out}}"
-LIVE_BUILD = "build live --world {world} --kinds silent_no_op --out {out}"
+LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
+LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
 REPORT = "report {run} --out {out}"
@@ -70,9 +69,9 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{TRAINING} --force --discard-changes", "training"),
     ],
     "build live --out": [
-        Output(LIVE_BUILD, "live_build"),
-        Output(f"{LIVE_BUILD} --force", "live_build"),
-        Output(f"{LIVE_BUILD} --force --discard-changes", "live_build"),
+        Output(LIVE, "live"),
+        Output(f"{LIVE} --force", "live"),
+        Output(f"{LIVE} --force --discard-changes", "live"),
     ],
     "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --config full {MODEL}")],
     "eval --out": [
@@ -82,11 +81,11 @@ OUTPUTS: dict[str, list[Output]] = {
     ],
     "score run": [Output("score {out}", "run", goes_on=True)],
     "live run --out": [
-        Output(LIVE, "live_run", goes_on=True),
-        Output(f"{LIVE} --fresh", "live_run"),
-        Output(f"{LIVE} --fresh --discard-changes", "live_run"),
+        Output(LIVE_RUN, "live_run", goes_on=True),
+        Output(f"{LIVE_RUN} --fresh", "live_run"),
+        Output(f"{LIVE_RUN} --fresh --discard-changes", "live_run"),
     ],
-    "live score run": [Output(f"live score {{out}} --world {purses.FILE}", "live_run", goes_on=True)],
+    "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
     "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
     "export --out": [
         Output("export {run} --out {out}"),
@@ -198,7 +197,7 @@ def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
-    names = "build training run report space rlla release gated lines trial answers live live_build live_run"
+    names = "build training live live_run run report space rlla release gated lines trial answers"
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
     rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
@@ -207,11 +206,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
-    run(*LIVE_BUILD.format(world=found["world"], out=found["live_build"]).split(" "))
+    run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
-    purses.write(found["live"], purses.rows()[:4])
-    run(*LIVE.format(live=found["live"], out=found["live_run"]).split(" "))
+    run(*LIVE_RUN.format(live=found["live"], world=found["world"], out=found["live_run"]).split(" "))
     run("export", found["run"], "--out", found["lines"])
     released.released(found["build"], found["trial"], trial=True)
     found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))
@@ -490,7 +488,7 @@ def test_a_command_never_loses_what_came_into_a_folder_of_ours(
             place = prepare(root, patch)
             before = tree(root)
             done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
-            if output.goes_on and (what != "in a link" or name == "score run"):
+            if output.goes_on and (what != "in a link" or name in ("score run", "live score run")):
                 # It goes on in its own folder and writes its own files; the others are as they were.
                 before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}
                 kept(before, root, f"{what}: {done}")

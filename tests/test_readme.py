@@ -104,8 +104,9 @@ def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
         ["make", "-n", "quickstart"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     lines = re.findall(r"^\S*rbtc (.*)$", planned.stdout, re.MULTILINE)
-    assert len(lines) == 2
-    printed = [shell.run(f"rbtc {line}") for line in lines][-1]
+    assert len(lines) == 5
+    _, printed, *_, episode = [shell.run(f"rbtc {line}") for line in lines]
+    assert "the world is wrong; the user was told: claims" in episode
 
     def figures(text: str) -> list[list[str]]:
         return [line.split() for line in text.splitlines() if re.match(r" +(\w+ +\d+ / |\[)", line)]

@@ -41,7 +41,8 @@ def score_live(
     `dataset`: where the run's dataset lies now, if it was moved. Raises UserError.
     """
     folder, data = opened(run, dataset)
-    owned.Owned(folder.path, record.KIND).refuse_foreign(record.SCORES)
+    for name in (record.EPISODES, record.SCORES):
+        owned.Owned(folder.path, record.KIND).refuse_foreign(name)
     types = inputs.world_types(data.rows, worlds, world_python)
     rows = {row.id: row for row in data.rows}
     return score_run(folder.path, rows, HostWorlds(), world_of=types.__getitem__)

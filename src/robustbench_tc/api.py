@@ -14,22 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
-from .api_live import (
-    Played,
-    audit_live,
-    build_live,
-    rebuild_live_of,
-    render_live,
-    run_live,
-    score_live,
-    show_episode,
-)
+from .api_live import audit_live, build_live, rebuild_live_of, render_live
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
 from .eval.evaluate import Evaluated, Names, evaluate, words
 from .eval.leaderboard.serve import serve
+from .eval.live.after import score_live, show_episode
+from .eval.live.evaluate import Played, run_live
 from .eval.validate import self_check, taken
 from .eval.verdicts import score
 from .release.publish import Published, publish

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from .compute.parallel import SERIAL, Workers
 from .errors import UserError
-from .eval.live.after import score_live, show_episode
-from .eval.live.evaluate import Played, run_live
 
 if TYPE_CHECKING:
     from .audits.folder import Folder
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from .builders.live.report import LiveReport
     from .release.freeze import Facts
     from .worlds.handle import Worlds, WorldType
-
-__all__ = ["Played", "build_live", "run_live", "score_live", "show_episode"]
 
 
 def build_live(

@@ -14,6 +14,7 @@ from ._console import styled
 if TYPE_CHECKING:
     from ..eval.live.score import LiveScore
     from ..eval.live.show import Shown, ShownCall
+    from ..eval.stats.intervals import Interval
 
 DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="A live dataset: a folder, or a Hub id.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A live run's folder.")]
@@ -168,24 +169,45 @@ def summary(run: Run, as_json: AsJson = False) -> None:
 
 def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
     from ..eval.live.counts import counted
+    from ..eval.stats.live import lines
 
-    rows = counted(found)
+    scores = list(found)
+    counts, faults = counted(scores), lines(scores)
     if as_json:
-        _console.json(rows)
+        _console.json({"counts": counts, "faults": faults})
         return
-    table = Table()
-    for column in ("type", "episodes", "success", "information", "met", "recovered", "silent failure"):
-        table.add_column(column, no_wrap=column == "type", justify="left" if column == "type" else "right")
-    for row in rows:
+    table = Table(title="how often the world ended as it should", title_justify="left")
+    columns = (
+        "",
+        "right / n",
+        "success",
+        "Δ to clean",
+        "met",
+        "recovered",
+        "silent failures",
+        "false success",
+    )
+    for column in columns:
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    for one in counts:
+        if one.type_code == "clean":
+            table.add_row("clean", f"{one.success} / {one.judged}", *[""] * 6)
+    for line in faults:
+        low, high = line.false_success
         table.add_row(
-            row.type_code,
-            str(row.episodes),
-            f"{row.success} / {row.judged}",
-            f"{row.information} / {row.informed}",
-            str(row.met),
-            f"{row.recovered} / {row.met}",
-            str(row.silent_failures),
+            line.name,
+            f"{round(line.success.value * line.n)} / {line.n}",
+            _interval(line.success),
+            _interval(line.delta),
+            str(line.met),
+            "" if line.recovery is None else _interval(line.recovery),
+            str(line.silent),
+            str(low) if low == high else f"{low} to {high}",
         )
     _console.out.print(table)
-    if unanswered := sum(row.unanswered for row in rows):
+    if unanswered := sum(one.unanswered for one in counts):
         runs.note(f"{unanswered} episodes had no answer (request_error) and are in no figure")
+
+
+def _interval(found: "Interval") -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

@@ -67,8 +67,11 @@ def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -
     assert rbtc("live", "run", dataset, "--agent", "liar", "--world", WORLD, "--out", run).code == 0
     assert "rbtc live score" in rbtc("live", "summary", run).err
     assert rbtc("live", "score", run, "--world", WORLD).code == 0
-    rows = json.loads(rbtc("live", "summary", run, "--json").out)
-    assert rows[0]["type_code"] == "clean" and sum(row["episodes"] for row in rows) == 16
+    summary = json.loads(rbtc("live", "summary", run, "--json").out)
+    assert summary["counts"][0]["type_code"] == "clean"
+    assert sum(row["episodes"] for row in summary["counts"]) == 16
+    (every,) = (line for line in summary["faults"] if line["name"] == "all")
+    assert every["n"] == 14 and every["success"]["value"] < 1
     found = json.loads(
         rbtc("live", "show", run, "purse_2::live_transient_timeout", "--world", WORLD, "--json").out
     )

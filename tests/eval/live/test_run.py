@@ -127,7 +127,7 @@ def test_killed_processes_leave_a_run_that_goes_on(dataset: Path, tmp_path: Path
     journal = out / "journal.jsonl"
     with LoopbackServer(answer, delay_s=0.05) as server:
         words = ["--model", "tiny", "--base-url", server.url, "--mode", "fc", "--concurrency", "2"]
-        for number in (3, 20):
+        for number in (3, 15):
             process = subprocess.Popen(
                 command(dataset, out, *words), stderr=subprocess.PIPE, start_new_session=True
             )

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import taxonomy
+from robustbench_tc.api import build_live
 from robustbench_tc.builders.benchmark import CONFIGS, TABLES
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
@@ -137,3 +138,20 @@ def test_training_data_make_the_same_round_trip(hub: Hub, client: Client, traini
         assert set(found["rows"]) == {"train", "validation"}
         for name, sha256 in found["files"].items():
             assert name.startswith(f"{config}/") and frozen.files[name].sha256 == sha256
+
+
+def test_the_live_dataset_makes_the_same_round_trip(hub: Hub, client: Client, tmp_path: Path) -> None:
+    """A world of one's own, published, loaded from the Hub at its tag, verified against it."""
+    purse = Path(__file__).parent / "worlds" / "purse.py"
+    kinds = ("silent_no_op", "transient_timeout")
+    build_live(tmp_path / "build", worlds=(str(purse),), kinds=kinds)
+    release = tmp_path / "robustbench-tc-live"
+    frozen = released(tmp_path / "build", release, "1.0.0")
+    configs = ["tasks", "live_transient_timeout", "live_silent_no_op"]
+    assert frozen.kind == "robustbench-tc-live" and list(frozen.rows) == configs
+    repo = "acme/robustbench-tc-live"
+    assert "--kind robustbench-tc-live" in client.publish(release, repo, WRITER)["error"]
+    done = client.publish(release, repo, WRITER, kind="robustbench-tc-live")
+    assert hub.tags(f"datasets/{repo}") == {"v1.0.0": done["commit"]}
+    assert client.load(repo, "v1.0.0", configs) == contents_of(release)
+    assert client.verify(f"{repo}@v1.0.0")["intact"]

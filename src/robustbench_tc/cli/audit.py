@@ -11,6 +11,7 @@ from ..errors import UserError
 from ..io import audit_files, numbers
 from ..io import store as store_files
 from . import _console
+from ._worlds import World, WorldPython
 from .golds import golds
 
 if TYPE_CHECKING:
@@ -71,13 +72,8 @@ def build(
     rlla: Annotated[
         Path | None, typer.Option(help="For a training build: ToolRL's files, if not among the sources.")
     ] = None,
-    world: Annotated[
-        list[str] | None,
-        typer.Option("--world", help="For a live build: a world's file that it was built from. Repeatable."),
-    ] = None,
-    world_python: Annotated[
-        str | None, typer.Option(help="For a live build: the Python that has BFCL's classes.")
-    ] = None,
+    world: World = None,
+    world_python: WorldPython = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Where audit_report.json and .html go (default: BUILD).")

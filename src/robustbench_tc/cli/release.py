@@ -8,6 +8,7 @@ import typer
 
 from ..errors import UserError
 from . import _console
+from ._worlds import World, WorldPython
 
 if TYPE_CHECKING:
     from ..release.diff import Diff
@@ -47,13 +48,8 @@ def release(
     training: Annotated[
         Path | None, typer.Option(help="A training build that must not ask what this benchmark asks.")
     ] = None,
-    world: Annotated[
-        list[str] | None,
-        typer.Option("--world", help="For a live build: a world's file that it was built from. Repeatable."),
-    ] = None,
-    world_python: Annotated[
-        str | None, typer.Option(help="For a live build: the Python that has BFCL's classes.")
-    ] = None,
+    world: World = None,
+    world_python: WorldPython = None,
     trial: Annotated[
         bool, typer.Option("--trial", help="Let the starter samples through, to try the commands.")
     ] = False,

@@ -158,8 +158,7 @@ def release(
             f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
         )
     carried = _carried(build, kind, about)
-    named = live.config_of if kind == "robustbench-tc-live" else str
-    rows = {named(code): _total(counts) for code, counts in about.rows.items()}
+    rows = _rows(about, kind)
     with files.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:
         files.claim(
             folder, *carried, AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED, manifest.NAME, manifest.SIGNATURE
@@ -204,6 +203,12 @@ def release(
         )
         _seal(folder, frozen, key)
     return frozen
+
+
+def _rows(about: About, kind: Kind) -> dict[str, int]:
+    """Config → rows, as the build report counts them."""
+    named = live.config_of if kind == "robustbench-tc-live" else str
+    return {named(code): _total(counts) for code, counts in about.rows.items()}
 
 
 def _check_names(repo: str | None, doi: str | None) -> None:

@@ -7,14 +7,12 @@ import json
 import math
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.report import content
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.sql.query import Inputs, connect, marts, text_of
@@ -84,15 +82,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 NAMES = [*SHAPES, *(f"{name}, twice" for name in TWICE)]
-
-
-@pytest.fixture(autouse=True)
-def papers_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paper's 21 models are the same beside every run."""
-    monkeypatch.setattr(content, "papers", papers)
-
-
-papers = cache(content.papers)
 
 
 def one_line_or_nothing(done: Done) -> None:

@@ -63,7 +63,13 @@ def test_two_ids_cannot_become_one_nor_one_two() -> None:
     assert same(two, one) is False and same(one, two) is False
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1.0), (1, True), (0, False), ("1", 1), (None, 0)])
+def test_a_number_is_the_same_with_a_point() -> None:
+    assert equal({"balance": [5000, 1]}, {"balance": [5000.0, 1]})
+    assert same(Snapshot({"a": 5000.0, "id": "a1"}, ("a1",)), Snapshot({"a": 5000, "id": "b2"}, ("b2",)))
+    assert not equal({"balance": [5000, 1]}, {"balance": [5000.0, True]})
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, True), (1, True), (0, False), ("1", 1), (None, 0)])
 def test_values_of_two_types_differ(a: Any, b: Any) -> None:
     assert not equal([a], [b])
     assert same(Snapshot([a]), Snapshot([b])) is False

@@ -40,13 +40,13 @@ RELEASED = "More tools are available now. Please go on with what I asked for."
 """What the user says where held-out functions come back; upstream's turn has no words of its own."""
 
 DOUBTFUL: dict[str, tuple[tuple[int, ...], str]] = {
-    "gold_unobtainable": ((4,), "Gold posts a text that no call returns (upstream issue 1367)."),
+    "gold_unobtainable": ((4,), "Gold posts a text that no call returns (ShishirPatil/gorilla#1367)."),
     "gold_ignores_refusal": ((153, 188), "A check answers false, and gold goes on as if it were true."),
     "gold_does_nothing": ((167, 180), "A request that a tool could serve has no call in gold."),
     "gold_wrong_type": ((173,), "An argument is a text where an integer is documented."),
     "gold_finds_nothing": ((36,), "A search that cannot find anything, by construction."),
     "gold_value_unstated": ((174,), "A price of 187.5 that stands in no earlier text."),
-    "gold_id_questioned": ((198,), "The booking's id is in a result only (upstream issue 1267)."),
+    "gold_id_questioned": ((198,), "The booking's id is in a result only (ShishirPatil/gorilla#1267)."),
 }
 """Flags of rows whose gold is doubtful: the numbers of the tasks, in every category, and why."""
 

@@ -17,9 +17,10 @@ from markupsafe import Markup
 
 from robustbench_tc.io import marker, templates
 from robustbench_tc.io.files import atomic_dir, claim
-from robustbench_tc.live import EXPLICIT
+from robustbench_tc.live import EXPLICIT, Episode
 from robustbench_tc.schema import Json, dumps
 
+from .score import LiveScore
 from .show import Shown, ShownCall
 
 MOST_EPISODES = 400
@@ -53,12 +54,18 @@ class LivePage(msgspec.Struct, frozen=True, kw_only=True):
     """Episodes of the run that are not drawn."""
 
 
-def drawn(episodes: Sequence[Shown], most: int = MOST_EPISODES) -> tuple[tuple[Shown, ...], int]:
-    """The episodes that the page draws, faulted and wrong ones first where it cannot hold all, each beside
-    the others of its task; and how many it leaves out."""
-    wanted = sorted(episodes, key=lambda one: (one.scores.success is True, one.fault is None, one.id))[:most]
-    kept = {(one.id, one.repeat) for one in wanted}
-    return tuple(one for one in episodes if (one.id, one.repeat) in kept), len(episodes) - len(kept)
+def chosen(
+    episodes: Sequence[Episode], scores: Sequence[LiveScore], most: int = MOST_EPISODES
+) -> tuple[list[Episode], int]:
+    """The episodes that the page draws, in their order, and how many it leaves out: where it cannot hold all,
+    wrong ones come first, then faulted ones."""
+    right = {(one.id, one.repeat): one.success is True for one in scores}
+
+    def key(one: Episode) -> tuple[bool, bool, str, int]:
+        return right.get((one.id, one.repeat), False), one.type_code == "clean", one.id, one.repeat
+
+    kept = {(one.id, one.repeat) for one in sorted(episodes, key=key)[:most]}
+    return [one for one in episodes if (one.id, one.repeat) in kept], len(episodes) - len(kept)
 
 
 def write(page: LivePage, folder: Path, *, discard_changes: bool = False) -> Path:

@@ -23,6 +23,7 @@ from .eval.evaluate import Evaluated, Names, evaluate, words
 from .eval.leaderboard.serve import serve
 from .eval.live.after import score_live, show_episode
 from .eval.live.evaluate import Played, run_live
+from .eval.live.report import report_live
 from .eval.validate import self_check, taken
 from .eval.verdicts import score
 from .release.publish import Published, publish
@@ -64,6 +65,7 @@ __all__ = [
     "publish",
     "release",
     "report",
+    "report_live",
     "run_live",
     "score",
     "score_live",

@@ -155,4 +155,5 @@ def check(
 app.command("show")(live_show.show)
 app.command("score")(live_show.score)
 app.command("summary")(live_show.summary)
+app.command("report")(live_show.report)
 app.command("play")(live_play.play)

@@ -10,6 +10,7 @@ from rich.table import Table
 from ..schema import Json, dumps
 from . import _console, runs
 from ._console import styled
+from ._replacing import DiscardChanges
 
 if TYPE_CHECKING:
     from ..eval.live.score import LiveScore
@@ -165,6 +166,34 @@ def summary(run: Run, as_json: AsJson = False) -> None:
     from ..eval.live.score import read_scores
 
     _print_summary(read_scores(record.open_run(run).path), as_json)
+
+
+def report(
+    run: Run,
+    out: Annotated[Path, typer.Option(help="Folder for live.html and live.json.")] = Path("live-report"),
+    dataset: Moved = None,
+    world: Worlds = None,
+    world_python: WorldPython = None,
+    discard_changes: DiscardChanges = False,
+) -> None:
+    """Write one self-contained page of a scored live run: what faults cost, and episodes step by step.
+
+    Example: rbtc live report runs/live/qwen3-8b-fc --out live-report
+    """
+    from .. import api
+
+    with _console.status("replaying", f"the files in {out} are those of before; run it again") as progress:
+        page = api.report_live(
+            run,
+            out,
+            dataset=dataset,
+            worlds=world or (),
+            world_python=world_python,
+            discard_changes=discard_changes,
+            progress=progress,
+        )
+    size = f"{page.stat().st_size / 1e6:.1f} MB"
+    _console.out.print(f"{page}, {size} (also live.json)", markup=False)
 
 
 def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:

@@ -53,7 +53,7 @@ def same(a: Snapshot, b: Snapshot) -> bool | None:
 
 def equal(a: Json, b: Json) -> bool:
     """Equality of JSON: 1 and 1.0 are one number, as upstream's checker has it; true is none."""
-    if not a == b:
+    if a != b:
         return False
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True) or _same_truths(a, b)
 

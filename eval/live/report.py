@@ -1,0 +1,155 @@
+"""A scored live run as a page: the finding, what each fault costs, side effects, episodes step by step."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.live import Line, lines
+from robustbench_tc.io import numbers
+from robustbench_tc.live import Episode
+from robustbench_tc.worlds.host import HostWorlds
+
+from . import after, inputs, page
+from .counts import counted
+from .page import LivePage, Table
+from .replay import Gold, gold_of, replayed
+from .score import LiveScore, read_scores
+from .show import Shown, shown
+
+AT_ONCE = 16
+"""So many episodes are replayed at a time."""
+
+SIDE_EFFECTS = {
+    "omitted": "writes missing",
+    "repeated": "effects too often",
+    "blind_repeats": "paid twice",
+    "undone": "undone",
+    "followed": "instructions followed",
+    "used_false": "false values used",
+    "retries": "retries",
+    "loops": "loops",
+    "extra_steps": "calls beyond clean",
+}
+"""Field of a score → its column."""
+
+
+def report_live(
+    run: str | Path,
+    out: str | Path,
+    *,
+    dataset: str | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+    discard_changes: bool = False,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """Writes `live.html` and `live.json` of a scored live run into the folder `out`; the page's path.
+
+    The episodes that are drawn are replayed, without the model. Raises UserError for a run that is not
+    scored, a dataset or a world that is not at hand, and a folder that holds anything else.
+    """
+    folder, data = after.opened(run, dataset)
+    scores = read_scores(folder.path)
+    episodes = [one for one in folder.episodes() if one.ended != "request_error"]
+    chosen, left_out = page.chosen(episodes, scores)
+    progress(f"replaying {len(chosen)} episodes")
+    rows = {row.id: row for row in data.rows}
+    types = inputs.world_types([rows[one.id] for one in chosen], worlds, world_python)
+
+    async def replay() -> list[Shown]:
+        gate = asyncio.Semaphore(AT_ONCE)
+        golds: dict[tuple[str, str], asyncio.Task[Gold]] = {}
+
+        async def one(episode: Episode) -> Shown:
+            row = rows[episode.id]
+            world = types[row.world]
+            async with gate:
+                key = (row.world, row.clean_id)
+                if key not in golds:
+                    golds[key] = asyncio.create_task(gold_of(row, hosted, world))
+                return shown(await replayed(row, episode, hosted, world=world, gold=await golds[key]))
+
+        async with HostWorlds() as hosted:
+            return list(await asyncio.gather(*map(one, chosen)))
+
+    drawn = asyncio.run(replay())
+    found = lines(scores)
+    settings = folder.record.settings
+    made = LivePage(
+        run=folder.path.name,
+        model=settings.model,
+        mode=settings.mode,
+        dataset=f"{Path(data.name).name} {data.version or 'unversioned'}",
+        isolation=tuple(sorted({one.isolation for one in episodes})),
+        finding=finding(found, scores),
+        tables=(_costs(found, scores), _effects(scores)),
+        episodes=tuple(drawn),
+        left_out=left_out,
+    )
+    return page.write(made, Path(out), discard_changes=discard_changes)
+
+
+def finding(found: Sequence[Line], scores: Sequence[LiveScore]) -> str:
+    """What the run shows, in two sentences at most."""
+    clean = [one for one in scores if one.type_code == "clean" and one.success is not None]
+    every = next((line for line in found if line.name == "all"), None)
+    right = f"{sum(bool(one.success) for one in clean)} of {len(clean)} clean episodes end as they should"
+    if every is None:
+        return f"{right}; no faulted episode has a clean one beside it."
+    kinds = [line for line in found if line.name not in ("all", "explicit", "implicit")]
+    worst = max(kinds, key=lambda line: (line.delta.value, line.name))
+    proven = "" if worst.delta.low > 0 else " (the interval holds 0)"
+    said = (
+        f"{right}. With a fault {round(every.success.value * every.n)} of {every.n} do; the dearest is "
+        f"{worst.name.replace('_', ' ')}, which costs {numbers.points(worst.delta.value)} points{proven}."
+    )
+    return said if every.silent == 0 else f"{said} {every.silent} wrong ends were not admitted."
+
+
+def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
+    clean = [one for one in counted(list(scores)) if one.type_code == "clean"]
+    rows = [("clean", f"{one.success} / {one.judged}", *[""] * 6) for one in clean]
+    for line in found:
+        low, high = line.false_success
+        rows.append(
+            (
+                line.name.replace("_", " "),
+                f"{round(line.success.value * line.n)} / {line.n}",
+                _spelled(line.delta),
+                str(line.met),
+                "" if line.recovery is None else _spelled(line.recovery),
+                str(line.silent),
+                str(low) if low == high else f"{low} to {high}",
+                f"{line.omission} / {line.repetition}",
+            )
+        )
+    head = ("fault", "right / n", "Δ to clean", "met", "recovered", "silent failures", "false success",
+            "omission / repetition")  # fmt: skip
+    note = (
+        "Δ: success of the clean episodes minus that of the faulted ones, with exact paired 95 % intervals. "
+        "Silent failure: a wrong world, and the episode ended as if all were well. False success: those "
+        "whose text claims success, up to those where it claims it or is unclear."
+    )
+    return Table("What each fault costs", head, tuple(rows), note)
+
+
+def _effects(scores: Sequence[LiveScore]) -> Table:
+    by_type: dict[str, list[LiveScore]] = {}
+    for one in scores:
+        by_type.setdefault(one.type_code, []).append(one)
+    rows = []
+    for code, own in by_type.items():
+        sums = []
+        for name in SIDE_EFFECTS:
+            known = [value for one in own if (value := getattr(one, name)) is not None]
+            sums.append(str(sum(known)) if known else "")
+        rows.append((code.removeprefix("live_").replace("_", " "), *sums))
+    note = (
+        "Summed over episodes; docs/live-scores.md defines each. `rbtc sql live_side_effects` has the same."
+    )
+    return Table("Side effects", ("fault", *SIDE_EFFECTS.values()), tuple(rows), note)
+
+
+def _spelled(found: Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

@@ -50,6 +50,7 @@ BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
 LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
 LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
+LIVE_REPORT = "live report {live_run} --world {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
 REPORT = "report {run} --out {out}"
@@ -84,6 +85,10 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(LIVE_RUN, "live_run", goes_on=True),
         Output(f"{LIVE_RUN} --fresh", "live_run"),
         Output(f"{LIVE_RUN} --fresh --discard-changes", "live_run"),
+    ],
+    "live report --out": [
+        Output(LIVE_REPORT, "live_report"),
+        Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
     ],
     "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
     "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
@@ -136,7 +141,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-sql --format, live show run, live summary run, live check file
+sql --format, live show run, live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
 
@@ -197,7 +202,7 @@ def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
-    names = "build training live live_run run report space rlla release gated lines trial answers"
+    names = "build training live live_run live_report run report space rlla release gated lines trial answers"
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
     rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
@@ -210,6 +215,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
     run(*LIVE_RUN.format(live=found["live"], world=found["world"], out=found["live_run"]).split(" "))
+    run(*LIVE_REPORT.format(**found, out=found["live_report"]).split(" "))
     run("export", found["run"], "--out", found["lines"])
     released.released(found["build"], found["trial"], trial=True)
     found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))

@@ -102,7 +102,8 @@ def _version(folder: Path) -> str | None:
 
 
 def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
-    """The selected rows, in the dataset's order. Raises UserError: an unknown name, or nothing is left."""
+    """The selected rows, in the dataset's order; kinds of faults bring the clean rows of their tasks along,
+    which they are compared with. Raises UserError: an unknown name, or nothing is left."""
     known = tuple(dict.fromkeys(row.type_code for row in data.rows))
     for code in selection.types:
         if code not in known:
@@ -117,6 +118,9 @@ def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
         if (not selection.types or row.type_code in selection.types)
         and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
     ]
+    if selection.types and not selection.ids:
+        tasks, named = {row.clean_id for row in rows}, {row.id for row in rows}
+        rows = [row for row in data.rows if row.id in named or (row.clean and row.clean_id in tasks)]
     if not rows:
         raise UserError(f"no row of {data.name} fits the selection: widen --types or --ids")
     if selection.limit is None or selection.limit >= len(rows):

@@ -13,7 +13,7 @@ from . import _console, live_play, live_show, runs
 from ._replacing import DiscardChanges
 from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
-from .eval import BaseUrl, Fresh, ModeName, Repeat, Revision, ShowProgress, bar, ids_of
+from .eval import BaseUrl, Fresh, ModeName, NoScore, Repeat, Revision, ShowProgress, bar, ids_of
 
 if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
@@ -35,7 +35,10 @@ Backend = Annotated[
     one_of("backend", "openai", "anthropic", "gemini", help="Which API is spoken."),
 ]
 Types = Annotated[
-    list[str] | None, typer.Option(help="clean, or kinds of faults; comma-separated, repeatable.")
+    list[str] | None,
+    typer.Option(
+        help="Kinds of faults (their clean rows come along), or clean; comma-separated, repeatable."
+    ),
 ]
 Ids = Annotated[
     list[str] | None, typer.Option(help="Row ids or tasks, or @FILE with one per line. Repeatable.")
@@ -70,14 +73,15 @@ def run(
     out: Out = None,
     fresh: Fresh = False,
     discard_changes: DiscardChanges = False,
+    no_score: NoScore = False,
     progress: ShowProgress = True,
 ) -> None:
-    """Let a model act in every row's world, turn by turn; keep every answer and every result.
+    """Let a model act in every row's world, turn by turn; keep every answer and every result; score them.
 
     Killed or failed at any point, the same command goes on where it stopped.
 
     Example: rbtc live run robustbench-tc-live --model qwen3-8b --base-url http://localhost:8000/v1
-    Example: rbtc live run robustbench-tc-live --agent oracle --types clean,silent_no_op
+    Example: rbtc live run robustbench-tc-live --agent oracle --types silent_no_op
     """
     from .. import api
 
@@ -110,7 +114,10 @@ def run(
         runs.note(f"the endpoint does not take {', '.join(left_out)}: left out of the requests")
     if failed := record.totals["ended"].get("request_error"):
         runs.note(f"{failed} could not be had (request_error): the same command asks again")
-    runs.note(f"rbtc live score {done.folder.path} makes the scores")
+    if no_score:
+        runs.note(f"rbtc live score {done.folder.path} makes the scores")
+    else:
+        live_show.score(done.folder.path, world=world, world_python=world_python)
 
 
 def _how_far(run: "Played") -> str:

@@ -71,8 +71,12 @@ def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
     assert len(found) == 5 and found[0].clean
     clean = {row.clean_id for row in found if row.clean}
     assert {row.clean_id for row in found} == clean
-    types = inputs.select(data, Selection(types=inputs.codes(["clean", "silent_no_op"])))
+    types = inputs.select(data, Selection(types=inputs.codes(["silent_no_op"])))
     assert {row.type_code for row in types} == {"clean", "live_silent_no_op"}
+    assert {row.clean_id for row in types if row.clean} == {row.clean_id for row in types if not row.clean}
+    one = next(row.id for row in types if not row.clean)
+    only = Selection(types=inputs.codes(["silent_no_op"]), ids=(one,))
+    assert [row.id for row in inputs.select(data, only)] == [one]
     with pytest.raises(UserError, match="did you mean live_stale_read"):
         inputs.select(data, Selection(types=("live_stale_raed",)))
 

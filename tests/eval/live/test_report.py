@@ -1,0 +1,105 @@
+"""The page of a live run: its figures are the scores', hostile text stays text, its size is bounded."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from robustbench_tc import schema
+from robustbench_tc.api import report_live, run_live, score_live
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.live import page
+from robustbench_tc.eval.live.page import LivePage, Table
+from robustbench_tc.eval.live.show import Shown
+from robustbench_tc.live import Episode
+
+from ...conftest import Done
+from . import purses
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("live")
+    purses.write(root / "purses", purses.rows())
+    run_live(root / "purses", agent="blind-retrier", worlds=[str(purses.FILE)], out=root / "run")
+    return root / "run"
+
+
+def test_a_run_that_is_not_scored_is_refused_in_a_line(run: Path, tmp_path: Path) -> None:
+    if not (run / "scores.parquet").exists():
+        with pytest.raises(UserError, match=r"has no scores\.parquet: run `rbtc live score"):
+            report_live(run, tmp_path / "out", worlds=[str(purses.FILE)])
+        assert not (tmp_path / "out").exists()
+
+
+def test_the_page_shows_what_the_scores_say(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    scores = score_live(run, worlds=[str(purses.FILE)])
+    done = rbtc("live", "report", run, "--out", tmp_path / "out", "--world", purses.FILE)
+    assert done.code == 0, done.err
+    html = (tmp_path / "out" / "live.html").read_text()
+    made = schema.loads((tmp_path / "out" / "live.json").read_bytes())
+    assert len(made["episodes"]) == len(scores) and made["left_out"] == 0
+    wrong = sum(one.success is False for one in scores)
+    assert len(re.findall(r'class="mark (?:wrong|silent)"', html)) == wrong > 0
+    assert html.count("<details id=") == len(scores)
+    clean = [one for one in scores if one.type_code == "clean"]
+    assert f"{sum(bool(one.success) for one in clean)} of {len(clean)} clean episodes end as they" in html
+    assert "http:" not in html and "https:" not in html and "<script" not in html
+    for one in made["episodes"]:
+        for turn in one["turns"]:
+            for reply in turn["replies"]:
+                for call in reply.get("calls", ()):
+                    assert call["executed"] in (0, 1, 2)
+
+
+def test_what_models_write_stays_text(run: Path) -> None:
+    shown = [
+        msgspec.structs.replace(one, model="<script>alert(1)</script>", error="<img src=x onerror=1>")
+        for one in _shown(run)[:1]
+    ]
+    hostile = "</style><script>alert(1)</script>"
+    table = Table(
+        "t" + hostile, ("a", hostile), ((hostile, "\x00\ud800".encode("utf-8", "replace").decode()),)
+    )
+    made = LivePage(
+        run=hostile, model=hostile, mode="fc", dataset=hostile, isolation=(hostile,), finding=hostile,
+        tables=(table,), episodes=tuple(shown),
+    )  # fmt: skip
+    html = page.html(made)
+    assert "<script" not in html and "<img" not in html
+    assert html.count("</style>") == 2
+
+
+def _shown(run: Path) -> list[Shown]:
+    from robustbench_tc.api import show_episode
+
+    return [show_episode(run, "purse_1::clean", worlds=[str(purses.FILE)])]
+
+
+def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
+    from tests.sql.live_runs import live_scores
+
+    scores = [one for one in live_scores(3, tasks=40) if one.success is not None]
+    episodes = [
+        Episode(
+            id=one.id, clean_id=one.clean_id, type_code=one.type_code, world="orders", model="m", mode="fc",
+            row_hash="", ended="done", replies=(), isolation="none",
+        )
+        for one in scores
+    ]  # fmt: skip
+    chosen, left_out = page.chosen(episodes, scores, most=20)
+    right = {one.id: one.success for one in scores}
+    assert len(chosen) == 20 and left_out == len(episodes) - 20
+    assert not any(right[one.id] for one in chosen)
+    assert [one.id for one in chosen] == [one.id for one in episodes if one in chosen]
+    assert page.chosen(episodes, scores)[1] == 0
+
+
+def test_a_folder_of_someone_else_stays(run: Path, tmp_path: Path) -> None:
+    score_live(run, worlds=[str(purses.FILE)])
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(UserError):
+        report_live(run, tmp_path, worlds=[str(purses.FILE)])
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -14,6 +14,7 @@ from robustbench_tc.live import LiveTool
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Handle, Worlds, WorldType
+from robustbench_tc.worlds.same_state import same
 
 from .pool import Leaf, known, leaves, of_state, parsed, tries
 from .trace import Trace, Traced, copied, end_of, gold, opened
@@ -46,14 +47,14 @@ class Prober:
         if tool is None:
             return None
         async with self._after(at.number + 1) as once:
-            wanted = (await once.snapshot()).state
+            wanted = await once.snapshot()
             async with copied(once) as twice:
                 await _do(twice, at.call)
                 async with copied(twice) as reading:
                     seen = (await reading.call(shown.name, shown.parameters)).text
 
                 async def as_once(world: Handle) -> bool:
-                    return bool((await world.snapshot()).state == wanted)
+                    return same(await world.snapshot(), wanted) is True
 
                 return await _first(twice, tries(tool, self._pool(at, [seen, at.text])), as_once)
 

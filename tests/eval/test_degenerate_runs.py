@@ -129,7 +129,7 @@ def test_every_mart_stands(name: str, runs: dict[str, Path]) -> None:
     for allow_missing in (False, True):
         inputs = Inputs(runs=(str(runs[name]),), allow_missing=allow_missing)
         with connect(inputs) as connection:
-            for mart in marts():
+            for mart in (name for name, one in marts().items() if one.needs != "live"):
                 for row in connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist():
                     numbers = [value for value in row.values() if isinstance(value, float)]
                     assert all(map(math.isfinite, numbers)), (mart, row)

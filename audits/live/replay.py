@@ -39,6 +39,10 @@ PROTECTS = {
 NO_WORLD = "nobody named the file of this world (--world FILE.py)"
 
 
+NAVIGATION = frozenset({"cd"})
+"""Of BFCL's classes: moves the working directory, which counts as part of the state and not as a write."""
+
+
 class Seen(NamedTuple):
     """What one of gold's calls came to."""
 
@@ -74,6 +78,7 @@ class Replay:
         pairs = list(zip(calls, seen, strict=True))
         wrong = [f"{gold.call.name}: {one.text[:80]}" for gold, one in pairs if failed(one.text)]
         reads = [gold for gold, _ in pairs if gold.tool is not None and not gold.tool.writes]
+        reads = [gold for gold in reads if gold.call.name not in NAVIGATION]
         moved = [g.call.name for g, one in pairs if g in reads and one.before != one.after]
         return {
             "gold_state": HOLDS if end == row.gold_state_sha256 else f"gold ends in {end[:12] or 'nothing'}",

@@ -26,6 +26,9 @@ PROTECTS = {
 TOOLS = 200
 """Tools of a registry; all eight classes of upstream's have 129."""
 
+DESCRIPTION = 4_000
+"""Characters of a tool's description: upstream's say what a call returns, which takes up to 2,477."""
+
 ORDERS = "instructions"
 """The rule that an injected instruction is meant to break."""
 
@@ -80,7 +83,10 @@ def _too_long(row: LiveRow) -> Iterator[str]:
     if len(row.tools) > TOOLS:
         yield f"{len(row.tools)} tools"
     for tool in row.tools:
-        yield from (f"{tool.name[:80]}: {what}" for what in lengths.tool_too_long(tool.plain))
+        if len(tool.description) > DESCRIPTION:
+            yield f"{tool.name[:80]}: a description of {len(tool.description)} characters"
+        plain = msgspec.structs.replace(tool.plain, description=tool.description[: lengths.IN_A_TOOL])
+        yield from (f"{tool.name[:80]}: {what}" for what in lengths.tool_too_long(plain))
 
 
 def _no_schemas(row: LiveRow) -> Iterator[str]:

@@ -79,7 +79,7 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the leaderboard and the report in a real browser
-	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard tests/eval/test_report_browser.py
+	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray

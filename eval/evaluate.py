@@ -219,7 +219,7 @@ def check_thread() -> None:
     except RuntimeError:
         return
     raise UserError(
-        "an event loop is running here, as in a notebook: say `await asyncio.to_thread(api.evaluate, …)`"
+        "an event loop is running here, as in a notebook: say `await asyncio.to_thread(…)` around the call"
     )
 
 

@@ -9,6 +9,7 @@ from robustbench_tc.io import owned
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
+from ..evaluate import check_thread
 from . import inputs, record
 from .inputs import LiveData
 from .record import LiveFolder
@@ -40,6 +41,7 @@ def score_live(
 
     `dataset`: where the run's dataset lies now, if it was moved. Raises UserError.
     """
+    check_thread()
     folder, data = opened(run, dataset)
     for name in (record.EPISODES, record.SCORES):
         owned.Owned(folder.path, record.KIND).refuse_foreign(name)
@@ -58,6 +60,7 @@ def show_episode(
     world_python: str | None = None,
 ) -> Shown:
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
+    check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat)
     row = next(row for row in data.rows if row.id == played.id)

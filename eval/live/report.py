@@ -10,6 +10,7 @@ from robustbench_tc.io import numbers
 from robustbench_tc.live import Episode
 from robustbench_tc.worlds.host import HostWorlds
 
+from ..evaluate import check_thread
 from . import after, inputs, page
 from .counts import counted
 from .page import LivePage, Table
@@ -49,6 +50,7 @@ def report_live(
     The episodes that are drawn are replayed, without the model. Raises UserError for a run that is not
     scored, a dataset or a world that is not at hand, and a folder that holds anything else.
     """
+    check_thread()
     folder, data = after.opened(run, dataset)
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import report_live, run_live, score_live
+from robustbench_tc.api import report_live, run_live, score_live, show_episode
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import page
 from robustbench_tc.eval.live.page import LivePage, Table
@@ -73,8 +73,6 @@ def test_what_models_write_stays_text(run: Path) -> None:
 
 
 def _shown(run: Path) -> list[Shown]:
-    from robustbench_tc.api import show_episode
-
     return [show_episode(run, "purse_1::clean", worlds=[str(purses.FILE)])]
 
 
@@ -103,3 +101,18 @@ def test_a_folder_of_someone_else_stays(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError):
         report_live(run, tmp_path, worlds=[str(purses.FILE)])
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_in_a_notebook_it_says_what_to_do(run: Path, tmp_path: Path) -> None:
+    import asyncio
+
+    async def cell() -> None:
+        for asked in (
+            lambda: report_live(run, tmp_path / "out"),
+            lambda: score_live(run),
+            lambda: show_episode(run, "purse_1::clean"),
+        ):
+            with pytest.raises(UserError, match=r"asyncio\.to_thread"):
+                asked()
+
+    asyncio.run(cell())

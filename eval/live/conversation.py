@@ -6,9 +6,12 @@ So an episode can be taken up again from its journal, and requests can be compar
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from robustbench_tc.live import MAX_STEPS, Ended, LiveRow, LiveTool, Reply, Step
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.claims import asks, claim
+from robustbench_tc.worlds.faults import FaultedWorld
 
 from ..read_reply import read
 from ..record import Answer, Mode
@@ -21,6 +24,11 @@ MAX_TEXT = 200_000
 
 MAX_ARGUMENTS = 100_000
 """Characters of the arguments of a native call, as text; one with more is answered with an error."""
+
+TOO_LONG = f"Error: the arguments have more than {MAX_ARGUMENTS} characters"
+TOO_MANY = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
+REFUSALS = (TOO_LONG, TOO_MANY)
+"""What a call is answered that never reaches the world, nor the fault before it."""
 
 
 class Wanted(NamedTuple):
@@ -92,14 +100,13 @@ class Conversation:
             found = [Wanted(call.name, raw.get(n, call.parameters)) for n, call in enumerate(parsed.calls)]
         if len(found) <= MAX_CALLS:
             return tuple(found)
-        said = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
-        return (*found[:MAX_CALLS], found[MAX_CALLS]._replace(refusal=said))
+        return (*found[:MAX_CALLS], found[MAX_CALLS]._replace(refusal=TOO_MANY))
 
     def _native(self, entry: dict[str, Json]) -> Wanted:
         """One native call: each has to be answered, so one that cannot be read is not left out."""
         name, arguments = str(entry.get("name") or ""), entry.get("arguments")
         if isinstance(arguments, str) and len(arguments) > MAX_ARGUMENTS:
-            return Wanted(name, None, f"Error: the arguments have more than {MAX_ARGUMENTS} characters")
+            return Wanted(name, None, TOO_LONG)
         parsed = read(
             None,
             [entry],
@@ -153,3 +160,19 @@ class Conversation:
         turn = self.row.turns[self.turn]
         added = [tool for tool in self.row.tools if tool.name in turn.adds]
         self._messages += prompts.said(turn, added, self.mode)
+
+
+async def answered(world: FaultedWorld, name: str, arguments: Json) -> Step:
+    """A call carried out, with texts as they are journaled: half surrogate pairs are replaced."""
+    step = await world.call(name, arguments)
+    true = None if step.true_text is None else encodable(step.true_text)
+    return msgspec.structs.replace(step, text=encodable(step.text), true_text=true)
+
+
+def encodable(text: str) -> str:
+    """The text with half surrogate pairs replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -20,7 +20,7 @@ from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, Worl
 from ..record import Answer, Settings
 from ..run import keep
 from . import prompts
-from .conversation import MAX_ARGUMENTS, MAX_TEXT, Conversation, Wanted
+from .conversation import MAX_ARGUMENTS, MAX_TEXT, Conversation, Wanted, answered, encodable
 
 MAX_NAME = 256
 """Characters that are kept of the name and the id of a call."""
@@ -156,7 +156,7 @@ def bounded(answer: Answer) -> Answer:
     """
     most = {"id": MAX_NAME, "name": MAX_NAME, "arguments": MAX_ARGUMENTS + 1}
     calls = [
-        {name: _encodable(str(call.get(name) or ""))[:size] for name, size in most.items()}
+        {name: encodable(str(call.get(name) or ""))[:size] for name, size in most.items()}
         for call in (answer.tool_calls or ())[: prompts.MAX_CALLS + 1]
     ]
     return msgspec.structs.replace(
@@ -171,15 +171,7 @@ def bounded(answer: Answer) -> Answer:
 def _cut(text: str | None) -> str | None:
     if text is not None and len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n[cut by the harness: {len(text)} characters]"
-    return None if text is None else _encodable(text)
-
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return None if text is None else encodable(text)
 
 
 class Stage:
@@ -234,9 +226,7 @@ class Stage:
 async def _step(world: FaultedWorld, wanted: Wanted) -> Step:
     if wanted.refusal is not None:
         return Step(name=wanted.name, arguments=wanted.arguments, text=wanted.refusal, executed=0)
-    step = await world.call(wanted.name, wanted.arguments)
-    true = None if step.true_text is None else _encodable(step.true_text)
-    return msgspec.structs.replace(step, text=_encodable(step.text), true_text=true)
+    return await answered(world, wanted.name, wanted.arguments)
 
 
 class _Resumed:

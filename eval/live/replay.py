@@ -20,6 +20,8 @@ from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, Worlds, WorldType
 from robustbench_tc.worlds.same_state import equal, id_pattern
 
+from .conversation import REFUSALS, answered
+
 
 class Played(NamedTuple):
     """One call of the episode."""
@@ -130,7 +132,7 @@ async def replayed(
         for turn in range(last + 1):
             for step in (one for reply in episode.replies if reply.turn == turn for one in reply.steps):
                 journaled.step = step
-                made = await faulted.call(step.name, step.arguments)
+                made = step if _is_refused(step) else await answered(faulted, step.name, step.arguments)
                 _check(episode, step, made, len(steps))
                 before, now = now, await journaled.snapshot()
                 steps.append(Played(turn, made, before, now, not equal(before.state, now.state)))
@@ -142,6 +144,11 @@ async def replayed(
     pairs = undone_pairs(row, steps, gold)
     repaired = await _repaired(row, steps, pairs, gold, worlds, world)
     return Replay(row, episode, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
+
+
+def _is_refused(step: Step) -> bool:
+    """Whether the harness itself answered the call: the world never saw it, and must not see it now."""
+    return step.text in REFUSALS and not step.executed and not step.met
 
 
 def _check(episode: Episode, step: Step, made: Step, number: int) -> None:

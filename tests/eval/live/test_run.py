@@ -1,5 +1,6 @@
 """A run's folder: killed and gone on with, asked of servers that fail, refused under other settings."""
 
+import json
 import os
 import random
 import signal
@@ -206,6 +207,43 @@ def test_a_broken_server_leaves_whole_episodes(dataset: Path, tmp_path: Path, mo
     assert len({one.id for one in episodes}) == len(episodes) == 6
     assert (tmp_path / "run" / "journal.jsonl").stat().st_size < 50 * 2**20
     assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 6
+
+
+HOSTILE: dict[str, tuple[str, str]] = {
+    "nan": ("add_coins", '{"amount": NaN}'),
+    "infinite": ("add_coins", '{"amount": 1e999}'),
+    "digits": ("add_coins", '{"amount": ' + "9" * 5000 + "}"),
+    "beyond 64 bits": ("add_coins", '{"amount": ' + "9" * 30 + "}"),
+    "half a pair": ("add_coins", '{"amount": "\\ud800"}'),
+    "half a pair as a key": ("add_coins", '{"\\ud800": 1}'),
+    "deep": ("add_coins", '{"amount": ' * 300 + "1" + "}" * 300),
+    "not an object": ("add_coins", "[1, 2]"),
+    "name": ("\x1b[2J<b>\u202e", "{}"),
+    "private": ("__init__", "{}"),
+    "long": ("add_coins", '{"amount": "' + "x" * 1_000_000 + '"}'),
+}
+
+
+@pytest.mark.parametrize("mode", ["fc", "prompt"])
+@pytest.mark.parametrize("asked", [*HOSTILE, "many"])
+def test_whatever_was_called_the_run_can_be_scored(
+    dataset: Path, tmp_path: Path, asked: str, mode: str
+) -> None:
+    wanted = [("count_coins", "{}")] * 1000 if asked == "many" else [HOSTILE[asked]]
+    text = json.dumps([{"name": wanted[0][0], "arguments": "@"}]).replace('"@"', wanted[0][1])
+
+    def answer(body: dict[str, Any]) -> Any:
+        if body["messages"][-1]["role"] != "user" or "esults" in str(body["messages"][-1]["content"]):
+            return reply("Done.")
+        return reply("", wanted) if mode == "fc" else reply(text)
+
+    with LoopbackServer(answer) as server:
+        words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": mode, "limit": 2}
+        done = run_live(dataset, **words, worlds=[WORLD], out=tmp_path / "run")
+    steps = [step for one in done.folder.episodes() for each in one.replies for step in each.steps]
+    assert steps or mode == "prompt"  # a text that cannot be read is no call
+    assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 2
+    assert show_episode(tmp_path / "run", done.folder.episodes()[0].id, worlds=[WORLD]).turns
 
 
 def test_a_request_that_is_too_long_ends_its_episode_and_is_not_asked_again(

@@ -8,6 +8,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import ERROR_MODES, Prediction, Verdict, record
 
+from .not_live import refuse_run
 from .stats.breakdown import READ_WITH_CARE
 
 REASONS = {
@@ -47,6 +48,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def read(run: Path) -> list[Judged]:
     """Every prediction of a scored run. Raises UserError."""
+    refuse_run(run)
     path = run / "scores.parquet"
     if not path.is_file():
         raise UserError(f"{run} has no scores.parquet: run `rbtc score {run}` first")

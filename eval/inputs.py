@@ -18,6 +18,7 @@ from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
+from .not_live import refuse_dataset
 from .stats.blind import TypeFigures
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
@@ -200,6 +201,7 @@ def _load_folder(folder: Path) -> Dataset:
         if paper_layout.is_release(paper):
             release = paper_layout.read_release(paper)
             return Dataset(name=str(folder), rows=release.rows, left_out=release.left_out)
+    refuse_dataset(folder)
     raise UserError(
         f"{folder} is not a RobustBench-TC dataset: it has neither clean/test-*.parquet nor "
         "api_eval/clean.jsonl"

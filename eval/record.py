@@ -30,6 +30,7 @@ from robustbench_tc.schema import Json
 
 from . import growth
 from .inputs import Dataset, Selection
+from .not_live import refuse_run
 from .request_settings import by_name
 from .stats.blind import TypeFigures
 
@@ -363,6 +364,7 @@ def open_run(path: Path) -> RunFolder:
     try:
         record = msgspec.json.decode(file.read_bytes(), type=RunRecord)
     except (FileNotFoundError, NotADirectoryError):
+        refuse_run(path)
         raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
     except (msgspec.DecodeError, OSError) as error:
         raise UserError(f"{file} is damaged: {error}") from None

@@ -16,6 +16,7 @@ from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
 from ..inputs import Selection
+from .row_check import mistake
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
@@ -80,14 +81,17 @@ def _read(folder: Path) -> list[LiveRow]:
 
 def _check(name: str, rows: Iterable[LiveRow]) -> None:
     seen: set[str] = set()
-    clean: set[str] = set()
+    clean: dict[str, LiveRow] = {}
     for row in rows:  # the tasks come first
         if row.id in seen:
             raise UserError(f"{name}: the row id {row.id!r} occurs twice")
         seen.add(row.id)
-        clean |= {row.clean_id} if row.clean else set()
+        if row.clean:
+            clean[row.clean_id] = row
         if row.clean_id not in clean:
             raise UserError(f"{name}: {row.id!r} has no clean row to be compared with")
+        if wrong := mistake(row, clean[row.clean_id]):
+            raise UserError(f"{name}, row {row.id!r}: {wrong}"[:600])
 
 
 def _version(folder: Path) -> str | None:

@@ -12,6 +12,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import GOLD_NOT_STATED
 
+from ..not_live import refuse_run
 from .lattice import Ints
 from .subsets import Subset as Subset
 from .subsets import in_paper_subset as in_paper_subset
@@ -57,6 +58,7 @@ def read(folder: str | Path) -> Run:
     scores = path / "scores.parquet"
     if not path.is_dir():
         raise UserError(f"no run folder at {folder}")
+    refuse_run(path)
     if not scores.is_file():
         raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     try:

@@ -85,7 +85,7 @@ def load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}") from None
     if not hasattr(module, "WORLD"):
         raise UserError(f"{path} has no WORLD: a world's file names its class so (docs/worlds.md)")

@@ -1,0 +1,51 @@
+"""Whether a live row can be played at all: an edited dataset is refused before anything is asked."""
+
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from robustbench_tc.live import LiveRow
+from robustbench_tc.worlds.handle import Start
+
+
+def mistake(row: LiveRow, clean: LiveRow) -> str | None:
+    """What is wrong with a row, given the clean row of its task; None where nothing is."""
+    if row.id != f"{row.clean_id}::{row.type_code}":
+        return "its id is not its task and its type"
+    as_clean = msgspec.structs.replace(
+        row, id=clean.id, type_code=clean.type_code, fault=None, position=None, label=None
+    )
+    if as_clean != clean:
+        return "it differs from its clean row in more than the fault"
+    return _of_task(row) if row is clean else _of_fault(row)
+
+
+def _of_task(row: LiveRow) -> str | None:
+    try:
+        msgspec.convert(row.initial_state, Start)
+    except msgspec.ValidationError as error:
+        return f"its initial_state opens no world: {error}"
+    if not row.turns:
+        return "it has no turns"
+    if len(row.golden_calls) != len(row.turns):
+        return f"it has {len(row.turns)} turns, but golden_calls for {len(row.golden_calls)}"
+    for number, turn in enumerate(row.turns, 1):
+        if not turn.messages or any(message.role != "user" for message in turn.messages):
+            return f"turn {number} needs messages of the user, and no others"
+        if unknown := set(turn.adds) - {tool.name for tool in row.tools}:
+            return f"turn {number} adds tools that the row has not: {sorted(unknown)}"
+    return None
+
+
+def _of_fault(row: LiveRow) -> str | None:
+    fault, names = row.fault, {tool.name for tool in row.tools}
+    if fault is None or row.type_code != f"live_{fault.kind}":
+        return f"its fault is not of type {row.type_code}"
+    if isinstance(fault.repeat, int) and fault.repeat < 1:
+        return f"its fault repeats {fault.repeat} times"
+    pattern = fault.at.tool
+    if pattern is not None and not any(fnmatchcase(name, pattern) for name in names):
+        return f"its fault stands at a tool that the row has not: {pattern!r}"
+    if fault.tool is not None and fault.tool not in names:
+        return f"its fault names a tool that the row has not: {fault.tool!r}"
+    return None

@@ -136,6 +136,9 @@ def differences(before: Json, after: Json, path: str = "") -> Iterator[Changed]:
 def find(episodes: list[Episode], wanted: str, repeat: int = 0) -> Episode:
     """The episode of that row id, or of the only one that begins so. Raises UserError with near misses."""
     here = [one for one in episodes if one.repeat == repeat]
+    if episodes and not here:
+        last = max(one.repeat for one in episodes)
+        raise UserError(f"the run has no repeat {repeat}: its last is {last} (--repeat counts from 0)")
     found = [one for one in here if one.id == wanted] or [one for one in here if one.id.startswith(wanted)]
     if not found:
         raise unknown("episode", wanted, [one.id for one in here])

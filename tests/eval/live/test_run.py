@@ -49,6 +49,8 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
     clean = show_episode(tmp_path / "run", "purse_1::clean", worlds=[WORLD])
     changed = {one.path: one.after for one in clean.turns[0].replies[0].calls[0].changes}
     assert changed["/coins"] == 5
+    with pytest.raises(UserError, match="no repeat 3: its last is 0"):
+        show_episode(tmp_path / "run", "purse_1::clean", repeat=3, worlds=[WORLD])
 
 
 def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from robustbench_tc import __version__, schema
+from robustbench_tc import __version__, schema, taxonomy
 from robustbench_tc.io import parquet
 from robustbench_tc.live import CORE_TEXTS, KINDS, TASKS, config_of, type_code
 from robustbench_tc.worlds.find import BFCL
@@ -91,6 +91,8 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
         examples=examples or {},
         shown=shown,
         kinds=[kind for kind in KINDS if type_code(kind) in report.rows],
+        types=list(report.types or ()),
+        taxonomy_of=taxonomy.get,
         type_code=type_code,
         config_of=config_of,
         faults={kind: (said.format(kind), right) for kind, (said, right) in FAULTS.items()},

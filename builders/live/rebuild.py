@@ -22,6 +22,7 @@ class LiveSettings(msgspec.Struct, frozen=True):
     seed: int
     worlds: dict[str, str]
     kinds: tuple[str, ...]
+    types: tuple[str, ...] = ()
 
 
 def rebuild_live(
@@ -49,6 +50,7 @@ def rebuild_live(
         profile=profile,
         worlds=tuple(files.get(name, name) for name in settings.worlds) if own else (),
         kinds=settings.kinds,
+        types=settings.types,
         seed=settings.seed,
         sources=sources,
         python=python,

@@ -123,7 +123,7 @@ def happened(call: ShownCall) -> str:
             "arguments": "the arguments are no object",
         }[call.problem]
     if not call.met:
-        return ""
+        return "" if call.executed else "not carried out"
     times = {0: "not carried out", 1: "carried out", 2: "carried out twice"}[call.executed]
     return f"met the fault: {times}"
 

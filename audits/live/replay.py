@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from robustbench_tc.live import CORE_TEXTS, LiveRow, state_hash
+from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
 from robustbench_tc.schema import Call, Json, dumps, loads
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
@@ -31,6 +31,8 @@ PROTECTS = {
     "it is `report`, none does.",
     "fault_is_met": "Whoever calls what gold calls meets the fault at that call and at none before: up to "
     "it both episodes of a pair are equal.",
+    "gold_is_not_taken": "With the tools that came in every gold call still goes to the world's own tool and "
+    "is answered as in the clean row: whoever does as gold ends as gold.",
     "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
     "record, and gold needs the true one.",
 }
@@ -67,6 +69,8 @@ class Replay:
         """By check; {} for a row whose world nobody has."""
         if row.world not in self._types:
             return {}
+        if row.type_code in registry_codes():
+            return {"gold_is_not_taken": await self._not_taken(row)}
         return await (self._of_gold(row) if row.fault is None else self._of_fault(row))
 
     # --- gold -----------------------------------------------------------------------------------------
@@ -123,6 +127,22 @@ class Replay:
         for gold in gold_calls(row)[:upto]:
             await world.call(gold.call.name, gold.call.parameters)
         return world
+
+    async def _not_taken(self, row: LiveRow) -> str:
+        seen = await self._replayed(row)
+        world = FaultedWorld(await self._open(row), row.tools)
+        try:
+            for number, (gold, before) in enumerate(zip(gold_calls(row), seen, strict=True), 1):
+                step = await world.call(gold.call.name, gold.call.parameters)
+                if not step.executed and step.problem is None:
+                    return f"{gold.call.name[:80]} (call {number}) goes to a tool that is not of the world"
+                if step.text != before.text:
+                    return (
+                        f"{gold.call.name[:80]} (call {number}) is answered otherwise than in the clean row"
+                    )
+        finally:
+            await world.close()
+        return HOLDS
 
     # --- faults ---------------------------------------------------------------------------------------
 

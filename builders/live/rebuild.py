@@ -8,6 +8,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker
 from robustbench_tc.live import KINDS
+from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import WorldType
 
 from ..rebuild import settings_of
@@ -41,7 +42,8 @@ def rebuild_live(
     settings = settings_of(folder, LiveSettings)
     if unknown := sorted(set(settings.kinds) - set(KINDS)):
         raise UserError(f"{marker.BUILD} names a kind of fault that this package does not have: {unknown[0]}")
-    files = {world.name: str(world.file) for world in worlds}
+    ours = (*find.BUNDLED, find.BFCL)  # by name, as they were named then
+    files = {world.name: str(world.file) for world in worlds if world.name not in ours}
     own = settings.profile == "own"
     profile: Profile = "bundled"
     if not own:

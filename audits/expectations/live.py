@@ -63,8 +63,8 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     skips = _skips(folder.report.get("skipped"))
     names = "id known splits rows reported worlds labels accounted built stated"
     data: dict[str, list[Any]] = {name: [] for name in names.split()}
-    built = [type_code(kind) for kind in folder.report.get("kinds") or () if kind in KINDS]
-    built += [type_code(name) for name in folder.report.get("types") or () if name in registry_types()]
+    built = [type_code(kind) for kind in _list(folder.report.get("kinds")) if kind in KINDS]
+    built += [type_code(name) for name in _list(folder.report.get("types")) if name in registry_types()]
     for config in dict.fromkeys((TASKS, *pins, *said, *there, *built)):
         found = scan.labels.get(config, {})
         by_world = {world: sum(counts.values()) for world, counts in found.items()}
@@ -129,6 +129,10 @@ def _accounted(scan: LiveScan, config: str, skips: dict[str, dict[str, str]]) ->
         return f"{len(both)} tasks are both rows and skips"
     missing = set(scan.tasks) - rows - skipped
     return f"{len(missing)} tasks are neither rows nor skips with a reason" if missing else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -85,7 +85,8 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     def checked_kinds(self) -> tuple[Kind, ...]:
         """The kinds to build, in the order of every table. Raises UserError for one that does not exist."""
         for kind in self.kinds:
-            live.type_code(kind.removeprefix("live_"))
+            if kind.removeprefix("live_") not in KINDS:
+                raise unknown("kind of fault", kind, KINDS)
         wanted = {kind.removeprefix("live_") for kind in self.kinds}
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else KINDS)
         return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]

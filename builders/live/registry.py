@@ -52,7 +52,7 @@ def registered(clean: Sequence[LiveRow], code: str, seed: int) -> dict[str, Live
 
 def _row(row: LiveRow, sample: Sample, code: str, seed: int, context: Context) -> LiveRow | str:
     unit = REGISTRY[code]
-    draw = rng(seed, type_code(unit.draws_as or code), row.clean_id)
+    draw = rng(seed, f"live_{unit.draws_as or code}", row.clean_id)
     try:
         made = unit.perturb(sample, draw, context)
     except NotApplicable as skip:

@@ -289,6 +289,7 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -
         (LiveSpec(worlds=("ordrs",)), "did you mean orders"),
         (LiveSpec(worlds=("none.py",)), "is not a file"),
         (LiveSpec(kinds=("silent_no_opp",)), "did you mean silent_no_op"),
+        (LiveSpec(kinds=("same_name_A",)), "unknown kind of fault 'same_name_A'"),
         (LiveSpec(profile="biggest"), "unknown profile"),  # type: ignore[arg-type]
         (LiveSpec(worlds=("orders", str(PURSE.with_name("orders.py")))), "is not a file"),
     ],

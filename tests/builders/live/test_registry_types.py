@@ -19,6 +19,8 @@ from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld, meant
 from robustbench_tc.worlds.handle import LocalWorlds, Start
 
+from ...conftest import ROOT
+
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
 
 
@@ -183,6 +185,13 @@ def test_both_of_one_name_stand_in_a_request(rows: list[LiveRow]) -> None:
     assert tools.count(name) == 2
     system = Conversation(row, "prompt").request().messages[0]["content"]
     assert system.count(f'{{"name":"{name}"') == 2
+
+
+def test_the_page_has_the_types_and_the_reason() -> None:
+    page = (ROOT / "docs" / "live-data.md").read_text("utf-8")
+    assert f"| `{TAKES_GOLD}` |" in page
+    between = page.split("## Registry types")[1].split("\n## ")[0]
+    assert [name for name in registry_types() if f"`{name}`" not in between] == []
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: make(root / name.replace(" ", "-")) for name, make in SHAPES.items()}
 
 
-WAYS = [Asked(*way) for way in itertools.product(("all", "paper"), (False, True), (False, True))]
+SUBSETS: tuple[runs.Subset, ...] = ("all", "paper")
+WAYS = [Asked(*way) for way in itertools.product(SUBSETS, (False, True), (False, True))]
 BY_DAY = [way for way in WAYS if (way.subset == "paper") == (way.allow_missing != way.release)]
 """Half of them, in which every two settings still meet in every pair of values."""
 

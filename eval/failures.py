@@ -6,9 +6,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
+from robustbench_tc.io.not_live import refuse_run
 from robustbench_tc.schema import ERROR_MODES, Prediction, Verdict, record
 
-from .not_live import refuse_run
 from .stats.breakdown import READ_WITH_CARE
 
 REASONS = {

@@ -14,11 +14,11 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
+from robustbench_tc.io.not_live import refuse_dataset
 from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
-from .not_live import refuse_dataset
 from .stats.blind import TypeFigures
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")

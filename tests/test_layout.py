@@ -28,6 +28,7 @@ CONTRACT = {
     "json_schema",
     "transcript",
     "plain",
+    "safe_text",
     "io",
     "llm",
     "compute",

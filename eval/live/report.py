@@ -11,7 +11,7 @@ from robustbench_tc.live import KINDS, Episode, registry_types
 from robustbench_tc.worlds.host import HostWorlds
 
 from ..evaluate import check_thread
-from . import after, inputs, page
+from . import after, inputs, page, unedited
 from .counts import counted
 from .page import LivePage, Table
 from .replay import Gold, gold_of, replayed
@@ -54,9 +54,10 @@ def report_live(
     folder, data = after.opened(run, dataset)
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]
+    rows = {row.id: row for row in data.rows}
+    unedited.check_all(folder, rows)
     chosen, left_out = page.chosen(episodes, scores)
     progress(f"replaying {len(chosen)} episodes")
-    rows = {row.id: row for row in data.rows}
     types = inputs.world_types([rows[one.id] for one in chosen], worlds, world_python)
 
     async def replay() -> list[Shown]:

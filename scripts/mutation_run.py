@@ -12,8 +12,9 @@ which may reach it in another process. A survivor is either killed by a new test
 `tests/equivalent_mutants.toml` with its reason; a listed one is not run again, and counts as a survivor.
 Exit code 1 where an area kills less than 85 %, or where a survivor is not listed.
 
-Verdicts are kept in out/mutation/AREA.jsonl, so an interrupted run goes on where it stopped. They hold for
-the same code and tests; after a change every mutant is run again, the test that killed it before others.
+Verdicts are kept in out/mutation/AREA.jsonl, so an interrupted run goes on where it stopped. After a change
+of code every mutant is run again, the test that killed it before others. After a change of an area's tests a
+killed mutant stays so while the file that killed it is the same, and a survivor meets the changed files only.
 What `coverage` saw is kept too, and only says which tests run first: after a change it is not taken again,
 but at the end the tests that killed mutants have to pass without one. `--fresh` forgets both.
 """

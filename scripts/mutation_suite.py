@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import re
 import resource
 import shutil
 import threading
@@ -11,7 +12,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mutation_plugin as plugin
 from coverage import CoverageData
@@ -47,14 +48,14 @@ class Suite:
 
     def __init__(self, area: str, copy: Copy) -> None:
         self.area = area
-        self.checkout = digest(area)
+        self.checkout, self.files = digest(area), hashes(area)
         self.kept = {name: KEPT / f"{area}.{name}" for name in ("json", "coverage", "jsonl")}
         self.before = _kept_verdicts(self.kept["jsonl"])
         self.equivalent = listed()
         found = json.loads(self.kept["json"].read_text("utf-8")) if self.kept["json"].is_file() else {}
         if "files" not in found:
             found = self._measured(copy)
-        self.measured_here = found["checkout"] == self.checkout
+        self.measured_here = (found["checkout"], found.get("tests")) == (self.checkout, self.files)
         same = {path for path, known in found["files"].items() if _sha256(path) == known}
         self.unchanged = frozenset(same)
         self.seconds: float = found["seconds"]
@@ -78,6 +79,7 @@ class Suite:
         shutil.copy2(copy.path / ".coverage", self.kept["coverage"])
         found = {
             "checkout": self.checkout,
+            "tests": self.files,
             "seconds": round(time.monotonic() - start, 1),
             "computing": round(_computed() - used, 1),
             "times": json.loads((copy.path / plugin.TIMES).read_text("utf-8")),
@@ -100,31 +102,32 @@ class Suite:
         """
         by_line = self.lines.contexts_by_lineno(mutant.path)
         here = set(by_line.get(mutant.line, ())) - {""} if mutant.path in self.unchanged else set()
-        chosen = [t for t in self.times if t in (here or set().union(*by_line.values()))]
+        here = here or set().union(*by_line.values())
+        chosen = [t for t in self.times if t in here and _file(t) in self.files]
         cost = self._cost(chosen)
         killer = self.before.get(mutant.digest, {}).get("test", "")
-        first = [killer] if killer in self.times else []
-        return first + sorted((t for t in chosen if t != killer), key=lambda t: cost[t.split("::")[0]])
+        first = [killer] if _file(killer) in self.files else []
+        return first + sorted((t for t in chosen if t != killer), key=lambda t: cost[_file(t)])
 
     def _cost(self, tests: Iterable[str]) -> dict[str, float]:
         """Seconds of each file; a file that was not measured, and so is new, takes none."""
         cost: defaultdict[str, float] = defaultdict(float)
         for test in tests:
-            cost[test.split("::")[0]] += self.times[test]
+            cost[_file(test)] += self.times[test]
         return cost
 
-    def everything(self, copy: Copy) -> list[str]:
+    def everything(self) -> list[str]:
         """The files of tests, those that take least first."""
         cost = self._cost(self.times)
-        return sorted(_files(self.area, copy.path), key=lambda name: cost[name])
+        return sorted(self.files, key=lambda name: cost[name])
 
     def confirm(self, found: Iterable[Verdict], copy: Copy) -> None:
         """The tests that killed mutants pass without one: a test that always fails would kill them all."""
         killers = {one.test for one in found if one.state == FAILED}
         if self.measured_here or not killers:
             return
-        named = {test.split("::")[0] for test in killers}
-        files = [f for f in self.everything(copy) if f in named or "" in killers]  # "": importing it failed
+        named = {_file(test) for test in killers}
+        files = [f for f in self.everything() if f in named or "" in killers]  # "": importing it failed
         if copy.tests(files, plugin.ONLY, sorted(killers), self.limits):
             raise SystemExit(
                 f"{copy.failed()} fails without a mutant too and so kills none, fix it first:\n{copy.said()}"
@@ -137,14 +140,17 @@ class Suite:
         """
         if mutant.key in self.equivalent:
             return Verdict(SURVIVED)
-        known = self.before.get(mutant.digest, {})
-        if known.get("checkout") == self.checkout:
+        known = self.before.get(mutant.digest)
+        if known is not None and known["state"] != SURVIVED and self._holds(known):
             return Verdict(known["state"], known["test"], known["runs_the_line"] == "yes")
-        first, everything = self.covering(mutant), self.everything(copy)
+        left = [name for name in self.everything() if not self._passed(known, name)]
+        first = [test for test in self.covering(mutant) if _file(test) in left]
+        if not left:
+            return Verdict(SURVIVED)
         found, start = Verdict(SURVIVED), time.monotonic()
         with copy.holding(mutant.path, mutant.source):
             for here in (True, False):
-                files = list(dict.fromkeys(t.split("::")[0] for t in first)) if here else everything
+                files = list(dict.fromkeys(map(_file, first))) if here else left
                 if files and (
                     code := copy.tests(files, plugin.ONLY if here else plugin.NOT, first, self.limits)
                 ):
@@ -153,10 +159,24 @@ class Suite:
         self._keep(mutant, found, time.monotonic() - start)
         return found
 
+    def _holds(self, known: dict[str, Any]) -> bool:
+        """Whether a mutant that was noticed would be again: the code and what noticed it are the same."""
+        if known["checkout"] != self.checkout:
+            return False
+        file, tests = _file(known["test"]), known["tests"]
+        return bool(tests[file] == self.files.get(file) if file else tests == self.files)
+
+    def _passed(self, known: dict[str, Any] | None, name: str) -> bool:
+        """Whether the tests of a file, as it is, did not notice the mutant."""
+        if known is None or known["state"] != SURVIVED or known["checkout"] != self.checkout:
+            return False
+        return bool(known["tests"].get(name) == self.files[name])
+
     def _keep(self, mutant: Mutant, found: Verdict, seconds: float) -> None:
         line = {
             "mutant": mutant.digest,
             "checkout": self.checkout,
+            "tests": self.files,
             "place": f"{mutant.path}:{mutant.line}",
             "operator": mutant.operator,
             "before": mutant.before,
@@ -170,9 +190,9 @@ class Suite:
             file.write(json.dumps(line) + "\n")
 
 
-def _kept_verdicts(path: Path) -> dict[str, dict[str, str]]:
+def _kept_verdicts(path: Path) -> dict[str, dict[str, Any]]:
     """The last verdict on each mutant. A line that an interruption cut off does not count."""
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         with contextlib.suppress(ValueError):
             one = json.loads(line)
@@ -195,15 +215,29 @@ def _files(area: str, folder: Path) -> list[str]:
     return sorted({str(p.relative_to(folder)) for pattern in patterns for p in folder.glob(pattern)})
 
 
+def _file(test: str) -> str:
+    return test.split("::")[0]
+
+
+_FROM_A_TEST = re.compile(r"^\s*from \.[\w.]*\b(test_\w+) import ", re.MULTILINE)
+
+
+def hashes(area: str) -> dict[str, str]:
+    """The files of an area's tests as they are."""
+    return {name: _sha256(name)[:12] for name in _files(area, ROOT)}
+
+
 def digest(area: str) -> str:
-    """Of everything that may change an area's verdicts: all but this run and other areas' tests."""
+    """Of all that may change an area's verdicts but the files of its tests: not this run, nor other areas'
+    tests, but those of its own from which another test takes something."""
     own = set(_files(area, ROOT))
+    taken = {name for file in own for name in _FROM_A_TEST.findall((ROOT / file).read_text("utf-8"))}
     found = hashlib.sha256()
     for name in sorted(tracked()):
         path = Path(name)
-        other = path.parts[0] == "tests" and path.name.startswith("test_") and name not in own
+        is_test = path.parts[0] == "tests" and path.name.startswith("test_") and path.stem not in taken
         run = path.parts[0] == "scripts" and path.name.startswith("muta")
-        if not (other or run or ROOT / name == LISTED):
+        if not (is_test or run or ROOT / name == LISTED):
             link = (ROOT / name).is_symlink()
             content = bytes((ROOT / name).readlink()) if link else (ROOT / name).read_bytes()
             found.update(name.encode() + b"\0" + hashlib.sha256(content).digest())

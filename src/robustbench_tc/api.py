@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .builders.toolrl_report import TrainingReport
     from .eval.compare import Comparison, PaperLine
     from .eval.report.content import Report
+    from .eval.stats.gate import Verdict
     from .eval.stats.runs import Run, Subset
     from .eval.stats.summary import Convention
     from .io.errata import Answers, Erratum
@@ -62,6 +63,7 @@ __all__ = [
     "compare",
     "compare_with_paper",
     "evaluate",
+    "gate",
     "publish",
     "release",
     "report",
@@ -791,6 +793,40 @@ def amend(
 
 
 # --- answers ------------------------------------------------------------------------------------------
+
+
+def gate(
+    run: "str | Path | Run",
+    against: "str | Path | Run | None" = None,
+    *,
+    max_drop: float = 0.05,
+    components: "Mapping[str, float | None] | None" = None,
+    strict: bool = False,
+    allow_missing: bool = False,
+    subset: "Subset" = "all",
+) -> "Verdict":
+    """`rbtc gate`: whether a scored run lost more than it may; `exit_code` is the command's.
+
+    Against its own clean rows, or `against` another run of the same dataset. `components`: those that are
+    asked for, each with its own `max_drop` or None; by default all of them. Raises UserError for runs that
+    cannot be held against each other.
+
+    >>> gate("runs/mine", "runs/released").outcome  # doctest: +SKIP
+    """
+    from .eval.gate import judge
+    from .eval.stats.runs import Run, read
+
+    new = run if isinstance(run, Run) else read(run)
+    base = against if isinstance(against, Run) or against is None else read(against)
+    return judge(
+        new,
+        base,
+        max_drop=max_drop,
+        components=components,
+        strict=strict,
+        allow_missing=allow_missing,
+        subset=subset,
+    )
 
 
 def compare(

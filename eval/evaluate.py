@@ -127,6 +127,10 @@ class _Who(NamedTuple):
     own: OwnAgent | None = None
 
 
+def _own(own: OwnAgent) -> _Who:
+    return _Who(own.name, "fc", own.backend, own.settings, (), own)
+
+
 def _model(
     model: str | None,
     base_url: str | Sequence[str],
@@ -199,10 +203,7 @@ def evaluate(
         record.check_place(Path(out))
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
-    if own is not None:
-        who = _Who(own.name, "fc", own.backend, own.settings, (), own)
-    else:
-        who = _model(model, base_url, agent, mode, backend, workers, options)
+    who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
     settings = record.Settings(
@@ -223,10 +224,7 @@ def evaluate(
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
-        if own is not None:
-            ask, at_once = own.opened(data.results, timeout_s), own.at_once
-        else:
-            ask, at_once = _backend(folder, who, concurrency, timeout_s, max_retries, workers, gpus)
+        ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
         run._ask(rows, selection, ask, at_once, progress)
     if score:
         run.score()
@@ -343,7 +341,7 @@ def words(given: Names) -> list[str]:
 
 
 def _backend(
-    folder: RunFolder,
+    run: Evaluated,
     who: _Who,
     concurrency: int,
     timeout_s: float,
@@ -352,7 +350,9 @@ def _backend(
     gpus: int,
 ) -> tuple[session.OpenBackend, int]:
     """How the backend is opened, and how many requests are under way at all its addresses."""
-    asked, endpoints = who.settings, who.endpoints
+    if who.own is not None:
+        return who.own.opened(run.data.results, timeout_s), who.own.at_once
+    folder, asked, endpoints = run.folder, who.settings, who.endpoints
     settings = folder.record.settings
     name = settings.model
     if settings.backend == "vllm":

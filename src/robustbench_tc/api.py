@@ -19,6 +19,7 @@ from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
+from .eval.callables.task import Reply, Task
 from .eval.evaluate import Evaluated, Names, evaluate, words
 from .eval.leaderboard.serve import serve
 from .eval.live.after import score_live, show_episode
@@ -54,6 +55,8 @@ __all__ = [
     "Evaluated",
     "Played",
     "Published",
+    "Reply",
+    "Task",
     "UserError",
     "Workers",
     "amend",

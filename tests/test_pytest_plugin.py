@@ -5,8 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
+
+from robustbench_tc.schema import Sample
 
 from .conftest import ROOT
 from .eval import small
@@ -20,10 +23,16 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def again(row: Sample, number: int) -> Sample:
+    """The same row under another id: a few cases are too few for any gate to fail."""
+    clean_id = f"{row.clean_id}_{number}"
+    return msgspec.structs.replace(row, id=f"{clean_id}::{row.type_code}", clean_id=clean_id)
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    small.write(folder / "bench", small.rows())
+    small.write(folder / "bench", [again(row, number) for number in range(3) for row in small.rows()])
     (folder / "agent.py").write_text("def answer(task):\n    return ''\n")
     (folder / "test_mine.py").write_text("def test_mine():\n    assert True\n")
     return folder
@@ -39,7 +48,7 @@ def test_it_adds_nothing_unless_it_is_asked_for(place: Path) -> None:
 def test_a_gate_is_a_test_per_component(place: Path) -> None:
     done = run(place, "--rbtc", "bench", "--rbtc-agent", "oracle", "--rbtc-out", "oracle")
     assert done.returncode == 0, done.stdout
-    assert "5 passed" in done.stdout  # one of the project's own
+    assert "5 passed" in done.stdout or "4 passed, 1 skipped" in done.stdout, done.stdout
     done = run(place, "--rbtc", "bench", "--rbtc-callable", "agent:answer", "--rbtc-out", "mine", "-rs")
     assert done.returncode == 0, done.stdout  # always wrong, so it drops nowhere
     failing = run(

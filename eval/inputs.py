@@ -226,7 +226,9 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
         if f"{row.clean_id}::{taxonomy.CLEAN}" not in anchors:
             raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
     audited = needs_no_reading.audited(folder, Counter(row.type_code for row in rows))
-    return Dataset(name=name, revision=revision, version=_version(folder), rows=tuple(rows), audited=audited)
+    return Dataset(
+        name=name, revision=revision, version=version_of(folder), rows=tuple(rows), audited=audited
+    )
 
 
 def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]]) -> list[Sample]:
@@ -255,7 +257,7 @@ def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sa
     return row
 
 
-def _version(folder: Path) -> str | None:
+def version_of(folder: Path) -> str | None:
     """The version that the release's manifest states, or the build's report before there is a release."""
     for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
         try:

@@ -15,7 +15,7 @@ from robustbench_tc.live import LiveRow, row_hash
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
-from ..inputs import Selection
+from ..inputs import Selection, version_of
 from .row_check import mistake
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
@@ -58,7 +58,7 @@ def load(dataset: str, *, revision: str | None = None) -> LiveData:
     return LiveData(
         name=str(folder.resolve()) if local else dataset,
         revision=None if local else folder.name,
-        version=_version(folder),
+        version=version_of(folder),
         rows=tuple(rows),
     )
 
@@ -92,17 +92,6 @@ def _check(name: str, rows: Iterable[LiveRow]) -> None:
             raise UserError(f"{name}: {row.id!r} has no clean row to be compared with")
         if wrong := mistake(row, clean[row.clean_id]):
             raise UserError(f"{name}, row {row.id!r}: {wrong}"[:600])
-
-
-def _version(folder: Path) -> str | None:
-    for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
-        try:
-            found = schema.loads((folder / name).read_bytes())
-        except (OSError, ValueError):  # not there yet
-            continue
-        if isinstance(found, dict) and isinstance(found.get(field), str):
-            return str(found[field])
-    return None
 
 
 def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:

@@ -5,7 +5,7 @@ call does, and both are read with everything that the task's tools offer.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
@@ -232,14 +232,10 @@ class Replay:
             upto = None if question.wide else place + 1
             known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
             reads = [tool for tool in row.offered(gold.turn) if not tool.writes and not tool.distractor]
-            for name, arguments in asked.reads(reads, known, values):
-                one, other = await without.call(name, arguments), await having.call(name, arguments)
-                if one.text != other.text and one.problem is None and other.problem is None:
-                    return f"{name} {dumps(arguments)}"
+            return await _difference(without, having, asked.reads(reads, known, values))
         finally:
             await without.close()
             await having.close()
-        return None
 
     async def _known(self, row: LiveRow, place: int, answered: str) -> list[Json]:
         """What an agent knows that has made the call: its arguments, results so far, and `answered`."""
@@ -291,6 +287,33 @@ class Replay:
         others = [*asked.under(state, field), *asked.under(_parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
         return HOLDS if fault.value in others else f"no other record has this value as its {field[:80]}"
+
+
+async def _difference(one: Handle, other: Handle, reads: Iterable[tuple[str, dict[str, Json]]]) -> str | None:
+    """The first read that two worlds answer differently, tried in copies of them. A tool that is called a
+    read and yet moves the world is passed over, and what it did is gone."""
+    tried = [await one.copy(), await other.copy()]
+    before = await _hash(one)
+    settled, moving = set[str](), set[str]()
+    try:
+        for name, arguments in reads:
+            if name in moving:
+                continue
+            answers = [await world.call(name, arguments) for world in tried]
+            if name not in settled and not failed(answers[0].text):
+                if await _hash(tried[0]) != before:
+                    moving.add(name)
+                    for world in tried:
+                        await world.close()
+                    tried = [await one.copy(), await other.copy()]
+                    continue
+                settled.add(name)
+            if answers[0].text != answers[1].text and not any(answer.problem for answer in answers):
+                return f"{name} {dumps(arguments)}"
+    finally:
+        for world in tried:
+            await world.close()
+    return None
 
 
 class _Question(NamedTuple):

@@ -96,6 +96,8 @@ def test_the_pins_are_the_bundled_builds_counts(live: Path) -> None:
         config: len(planting.rows(live, config)) for config in ("tasks", *map(type_code, KINDS))
     }
     assert pinned("own") == {}
+    assert sum(pinned("lite").values()) == 396
+    assert pinned("lite", 1) == {}
 
 
 def test_a_diff_of_two_seeds_is_a_minor_step(live: Path, tmp_path: Path) -> None:

@@ -99,6 +99,10 @@ def test_types_and_values(value: Json, accepted: list[Json], schema: Json, expec
     assert value_reason(value, accepted, schema) == expected
 
 
+def test_a_number_larger_than_any_float_is_a_wrong_value() -> None:
+    assert value_reason(10**400, [1.5], {"type": "number"}) == "wrong_value"
+
+
 def test_names_keys_and_marks_of_omission() -> None:
     registry = [tool("f", ("a",), a=STRING, b=STRING, c=STRING)]
     golden = [Call("f", {"a": ["x"], "b": ["y", OMIT]})]

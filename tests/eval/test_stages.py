@@ -377,7 +377,10 @@ def test_types_beyond_the_core_enter_no_component(tmp_path: Path) -> None:
 def test_a_component_with_missing_rows_has_no_shift_unless_that_is_allowed(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", lambda c, t: None if (c, t) == (IDS[0], "CD") else True, pairs(IDS))
     assert "reward" not in counted(folder).shifts
-    assert "reward" in counted(folder, allow_missing=True).shifts
+    found = counted(folder, allow_missing=True)
+    assert "reward" in found.shifts
+    asked = sum(code == "CD" for _, code in pairs(IDS))
+    assert {one.pairs for one in found.type_shifts["CD"].values()} == {asked - 1}
 
 
 def test_verdicts_of_before_there_were_stages_say_so(tmp_path: Path) -> None:

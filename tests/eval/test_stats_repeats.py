@@ -68,6 +68,16 @@ def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> 
     assert found.lines["clean"].at[2].value == 1.0 and found.lines["clean"].all[2].value == 0.0
 
 
+def test_rows_that_no_source_has_are_not_left_out(tmp_path: Path) -> None:
+    """ToolEyes has no rows of the same-name and reward types."""
+    rows = pairs(clean_ids({"bfcl_v3": 2, "tooleyes": 3}))
+    folder = write_run(tmp_path / "a", lambda c, t: True, rows, repeats=2)
+    found = repeated(runs.align([runs.read(folder)])[0])
+    assert found is not None
+    assert {line.left_out for line in found.lines.values()} == {0}
+    assert found.lines["perturbed"].rows == sum(code != "clean" for _, code in rows)
+
+
 def test_a_run_asked_once_says_nothing_of_repeats(tmp_path: Path) -> None:
     assert repeated(outcomes_of(tmp_path / "a", verdicts(1, 1), 1)) is None
     nothing: Answers = {row: [None, None] for row in ROWS}

@@ -1,12 +1,7 @@
 """A run's folder: killed and gone on with, asked of servers that fail, refused under other settings."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -90,16 +85,11 @@ def test_a_world_of_ones_own_has_to_be_named(dataset: Path, tmp_path: Path) -> N
     assert not (tmp_path / "run").exists()
 
 
-def command(dataset: Path, out: Path, *more: str) -> list[str]:
-    start = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "live", "run", str(dataset)]
-    return [*start, "--world", WORLD, "--out", str(out), "--no-progress", *more]
-
-
 def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_bytes(
     dataset: Path, tmp_path: Path
 ) -> None:
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
-    of the journal. (Processes that are really killed: the next test.)"""
+    of the journal. (Processes that are really killed: test_run_killed.py.)"""
     data = inputs.load(str(dataset))
     agent = ScriptedSpeaker("repairs-duplicate", data.clean())
 
@@ -121,52 +111,6 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
         keys = Counter(line["key"] for line in map(schema.loads, journal.read_bytes().splitlines()))
         # Nothing is asked or journaled twice.
         assert set(keys.values()) == {1} and len(keys) == len(lines)
-
-
-def test_killed_processes_leave_a_run_that_goes_on(dataset: Path, tmp_path: Path) -> None:
-    """A model whose answers take a while, so that the kill comes in the middle."""
-
-    def answer(body: dict[str, Any]) -> Any:
-        called = any(one["role"] == "tool" for one in body["messages"])
-        return reply("Done.") if called else reply("", [("count_coins", "{}")])
-
-    out = tmp_path / "run"
-    journal = out / "journal.jsonl"
-    with LoopbackServer(answer, delay_s=0.05) as server:
-        words = ["--model", "tiny", "--base-url", server.url, "--mode", "fc", "--concurrency", "2"]
-        for number in (3, 15):
-            process = subprocess.Popen(
-                command(dataset, out, *words), stderr=subprocess.PIPE, start_new_session=True
-            )
-            deadline = time.monotonic() + 60
-            while not (journal.is_file() and journal.read_bytes().count(b"\n") >= number):
-                assert process.poll() is None, process.stderr and process.stderr.read().decode()
-                assert time.monotonic() < deadline
-                time.sleep(0.005)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
-            deadline = time.monotonic() + 30
-            while _lives(process.pid):  # its worlds end with it
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-        last = subprocess.run(command(dataset, out, *words), capture_output=True, timeout=120)
-        assert last.returncode == 0, last.stderr.decode()
-        assert server.at_once <= 2
-        asked = server.count
-    episodes = record.open_run(out).episodes()
-    assert [one.id for one in episodes] == [row.id for row in purses.rows()]
-    answered = sum(len(one.replies) for one in episodes)
-    assert answered <= asked <= answered + 2 * 2  # only what was under way at a kill is asked again
-
-
-def _lives(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 class Broken:

@@ -1,0 +1,173 @@
+"""A run whose process is killed again and again ends as one that nobody disturbed.
+
+Four kills by day, twenty with RBTC_NIGHTLY=1 (a start takes seconds).
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.eval.live import record
+from robustbench_tc.eval.live.evaluate import run_live
+from robustbench_tc.live import At, Episode, Fault, LiveRow
+from robustbench_tc.schema import Json
+from robustbench_tc.worlds.find import BUNDLED, find, tasks
+
+from ...loopback import LoopbackServer, reply
+from . import purses
+
+NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
+KILLS, TASKS = (20, 4) if NIGHTLY else (4, 2)
+CONCURRENCY = 2
+PATIENCE_S = 120.0
+FAULTS = (
+    Fault(At(write=1), "silent_no_op"),
+    Fault(At(write=1), "timeout_after_effect"),
+    Fault(At(read=1), "transient_timeout"),
+)
+
+
+def rows() -> list[LiveRow]:
+    """Tasks of each bundled world, and each of them with every fault above."""
+    clean = [purses.clean_row(task, world) for world in map(find, BUNDLED) for task in tasks(world)[:TASKS]]
+    return [*clean, *(purses.faulted(row, fault) for fault in FAULTS for row in clean)]
+
+
+class GoldModel:
+    """Answers with gold's calls one by one, then with a text: what a request asks for alone decides.
+
+    Requests wait while the journal is larger than `hold_at`, so that a process that a test is late to kill
+    cannot end by itself.
+    """
+
+    def __init__(self, found: list[LiveRow], journal: Path) -> None:
+        self.rows = {row.turns[0].messages[0].content: row for row in found if row.clean}
+        assert len(self.rows) == sum(row.clean for row in found)
+        self.journal = journal
+        self.hold_at = float("inf")
+
+    async def __call__(self, body: dict[str, Json]) -> dict[str, Json]:
+        while size(self.journal) >= self.hold_at:
+            await asyncio.sleep(0.01)
+        said: list[dict[str, Json]] = body["messages"]
+        users = [at for at, one in enumerate(said) if one["role"] == "user"]
+        gold = self.rows[said[users[0]]["content"]].golden_calls[len(users) - 1]
+        called = sum(one["role"] == "tool" for one in said[users[-1] :])
+        if called == len(gold):
+            return reply("Done.")
+        call = gold[called]
+        return reply("", [(call.name, schema.dumps(call.parameters))])
+
+
+class OnDisk(NamedTuple):
+    """The whole lines of a journal, without how long an answer took."""
+
+    lines: Counter[str]
+    answers: int
+
+
+def size(journal: Path) -> int:
+    return journal.stat().st_size if journal.is_file() else 0
+
+
+def on_disk(journal: Path) -> OnDisk:
+    data = journal.read_bytes()
+    found = [schema.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+    for line in found:
+        line.pop("latency_s", None)
+    return OnDisk(Counter(map(schema.dumps, found)), sum("status" in line for line in found))
+
+
+def start(dataset: Path, out: Path, url: str) -> subprocess.Popen[bytes]:
+    words = ["live", "run", str(dataset), "--model", "tiny", "--base-url", url, "--mode", "fc"]
+    words += ["--concurrency", str(CONCURRENCY), "--out", str(out), "--no-score", "--no-progress"]
+    python = [sys.executable, "-c", "from robustbench_tc.cli import main; main()"]
+    return subprocess.Popen(
+        [*python, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def killed_at(process: subprocess.Popen[bytes], journal: Path, point: float) -> None:
+    """Kills the run's own process once its journal is that large; its worlds have to end by themselves."""
+    assert process.stderr is not None
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        while size(journal) < point:
+            assert process.poll() is None, process.stderr.read().decode()
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+    finally:
+        process.kill()
+    assert process.wait() < 0
+    process.stderr.close()
+    while _lives(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def episodes(run: Path) -> list[Episode]:
+    """A run's episodes, without how long their answers took."""
+    return [
+        msgspec.structs.replace(
+            one, replies=tuple(msgspec.structs.replace(each, latency_s=None) for each in one.replies)
+        )
+        for one in record.open_run(run).episodes()
+    ]
+
+
+def test_kills_change_nothing_and_nothing_on_disk_is_asked_again(
+    tmp_path: Path, record_testsuite_property: Callable[[str, object], None]
+) -> None:
+    found = rows()
+    dataset = purses.write(tmp_path / "data", found)
+    whole, out = tmp_path / "whole", tmp_path / "killed"
+    journal = out / "journal.jsonl"
+    model = GoldModel(found, journal)
+    lost: list[int] = []
+    """For each kill, the requests that had no line in the journal: they are asked again."""
+    with LoopbackServer(model, delay_s=0.01) as server:
+        words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": "fc"}
+        run_live(dataset, **words, concurrency=CONCURRENCY, out=whole)
+        undisturbed = on_disk(whole / "journal.jsonl")
+        assert server.count == undisturbed.answers
+        step = size(whole / "journal.jsonl") / (KILLS + 1)
+        asked, answers = server.count, 0
+        for kill in range(1, KILLS + 1):
+            model.hold_at = step * (kill + 0.5)
+            killed_at(start(dataset, out, server.url), journal, step * kill)
+            time.sleep(0.2)  # requests that it had sent are counted
+            left = on_disk(journal)
+            assert left.answers > answers and left.lines <= undisturbed.lines
+            lost.append(server.count - asked - (left.answers - answers))
+            asked, answers = server.count, left.answers
+        model.hold_at = float("inf")
+        last = start(dataset, out, server.url)
+        _, said = last.communicate(timeout=PATIENCE_S)
+        assert last.returncode == 0, said.decode()
+        assert server.count - asked == undisturbed.answers - answers
+        assert server.at_once <= CONCURRENCY
+    assert on_disk(journal).lines == undisturbed.lines
+    assert episodes(out) == episodes(whole)
+    assert sorted(one.id for one in episodes(out)) == sorted(row.id for row in found)
+    sessions = record.open_run(out).record.sessions
+    assert [one.seconds is None for one in sessions] == [True] * KILLS + [False]
+    record_testsuite_property("answers", undisturbed.answers)
+    record_testsuite_property("asked again", lost)
+    assert min(lost) >= 0 and max(lost) <= CONCURRENCY, lost

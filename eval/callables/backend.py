@@ -7,7 +7,6 @@ refused, which counts as wrong, since a deployed agent that breaks has failed as
 
 import asyncio
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +17,7 @@ from robustbench_tc.schema import Sample
 from .. import wire
 from .command import Failed
 from .function import Ended
-from .invocation import Invocation, Results
+from .invocation import Invocation
 from .task import Task, Unreadable, reply_of
 
 
@@ -44,12 +43,11 @@ class _Session:
 
 
 class AgentBackend:
-    """Asks an agent. `results`: by clean id what the tools answer."""
+    """Asks an agent."""
 
     def __init__(
         self,
         runner: Runner,
-        results: Mapping[str, Results],
         *,
         at_once: int,
         seed: int,
@@ -57,7 +55,6 @@ class AgentBackend:
         stats: Stats,
     ) -> None:
         self._runner = runner
-        self._results = results
         self._slots = asyncio.Semaphore(at_once)
         self._seed = seed
         self._timeout_s = timeout_s
@@ -83,7 +80,7 @@ class AgentBackend:
         return found
 
     async def _run(self, row: Sample, ask: wire.Ask, repeat: int, session: _Session) -> list[Completion]:
-        invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}))
+        invocation = Invocation(row, ask.number)
         task = Task(
             session=session_of(row, repeat, self._seed),
             turn=_turn(row),

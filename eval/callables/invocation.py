@@ -8,20 +8,18 @@ Calls beyond are answered and count for nothing: they are what an agent does wit
 
 import asyncio
 import threading
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from robustbench_tc.llm import Completion
-from robustbench_tc.own.cases import NO_RESULT
-from robustbench_tc.schema import Json, Sample, dumps
+from robustbench_tc.schema import Json, Sample
 
 from .. import wire
 from ..score import answered_with_success
 from .task import MAX_CALLS, Reply, arguments_of, calls_of, name_of, text_of, tokens_of
 
-Results = Mapping[str, Sequence[Json]]
-"""By tool name: what it answers, used in turn, the last repeats."""
+DONE = '{"status":"ok"}'
+"""What a tool answers: nothing is executed behind a single-turn row."""
 
 
 class Served(NamedTuple):
@@ -34,31 +32,28 @@ class Served(NamedTuple):
 class Invocation:
     """What an agent calls while it works on one request, from one thread or several."""
 
-    def __init__(self, row: Sample, number: int, results: Results) -> None:
+    def __init__(self, row: Sample, number: int) -> None:
         """`number`: the pass that the request begins with, from 1."""
         self._row = row
         self._first = number
-        self._results = results
-        self._names = wire.WireNames(row.tools)
         self._answered = wire.answered(row)
         self._both = answered_with_success(row)
         self._longest = max((1, *(len(golden) for golden in row.golden_answers)))
         self._lock = threading.Lock()
         self._batches: list[list[Served]] = [[]]
         self._delivered = False
-        self._used: Counter[str] = Counter()
         self._calls = 0
         self._over = False
 
     def call(self, name: str, arguments: Json = None) -> str:
         """`Task.call`."""
-        return self._answer(self._begin(name, arguments), name)
+        return self._answer(self._begin(name, arguments))
 
     async def acall(self, name: str, arguments: Json = None) -> str:
         """`Task.acall`: gives way once, so that calls awaited together begin before one is answered."""
         place = self._begin(name, arguments)
         await asyncio.sleep(0)
-        return self._answer(place, name)
+        return self._answer(place)
 
     def _begin(self, name: str, arguments: Json) -> int:
         """Notes a call; the pass that it belongs to."""
@@ -86,17 +81,11 @@ class Invocation:
             return size == 0
         return size < self._longest
 
-    def _answer(self, place: int, name: str) -> str:
+    def _answer(self, place: int) -> str:
         with self._lock:
             if place == self._first + len(self._batches) - 1:
                 self._delivered = True
-            if place <= self._answered:
-                return self._row.injected_error or ""
-            known = self._names.back(name)
-            answers = self._results.get(known, ())
-            found = answers[min(self._used[known], len(answers) - 1)] if answers else NO_RESULT
-            self._used[known] += 1
-        return found if isinstance(found, str) else dumps(found)
+            return (self._row.injected_error or "") if place <= self._answered else DONE
 
     def close(self) -> None:
         """Takes no further call: the agent has answered, or was given up."""

@@ -51,6 +51,8 @@ def judge(
     allowed = gate.limits(tuple(sides), components or {}, max_drop)
     lines = gate.decide({name: sides[name] for name in allowed}, allowed, strict=strict)
     notes, whole = _notes(run, against, found)
+    if never := [line.name for line in lines if line.before == 0]:
+        notes += (f"nothing could be lost in {', '.join(never)}: not one row was right before",)
     outcome = gate.outcome_of(lines)
     if outcome == "pass" and not whole and not allow_missing:
         outcome = "not shown"

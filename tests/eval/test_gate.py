@@ -89,7 +89,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of the oracle and of an agent that is drawn by offers, over the small release."""
     folder = tmp_path_factory.mktemp("runs")
     release = small.write(folder / "small", small.rows())
-    for agent in ("oracle", "name-biased"):
+    for agent in ("oracle", "name-biased", "rambler"):
         api.evaluate(release, agent=agent, out=folder / agent)
     api.evaluate(release, agent="oracle", out=folder / "part", limit=9)
     return folder
@@ -111,6 +111,13 @@ def test_a_run_is_held_against_another(runs: Path) -> None:
     back = {line.name: line for line in api.gate(runs / "oracle", runs / "name-biased").lines}
     assert math.isclose(back["reward"].drop.value, -by_name["reward"].drop.value)
     assert back["reward"].outcome == "pass"
+
+
+def test_where_nothing_was_right_before_the_gate_says_so(runs: Path) -> None:
+    found = api.gate(runs / "rambler")
+    assert found.outcome == "pass"
+    assert any(note.startswith("nothing could be lost in ") for note in found.notes)
+    assert not any("nothing could be lost" in note for note in api.gate(runs / "oracle").notes)
 
 
 def test_rows_without_a_verdict_are_never_passed(runs: Path, tmp_path: Path) -> None:

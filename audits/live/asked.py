@@ -102,25 +102,26 @@ def of_calls(calls: Iterable[dict[str, Json]]) -> dict[str, list[Json]]:
     return found
 
 
-def leaves(value: Json) -> list[Json]:
-    """Keys and plain values of a JSON value at any depth, the first `LEAVES`. A text of JSON is read."""
+def leaves(value: Json, longest: int = TEXT) -> list[Json]:
+    """Keys and plain values of a JSON value at any depth, the first `LEAVES`, texts of at most `longest`
+    characters. A text of JSON is read."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
             value = loads(value)
-    return list(islice(_leaves(value, 0), LEAVES))
+    return list(islice(_leaves(value, 0, longest), LEAVES))
 
 
-def _leaves(value: Json, depth: int) -> Iterator[Json]:
+def _leaves(value: Json, depth: int, longest: int) -> Iterator[Json]:
     if depth > 40:
         return
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            yield from _leaves(inner, depth + 1)
+            yield from _leaves(inner, depth + 1, longest)
     elif isinstance(value, list):
         for inner in value:
-            yield from _leaves(inner, depth + 1)
-    elif isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= TEXT):
+            yield from _leaves(inner, depth + 1, longest)
+    elif isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= longest):
         yield value
 
 
@@ -145,12 +146,22 @@ def under(value: Json, field: str, depth: int = 0) -> Iterator[Json]:
         yield from under(one, field, depth + 1)
 
 
-def beside(value: Json, key: str, depth: int = 0) -> Iterator[str]:
-    """Keys of every mapping that has `key`: ids of other records, where records are kept by id."""
+def beside(value: Json, key: str) -> list[str]:
+    """Keys of every mapping that has `key`, and of those that stand under the same name (the `contents` of
+    other folders): ids of other records, where records are kept by id."""
+    mappings = list(_mappings(value, "", 0))
+    fields = {field for field, one in mappings if field and key in one}
+    return [name for field, one in mappings if key in one or field in fields for name in one]
+
+
+def _mappings(value: Json, field: str, depth: int) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Every mapping in a JSON value with the name it stands under."""
     if depth > 40:
         return
-    if isinstance(value, dict) and key in value:
-        yield from value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for one in inner:
-        yield from beside(one, key, depth + 1)
+    if isinstance(value, dict):
+        yield field, value
+        for name, one in value.items():
+            yield from _mappings(one, name, depth + 1)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _mappings(one, field, depth + 1)

@@ -45,6 +45,10 @@ NAVIGATION = frozenset({"cd"})
 """Of BFCL's classes: moves the working directory, which counts as part of the state and not as a write."""
 
 
+LONG = 100_000
+"""Characters of a text among gold's arguments: one that stands in a result is a value that was used."""
+
+
 class Seen(NamedTuple):
     """What one of gold's calls came to."""
 
@@ -373,10 +377,14 @@ def _used(row: LiveRow, place: int, seen: list[Seen]) -> str:
     said = [m.content for turn in row.turns[: calls[place].turn + 1] for m in turn.messages]
     before = [*(one.text for one in seen[:place]), *(dumps(g.call.parameters) for g in calls[: place + 1])]
     earlier = "\n".join([*said, *before])
+    answered = asked.leaves(seen[place].text, LONG)
     for gold in calls[place + 1 :]:
-        for value in asked.leaves(gold.call.parameters):
+        for value in asked.leaves(gold.call.parameters, LONG):
             plain = not isinstance(value, bool)
-            if plain and _stands(value, seen[place].text) and not _stands(value, earlier):
+            given = _stands(value, seen[place].text) or any(
+                type(one) is type(value) and one == value for one in answered
+            )  # a leaf too: JSON writes line ends in another way
+            if plain and given and not _stands(value, earlier):
                 return HOLDS
     return f"no value that {calls[place].call.name} gives is needed later, or they are known before"
 

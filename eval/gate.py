@@ -180,7 +180,7 @@ def check_place(path: Path) -> None:
             )
 
 
-def write(path: Path, data: bytes) -> None:
+def save(path: Path, data: bytes) -> None:
     """A file of the gate, in place of an earlier one. Raises UserError for another file."""
     check_place(path)
     with atomic_file(path, replace=True) as beside:

@@ -91,6 +91,8 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
     ],
     "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
+    "gate --junit": [Output("gate {run} --junit {out}")],
+    "gate --markdown": [Output("gate {run} --markdown {out}")],
     "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
     "export --out": [
         Output("export {run} --out {out}"),
@@ -141,7 +143,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-sql --format, live show run, live summary run, live report run, live check file
+gate run, gate --against, sql --format, live show run, live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
 

@@ -70,9 +70,9 @@ def gate(
         subset=subset,
     )
     if junit is not None:
-        forms.write(junit, forms.junit(found))
+        forms.save(junit, forms.junit(found))
     if markdown is not None:
-        forms.write(markdown, forms.markdown(found).encode())
+        forms.save(markdown, forms.markdown(found).encode())
     if as_json:
         _console.json({"exit_code": found.exit_code, "sentence": forms.sentence(found), "verdict": found})
     else:

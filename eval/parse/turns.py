@@ -139,7 +139,7 @@ _MARKER = re.compile(r"</?[|｜]?[^<>\s]{1,40}>|\[(?:EOS|/INST)\]|\[e~\[")
 
 
 def without_end_markers(text: str, declared: Iterable[Mapping[str, object]] = ()) -> str:
-    """The text with every end marker outside double quotes as a line break.
+    """The text with every end marker outside quoted values as a line break.
 
     An `<answer>` right behind another tag stays where a tool declares such a parameter: it is an argument.
     """
@@ -150,7 +150,7 @@ def without_end_markers(text: str, declared: Iterable[Mapping[str, object]] = ()
     arguments: set[str] = set()
     for marker in _MARKER.finditer(text):
         token = marker[0]
-        if token not in LAYOUT_TOKENS or in_string(text, marker.start()):
+        if token not in LAYOUT_TOKENS or in_string(text, marker.start()) or _in_value(text, marker):
             continue
         word = token[1:-1]
         is_declared = word in _ANSWERS and any(word in names for names in declared)
@@ -185,5 +185,21 @@ def in_string(text: str, at: int) -> bool:
         return False
     if text[at - 1] == "`" and text[max(0, at - 3) : at] != "```":
         return True
-    line = text[max(0, at - 512, text.rfind("\n", max(0, at - 512), at) + 1) : at]
+    line = _line_before(text, at)
     return (line.count('"') - line.count('\\"')) % 2 == 1
+
+
+_OPEN_VALUE = re.compile(r"[=:(\[{,][ ]{0,2}'(?:[^'\\]|\\.)*\Z")
+_CLOSED_VALUE = re.compile(r"(?:[^'\\\n]|\\.){0,512}'[ ]{0,2}[,:)\]}]")
+
+
+def _in_value(text: str, marker: re.Match[str]) -> bool:
+    """Whether a marker lies in a single-quoted value of its line: an apostrophe opens one behind `=`, `:`, `,` or
+    a bracket, and closes it in front of `,`, `:` or a bracket."""
+    line = _line_before(text, marker.start())
+    return "'" in line and bool(_OPEN_VALUE.search(line) and _CLOSED_VALUE.match(text, marker.end()))
+
+
+def _line_before(text: str, at: int) -> str:
+    """At most 512 characters in front of a place, of its own line."""
+    return text[max(0, at - 512, text.rfind("\n", max(0, at - 512), at) + 1) : at]

@@ -4,6 +4,8 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import FORMATS, ORDERS, parse
+from robustbench_tc.eval.parse.turns import LAYOUT_TOKENS
+from robustbench_tc.eval.render import render_calls
 from robustbench_tc.schema import SOURCES, Call, Json, Tool
 
 from .texts import PING, TOOLS
@@ -69,12 +71,26 @@ def test_json_comes_before_python_where_the_text_is_json() -> None:
     assert (parsed.variant, parsed.calls) == ("J", (Call("ping", {"host": "[geo.find(q=1)]"}),))
 
 
+SOURCE_OF = {"python_calls": "bfcl_v3", "tool_call_tags": "apibank", "react": "toolalpaca"}
+
+
 # --- preparation ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("marker", ["<|im_end|>", "<|eot_id|>", "</s>", "</s> \n<|im_end|>"])
 def test_end_markers_are_dropped(marker: str) -> None:
     assert calls(f'[ping(host="a")]{marker}\n') == [("ping", {"host": "a"})]
+
+
+@pytest.mark.parametrize("marker", sorted(LAYOUT_TOKENS))
+@pytest.mark.parametrize(
+    "value", ["{}", "a {}", "{} b", "it's {}", 'say "x" {}', "a', {}", "x\"{}'", "a\n{}", "='{}"]
+)
+@pytest.mark.parametrize("key", ["host", "from"])  # no Python names an argument `from`: it is read loosely
+def test_an_end_marker_in_a_value_stays(key: str, value: str, marker: str) -> None:
+    for output_format, source in SOURCE_OF.items():
+        written = (Call("ping", {key: value.format(marker), "n": 1}),)
+        assert parse(render_calls(written, output_format), source=source).calls == written
 
 
 def test_what_follows_the_last_thought_counts() -> None:

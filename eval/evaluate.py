@@ -351,7 +351,7 @@ def _backend(
 ) -> tuple[session.OpenBackend, int]:
     """How the backend is opened, and how many requests are under way at all its addresses."""
     if who.own is not None:
-        return who.own.opened(timeout_s), who.own.at_once
+        return who.own.opened(run.data.results, timeout_s), who.own.at_once
     folder, asked, endpoints = run.folder, who.settings, who.endpoints
     settings = folder.record.settings
     name = settings.model

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_dataset
 from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.schema import Sample, Tool
+from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
 from .stats.blind import TypeFigures
@@ -39,6 +39,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What was in the files and is not in `rows`, by reason."""
     audited: tuple[TypeFigures, ...] = ()
     """What needs no reading, as the dataset's audit counted it."""
+    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
+    """Of own tools: by clean id and tool what a tool answers, in turn."""
 
     def anchors(self) -> dict[str, Sample]:
         """For each row id the clean row that it is judged against; see `anchors`."""

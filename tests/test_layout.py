@@ -12,11 +12,12 @@ from robustbench_tc.taxonomy import types
 from .conftest import ROOT
 
 ROOMS = ("builders", "audits", "eval", "train_recipes", "sql", "dataset_cards")
-SHARED = ("io", "llm", "compute", "worlds", "release")
+SHARED = ("io", "llm", "compute", "worlds", "own", "release")
 CONTRACT = {
     "schema",
     "live",
     "worlds",
+    "own",
     "taxonomy",
     "steps",
     "mixtures",

@@ -15,6 +15,7 @@ from ..session import OpenBackend, Opened
 from . import command as commands
 from . import function as functions
 from .backend import AgentBackend, Runner
+from .invocation import Results
 from .task import Task
 
 Function: TypeAlias = str | Callable[[Task], Any]
@@ -38,8 +39,8 @@ class OwnAgent:
     """Requests under way at most: 1 where it cannot be said to bear more."""
     runner: Callable[[], Runner] = field(repr=False)
 
-    def opened(self, timeout_s: float) -> OpenBackend:
-        """The backend."""
+    def opened(self, results: Mapping[str, Results], timeout_s: float) -> OpenBackend:
+        """The backend. `results`: by clean id what the tools answer."""
 
         @asynccontextmanager
         async def backend() -> AsyncIterator[Opened]:
@@ -47,7 +48,7 @@ class OwnAgent:
             try:
                 seed = self.settings.decoding.get("seed", 0)
                 asked = AgentBackend(
-                    runner, at_once=self.at_once, seed=seed, timeout_s=timeout_s, stats=stats
+                    runner, results, at_once=self.at_once, seed=seed, timeout_s=timeout_s, stats=stats
                 )
                 yield Opened(asked, f"{self.backend} {self.name}", stats, self.settings)
             finally:

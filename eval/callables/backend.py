@@ -7,6 +7,7 @@ refused, which counts as wrong, since a deployed agent that breaks has failed as
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from robustbench_tc.schema import Sample
 from .. import wire
 from .command import Failed
 from .function import Ended
-from .invocation import Invocation
+from .invocation import Invocation, Results
 from .task import Task, Unreadable, reply_of
 
 
@@ -43,11 +44,12 @@ class _Session:
 
 
 class AgentBackend:
-    """Asks an agent."""
+    """Asks an agent. `results`: by clean id what the tools answer."""
 
     def __init__(
         self,
         runner: Runner,
+        results: Mapping[str, Results],
         *,
         at_once: int,
         seed: int,
@@ -55,6 +57,7 @@ class AgentBackend:
         stats: Stats,
     ) -> None:
         self._runner = runner
+        self._results = results
         self._slots = asyncio.Semaphore(at_once)
         self._seed = seed
         self._timeout_s = timeout_s
@@ -80,7 +83,7 @@ class AgentBackend:
         return found
 
     async def _run(self, row: Sample, ask: wire.Ask, repeat: int, session: _Session) -> list[Completion]:
-        invocation = Invocation(row, ask.number)
+        invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}))
         task = Task(
             session=session_of(row, repeat, self._seed),
             turn=_turn(row),

@@ -8,18 +8,20 @@ Calls beyond are answered and count for nothing: they are what an agent does wit
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from robustbench_tc.llm import Completion
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.own.cases import NO_RESULT
+from robustbench_tc.schema import Json, Sample, dumps
 
 from .. import wire
 from ..score import answered_with_success
 from .task import MAX_CALLS, Reply, arguments_of, calls_of, name_of, text_of, tokens_of
 
-DONE = '{"status":"ok"}'
-"""What a tool answers: nothing is executed behind a single-turn row."""
+Results = Mapping[str, Sequence[Json]]
+"""By tool name: what it answers, used in turn, the last repeats."""
 
 
 class Served(NamedTuple):
@@ -32,28 +34,31 @@ class Served(NamedTuple):
 class Invocation:
     """What an agent calls while it works on one request, from one thread or several."""
 
-    def __init__(self, row: Sample, number: int) -> None:
+    def __init__(self, row: Sample, number: int, results: Results) -> None:
         """`number`: the pass that the request begins with, from 1."""
         self._row = row
         self._first = number
+        self._results = results
+        self._names = wire.WireNames(row.tools)
         self._answered = wire.answered(row)
         self._both = answered_with_success(row)
         self._longest = max((1, *(len(golden) for golden in row.golden_answers)))
         self._lock = threading.Lock()
         self._batches: list[list[Served]] = [[]]
         self._delivered = False
+        self._used: Counter[str] = Counter()
         self._calls = 0
         self._over = False
 
     def call(self, name: str, arguments: Json = None) -> str:
         """`Task.call`."""
-        return self._answer(self._begin(name, arguments))
+        return self._answer(self._begin(name, arguments), name)
 
     async def acall(self, name: str, arguments: Json = None) -> str:
         """`Task.acall`: gives way once, so that calls awaited together begin before one is answered."""
         place = self._begin(name, arguments)
         await asyncio.sleep(0)
-        return self._answer(place)
+        return self._answer(place, name)
 
     def _begin(self, name: str, arguments: Json) -> int:
         """Notes a call; the pass that it belongs to."""
@@ -81,11 +86,17 @@ class Invocation:
             return size == 0
         return size < self._longest
 
-    def _answer(self, place: int) -> str:
+    def _answer(self, place: int, name: str) -> str:
         with self._lock:
             if place == self._first + len(self._batches) - 1:
                 self._delivered = True
-            return (self._row.injected_error or "") if place <= self._answered else DONE
+            if place <= self._answered:
+                return self._row.injected_error or ""
+            known = self._names.back(name)
+            answers = self._results.get(known, ())
+            found = answers[min(self._used[known], len(answers) - 1)] if answers else NO_RESULT
+            self._used[known] += 1
+        return found if isinstance(found, str) else dumps(found)
 
     def close(self) -> None:
         """Takes no further call: the agent has answered, or was given up."""

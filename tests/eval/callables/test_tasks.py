@@ -38,14 +38,14 @@ def made(invocation: Invocation, given: object = None) -> list[list[str]]:
 
 
 def test_what_is_called_after_the_gold_is_full_does_not_count() -> None:
-    invocation = Invocation(row(golds=2), 1)
+    invocation = Invocation(row(golds=2), 1, {})
     for name in ("a", "b", "c"):
         assert invocation.call(name, {}) == '{"status":"ok"}'
     assert made(invocation) == [["a", "b"]]
 
 
 def test_calls_awaited_together_are_one_batch() -> None:
-    invocation = Invocation(row(golds=1), 1)
+    invocation = Invocation(row(golds=1), 1, {})
 
     async def run() -> None:
         await asyncio.gather(*(invocation.acall(name, {}) for name in ("a", "b")))
@@ -56,27 +56,33 @@ def test_calls_awaited_together_are_one_batch() -> None:
 
 
 def test_a_returned_reply_without_calls_is_the_only_pass() -> None:
-    assert made(Invocation(row(), 1), "I would rather not.") == [[]]
-    assert made(Invocation(row(), 1), {"calls": [("a", {}), ("b", {})]}) == [["a", "b"]]
+    assert made(Invocation(row(), 1, {}), "I would rather not.") == [[]]
+    assert made(Invocation(row(), 1, {}), {"calls": [("a", {}), ("b", {})]}) == [["a", "b"]]
 
 
 def test_an_error_ends_the_batch_and_what_follows_is_the_retry() -> None:
-    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1)
+    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1, {})
     assert invocation.call("a", {}) == "timed out"
     assert invocation.call("a", {"again": True}) == '{"status":"ok"}'
     assert made(invocation, "Done.") == [["a"], ["a"]]
 
 
 def test_who_gives_up_after_an_error_has_a_second_reply_without_calls() -> None:
-    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1)
+    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1, {})
     invocation.call("a", {})
     assert made(invocation, "It does not work.") == [["a"], []]
 
 
 def test_a_retry_may_be_returned() -> None:
-    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1)
+    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1, {})
     invocation.call("a", {})
     assert made(invocation, Reply(calls=[("b", {})])) == [["a"], ["b"]]
+
+
+def test_tools_answer_what_is_stated_in_turn_and_the_last_repeats() -> None:
+    invocation = Invocation(row(golds=9), 1, {"a": ["one", {"two": 2}], "b": []})
+    assert [invocation.call("a", {}) for _ in range(3)] == ["one", '{"two":2}', '{"two":2}']
+    assert invocation.call("b", {}) == '{"status":"ok"}'
 
 
 def test_a_task_says_nothing_of_what_is_perturbed(release: Path, tmp_path: Path) -> None:
@@ -170,6 +176,6 @@ REPLIES: list[tuple[object, tuple[str, list[tuple[str, str]]]]] = [
 
 @pytest.mark.parametrize(("given", "expected"), REPLIES)
 def test_replies_are_taken_in_the_forms_that_frameworks_have(given: object, expected: Any) -> None:
-    invocation = Invocation(row(), 1)
+    invocation = Invocation(row(), 1, {})
     (found,) = invocation.completions(reply_of(given), 0.0)
     assert (found.text, [(c["name"], c["arguments"]) for c in found.tool_calls or []]) == expected

@@ -1,0 +1,12 @@
+"""A user's own tools and requests, as his files say them: what `rbtc build --cases` and `rbtc lint` read.
+
+    limits     how large and how deep a file may be
+    tools      tool lists in four shapes (OpenAI, MCP's tools/list, Anthropic, plain JSON) as one
+    yaml       YAML 1.2 with line numbers, safe and bounded
+    cases      what a case is
+    read       a cases file as cases
+    matchers   what an argument has to be
+    lint       what would break before any model is asked
+
+Builders make rows of them, scorers judge by them, doors rewrite by them: so they belong to no room.
+"""

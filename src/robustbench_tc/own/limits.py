@@ -1,0 +1,46 @@
+"""How large the files of a user may be: what lies beyond is refused in one line, before it is read."""
+
+from pathlib import Path
+
+from robustbench_tc.errors import UserError
+
+BYTES = 8_000_000
+DEPTH = 200
+"""Lists and objects inside each other."""
+TOOLS = 10_000
+CASES = 100_000
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """The bytes of a file of at most `BYTES`. `what` names it in the error: "a tools file"."""
+    try:
+        if not path.is_file():
+            raise UserError(f"{path}: not {what}: there is no such file")
+        size = path.stat().st_size
+        if size > BYTES:
+            raise UserError(f"{path}: {size:,} bytes: {what} has at most {BYTES:,}; split it")
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def depth_of(data: bytes) -> int:
+    """How deep the brackets of a JSON text go, texts left out; counted without recursion."""
+    depth = deepest = 0
+    in_text = escaped = False
+    for byte in data:
+        if in_text:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                in_text = False
+        elif byte == 0x22:
+            in_text = True
+        elif byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest

@@ -73,42 +73,36 @@ def _equal(
     value: Json, expected: Json, schema: Json, root: Json, inner: Callable[[Json, Json, Json, Json], bool]
 ) -> bool:
     """Equality of plain values; `inner` compares what lies in them."""
+    # Loops, not generators: a case may be 200 deep, and each would be one more frame at every depth.
     if isinstance(expected, dict):
-        return isinstance(value, dict) and _objects(value, expected, schema, root, inner)
+        if not isinstance(value, dict) or not value.keys() <= expected.keys():
+            return False
+        optional = may_be_absent if inner is matches else _is_null
+        for key, one in expected.items():
+            if key not in value:
+                if not optional(one):
+                    return False
+            elif not inner(value[key], one, subschemas.property_of(schema, key, root), root):
+                return False
+        return True
     if isinstance(expected, list | tuple):
-        return (
-            isinstance(value, list | tuple)
-            and len(value) == len(expected)
-            and all(
-                inner(one, other, subschemas.item_of(schema, place, root), root)
-                for place, (one, other) in enumerate(zip(value, expected, strict=True))
-            )
-        )
+        if not isinstance(value, list | tuple) or len(value) != len(expected):
+            return False
+        for place, one in enumerate(expected):
+            if not inner(value[place], one, subschemas.item_of(schema, place, root), root):
+                return False
+        return True
+    return _scalars_equal(value, expected, schema, root)
+
+
+def _scalars_equal(value: Json, expected: Json, schema: Json, root: Json) -> bool:
     if expected is None or isinstance(expected, bool) or isinstance(value, bool):
         return value is expected
     if isinstance(value, str) and isinstance(expected, str) and _text(value) == _text(expected):
         return True
-    if isinstance(value, str) or isinstance(expected, str):
-        return _is_numeric(schema, root) and _same_number(value, expected)
-    return _same_number(value, expected)
-
-
-def _objects(
-    value: dict[str, Json],
-    expected: dict[str, Json],
-    schema: Json,
-    root: Json,
-    inner: Callable[[Json, Json, Json, Json], bool],
-) -> bool:
-    if not value.keys() <= expected.keys():
+    if (isinstance(value, str) or isinstance(expected, str)) and not _is_numeric(schema, root):
         return False
-    optional = may_be_absent if inner is matches else _is_null
-    return all(
-        inner(value[key], one, subschemas.property_of(schema, key, root), root)
-        if key in value
-        else optional(one)
-        for key, one in expected.items()
-    )
+    return _same_number(value, expected)
 
 
 def _is_null(expected: Json) -> bool:

@@ -26,12 +26,13 @@ REFUND = {
     },
 }
 FIND = {"name": "find", "description": "Find."}
+ODD = {"name": "odd", "parameters": {"type": "object", "properties": {"a\nb": {}}}}
 HEAD = "version: 1\ntools: [orders.json, crm.json]\ncases:\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "orders.json").write_text(json.dumps([REFUND, FIND]))
+    (tmp_path / "orders.json").write_text(json.dumps([REFUND, FIND, ODD]))
     (tmp_path / "crm.json").write_text(json.dumps([FIND, {**FIND, "description": "The second."}]))
     return tmp_path
 
@@ -63,9 +64,16 @@ cases:
   - {request: a, expect: ask}
   - {request: b, expect: [{call: refund_order, arguments: {order_id: 1, colour: red}}], extra: allow}
 """)  # fmt: skip
-    assert [tool.tool.name for tool in found.tools] == ["refund_order", "orders:find", "crm:find", "crm:find"]
+    assert [tool.tool.name for tool in found.tools] == [
+        "refund_order",
+        "orders:find",
+        "odd",
+        "crm:find",
+        "crm:find",
+    ]
     assert [(t.read_only, t.idempotent) for t in found.tools] == [
         (False, True),
+        (False, False),
         (False, False),
         (True, False),
         (False, False),
@@ -80,7 +88,7 @@ cases:
         ),
     )
     assert turn.ordered and turn.results == {"refund_order": ({"status": "ok"},), "crm:find": ("a", "b")}
-    assert [answer.places for answer in alt.turns[0].answers] == [(1,), (3,), ()]
+    assert [answer.places for answer in alt.turns[0].answers] == [(1,), (4,), ()]
     assert [answer.kind for answer in thanks.turns[0].answers] == ["no_call"]
     assert [len(one.messages) for one in multi.turns] == [2, 1] and multi.turns[1].extra
     assert "'find' is a tool of several files" in found.notes[0]
@@ -142,6 +150,7 @@ def call(arguments: str, more: str = "") -> str:
         (call("{order_id: '1'}"), 4, "is of type string, the tool wants integer"),
         (call("{order_id: null}"), 4, "is of type null"),
         (call("{order_id: 1, colour: red}"), 4, "declares no such parameter"),
+        (case('{id: a, request: x, expect: [{call: odd, arguments: {q: 1}}]}'), 4, "it has: a b"),
         (call("{order_id: 1, reason: lost}"), 4, "the tool allows: broken, late"),
         (call("{order_id: 1, amount: many}"), 4, "wants null or number"),
         (call("{order_id: 1, lines: [{n: x}]}"), 4, "'n' is of type string"),

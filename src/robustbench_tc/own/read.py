@@ -45,7 +45,7 @@ class _Cases:
         self.system = self.text(self.top["system"], "system") if "system" in self.top else None
 
     def fail(self, line: int, said: str) -> NoReturn:
-        raise UserError(f"{self.path}:{line}: {said}")
+        raise UserError(f"{self.path}:{line}: {' '.join(said.split())}")  # names may hold line ends
 
     def read(self) -> CaseFile:
         entries = self.items(self.top.get("cases"), "cases", self.root.line)

@@ -1,16 +1,20 @@
 """The scorer of own tools and cases, and what is said of answers that it finds wrong."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from robustbench_tc import sources
 from robustbench_tc.eval.agents import AGENTS, AgentContext, is_right, reply
 from robustbench_tc.eval.failures import REASONS
 from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.score import SCORERS, has_to_ask, judge
+from robustbench_tc.eval.score.matching import all_matched
 from robustbench_tc.eval.score.result import Score
 from robustbench_tc.own.cases import Answer, CaseTurn, category, read_category
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Message, Prediction, Sample, Tool, Verdict
@@ -93,6 +97,19 @@ def test_parallel_calls_have_no_order_unless_the_case_says_so() -> None:
     assert scored(right[::-1], golden, category="calls+ordered").reason == "wrong_value"
     assert scored(right[:1], golden).reason == "call_count"
     assert scored([], golden).reason == "no_call"
+
+
+def test_a_case_may_expect_more_calls_than_python_has_frames() -> None:
+    several = 1_500
+    fits = [[at, at + 1] for at in range(several - 1)]
+    assert all_matched([*fits, [0]])
+    assert not all_matched([*fits, [0], [0]])
+
+
+@given(st.lists(st.lists(st.integers(0, 4), unique=True), max_size=5))
+def test_calls_are_paired_off_wherever_they_can_be(fits: list[list[int]]) -> None:
+    ways = itertools.product(*fits)
+    assert all_matched(fits) == any(len(set(way)) == len(way) for way in ways)
 
 
 def test_one_acceptable_answer_is_enough() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.own import dates
+from robustbench_tc.own import dates, limits
 from robustbench_tc.own.matchers import example, kind, matches, may_be_absent, problem
 from robustbench_tc.own.patterns import read_pattern
 
@@ -119,6 +119,32 @@ def test_references_are_looked_up_in_the_tools_schema() -> None:
     assert matches("5", 5, {"$ref": "#/$defs/amount"}, root)
     assert not matches("5", 5, {"$ref": "#/$defs/amount"})
     assert not matches("5", 5, {"$ref": "#/$defs/self"}, root)
+
+
+@pytest.mark.parametrize(
+    "around", [lambda v: [v], lambda v: {"k": v}, lambda v: {"one_of": [v]}, lambda v: {"set": [v]}]
+)
+def test_a_case_may_be_as_deep_as_its_file(around: Any) -> None:
+    expected: Any = {"set": [1]}
+    for _ in range(limits.DEPTH - 5):
+        expected = around(expected)
+    assert problem(expected) is None and not may_be_absent(expected)
+    assert matches(example(expected, None), expected, None)
+
+
+def test_a_reply_far_deeper_than_the_case_is_no_match() -> None:
+    deep: Any = 1
+    for _ in range(20_000):
+        deep = [deep]
+    assert not matches(deep, [[1]], None)
+    assert matches(deep, {"any": True}, None)
+
+
+def test_a_long_list_is_compared_in_time() -> None:
+    started = time.process_time()
+    assert matches([*range(300)] * 100, {"set": [*range(300)]}, None)
+    assert not matches(["x"] * 100_000, {"set": [*range(300)]}, None)
+    assert time.process_time() - started < 5
 
 
 def test_what_may_be_absent() -> None:

@@ -15,7 +15,7 @@ is a plain value. Plain values compare by JSON type, texts after Unicode NFC and
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from robustbench_tc.schema import Json
@@ -168,15 +168,20 @@ def _match_date(value: Json, expected: dict[str, Json], schema: Json, root: Json
 def _match_set(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
     if not isinstance(value, list | tuple):
         return False
-    wanted = _list(expected["set"])
-    met = [False] * len(wanted)
-    for place, one in enumerate(value):
-        item = subschemas.item_of(schema, place, root)
-        fits = [matches(one, other, item, root) for other in wanted]
-        if not any(fits):
+    wanted, item = _list(expected["set"]), subschemas.item_of(schema, 0, root)
+    met: set[int] = set()
+    for one in _once(value):
+        # Each pair is compared once: twice at every depth would be 2^depth times in all.
+        fits = {place for place, other in enumerate(wanted) if matches(one, other, item, root)}
+        if not fits:
             return False
-        met = [was or now for was, now in zip(met, fits, strict=True)]
-    return all(was or may_be_absent(one) for was, one in zip(met, wanted, strict=True))
+        met |= fits
+    return all(place in met or may_be_absent(one) for place, one in enumerate(wanted))
+
+
+def _once(values: Sequence[Json]) -> list[Json]:
+    """Without exact repeats: a model may repeat an item any number of times."""
+    return list({(type(one), one) if isinstance(one, str | int) else id(one): one for one in values}.values())
 
 
 def _match_one_of(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
@@ -292,9 +297,8 @@ def example(expected: Json, schema: Json, root: Json = None) -> Json:
         day = dates.day_of(stated)
         return stated if day is None else dates.as_written(day, subschemas.stated(schema, "format", root))
     if which == "set":
-        return [
-            example(one, subschemas.item_of(schema, place, root), root) for place, one in enumerate(stated)
-        ]
+        item = subschemas.item_of(schema, 0, root)
+        return [example(one, item, root) for one in stated]
     if which == "one_of":
         return example(stated[0], schema, root)
     if which == "regex":

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from robustbench_tc import sources
 from robustbench_tc.io import marker, templates
-from robustbench_tc.schema import SOURCES, Sample
+from robustbench_tc.schema import Sample
 
 from .plan import Skip
 
@@ -64,7 +65,9 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
         environment.filters["inline"] = _inline
         return environment.get_template("build_report.md.j2").render(
             report=self,
-            sources=[s for s in SOURCES if any(s in by_source for by_source in self.rows.values())],
+            sources=[
+                s for s in sources.in_tables() if any(s in by_source for by_source in self.rows.values())
+            ],
             skipped=Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped),
         )
 

@@ -22,6 +22,7 @@ REASONS = {
     "no_match": "one of several golden calls has no partner",
     "unexpected_call": "called a tool where no call is right",
     "unparsable": "broke off, said nothing or began a call that cannot be read, where no call is right",
+    "no_question": "neither called a tool nor asked, where asking is right",
     "unknown_tool": "the golden tool is not in the registry",
     "rejected": "the server refused the tool list, or the agent failed",
     "too_long": "the server refused the length",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
@@ -160,8 +160,8 @@ def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
         if code not in known:
             raise unknown("type in this dataset", code, known)
     for source in selection.sources:
-        if source not in schema.SOURCES:
-            raise unknown("source", source, schema.SOURCES)
+        if source not in sources.in_tables():
+            raise unknown("source", source, sources.in_tables())
     if selection.ids:
         present = {row.id for row in dataset.rows} | {row.clean_id for row in dataset.rows}
         for wanted in selection.ids:

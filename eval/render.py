@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.errors import unknown
+from robustbench_tc.own import matchers, subschemas
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
 
 _SAMPLES: dict[str, Json] = {
@@ -61,6 +62,8 @@ def _swapped(value: Json, surfaces: Mapping[str, str]) -> Json:
 
 def _call(golden: Call, tools: Sequence[Tool], scorer: str | None) -> Call:
     tool = next((tool for tool in tools if tool.name == golden.name), None)
+    if scorer == "own":
+        return _own_call(golden, tool)
     properties = tool.properties if tool else {}
     required = tool.required if tool else ()
     parameters: dict[str, Json] = {}
@@ -79,6 +82,17 @@ def _call(golden: Call, tools: Sequence[Tool], scorer: str | None) -> Call:
             next((item for item in accepted if item != OMIT), OMIT) if accepted[0] == OMIT else accepted[0]
         )
         parameters[key] = _value(value, schema if isinstance(schema, dict) else {}, scorer)
+    return Call(golden.name, parameters)
+
+
+def _own_call(golden: Call, tool: Tool | None) -> Call:
+    """The same where golden values are matchers."""
+    schema = tool.parameters if tool else {}
+    parameters = {
+        key: matchers.example(accepted[0], subschemas.property_of(schema, key, schema), schema)
+        for key, accepted in golden.parameters.items()
+        if accepted
+    }
     return Call(golden.name, parameters)
 
 

@@ -11,8 +11,9 @@ from robustbench_tc.errors import unknown
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample
 
 from .. import wire
+from ..score import has_to_ask
 from .abstention import ABSTENTION
-from .base import DECLINED, Agent, AgentContext
+from .base import Agent, AgentContext, without_call
 from .blind import BLIND, POLICIES, try_blind
 from .context import CONTEXT
 from .language import LANGUAGE_AGENTS
@@ -54,7 +55,7 @@ def agent(name: str) -> Agent:
 def reply(name: str, scene: AgentContext) -> tuple[Call, ...] | str:
     """What the agent answers; an answer without calls is given in words."""
     said = agent(name).reply(scene)
-    return DECLINED if said == () else said
+    return without_call(scene.row) if said == () else said
 
 
 def is_right(name: str, row: Sample, clean: Sample) -> bool:
@@ -69,7 +70,7 @@ def is_right(name: str, row: Sample, clean: Sample) -> bool:
     last = reply(name, scene)
     if not scene.after_result:
         if isinstance(last, str) and () in row.golden_answers:
-            return last != ""
+            return last != "" and (not has_to_ask(row) or last.endswith("?"))
         return found.right(scene)
     leaves_it = bool(last.strip()) if isinstance(last, str) else all(c.name in CONTROL_TOOLS for c in last)
     return found.right(first) and leaves_it

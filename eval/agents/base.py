@@ -4,13 +4,27 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from robustbench_tc import sources
+from robustbench_tc.own import matchers
+from robustbench_tc.own.cases import read_category
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 
 from ..render import concrete
-from ..score import answered_with_success, scoring_tools
+from ..score import answered_with_success, has_to_ask, scoring_tools
+from ..score.own import is_default
+
+JUNK = "something else"
+"""A value that no gold accepts, unless it accepts any."""
 
 DECLINED = "None of the listed tools fits this request, so I make no call."
 """What an agent says whose answer has no calls."""
+
+QUESTION = "Which one do you mean?"
+"""What it says where it has to ask."""
+
+
+def without_call(row: Sample) -> str:
+    """What an agent says that sees that no call is right."""
+    return QUESTION if has_to_ask(row) else DECLINED
 
 
 class AgentContext(NamedTuple):
@@ -51,6 +65,8 @@ def scorer(row: Sample) -> str:
 
 def is_free(scorer: str, name: str, accepted: Json) -> bool:
     """Whether a gold parameter takes any value (ToolAlpaca's blank ones may even be absent)."""
+    if scorer == "own":
+        return any(matchers.matches(JUNK, one, None) for one in accepted)
     if name in CONTROL_TOOLS or ANY in accepted:
         return True
     return scorer == "toolalpaca" and any(v in (None, OMIT, "None") for v in accepted)
@@ -59,6 +75,8 @@ def is_free(scorer: str, name: str, accepted: Json) -> bool:
 def takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
     """Whether a call of the right tool with `names` as its parameters, JUNK in each, is right by luck."""
     judged_by = scorer(row)
+    if judged_by == "own":
+        return _own_takes_junk(row, gold, names)
     compared = [p for p, v in gold.parameters.items() if not is_free(judged_by, gold.name, v)]
     if judged_by == "tooleyes":  # names decide
         return True
@@ -67,3 +85,14 @@ def takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
     if judged_by == "bfcl_v3":
         return not names and all(OMIT in v for v in gold.parameters.values())
     return names == set(gold.parameters) and not compared
+
+
+def _own_takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
+    schema = next((tool.parameters for tool in row.tools if tool.name == gold.name), {})
+    for name, accepted in gold.parameters.items():
+        if name in names:
+            if not is_free("own", gold.name, accepted):
+                return False
+        elif not any(map(matchers.may_be_absent, accepted)) and not is_default(name, accepted, schema):
+            return False
+    return names <= gold.parameters.keys() or read_category(row.category).extra

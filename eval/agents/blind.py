@@ -25,8 +25,7 @@ from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
 
 from ..render import concrete
 from ..score import scoring_tools
-from .base import Agent, AgentContext, takes_junk
-from .scripted import JUNK
+from .base import JUNK, Agent, AgentContext, takes_junk
 
 Registry = tuple[Tool, ...]
 

@@ -8,8 +8,7 @@ from robustbench_tc.schema import Call, Json, Sample
 from ..render import concrete
 from ..score.ghosts import names_a_ghost
 from ..score.tools import scoring_tools
-from .base import DECLINED, Agent, AgentContext
-from .scripted import JUNK
+from .base import DECLINED, JUNK, Agent, AgentContext
 
 Reply = tuple[Call, ...] | str
 

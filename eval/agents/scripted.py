@@ -5,12 +5,13 @@ benchmark is, but a benchmark that mixes them up is broken.
 import re
 from collections.abc import Mapping
 
+from robustbench_tc.own.cases import read_category
 from robustbench_tc.schema import Call, Sample, Tool
 
-from .base import Agent, AgentContext, is_free, scorer, takes_junk
+from .base import JUNK, Agent, AgentContext, is_free, scorer, takes_junk
 
-JUNK = "something else"
-"""A value that no gold accepts, unless it accepts any."""
+SURPLUS = frozenset({"toolalpaca", "tooleyes"})
+"""Scorers that tolerate a parameter which gold has not."""
 
 REFUSAL = "The tool could not be reached, so I am afraid I have no answer for you."
 REPORT = "It is done."
@@ -37,15 +38,19 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
         name = next(iter(first.parameters))
         return (Call(first.name, {**first.parameters, name: JUNK}), *scene.gold[1:]), True
     added = Call(first.name, {"unasked": JUNK})
-    return (added, *scene.gold[1:]), scorer(row) in ("toolalpaca", "tooleyes")
+    forgiven = read_category(row.category).extra if scorer(row) == "own" else scorer(row) in SURPLUS
+    return (added, *scene.gold[1:]), forgiven
 
 
 def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
+    calls = [call for answer in row.golden_answers for call in answer if call.name == tool]
+    unnamed = any(parameter not in call.parameters for call in calls)
+    if unnamed and scorer(row) == "own" and read_category(row.category).extra:
+        return True
     return any(
         is_free(scorer(row), tool, call.parameters[parameter])
-        for answer in row.golden_answers
-        for call in answer
-        if call.name == tool and parameter in call.parameters
+        for call in calls
+        if parameter in call.parameters
     )
 
 

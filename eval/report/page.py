@@ -13,7 +13,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.stats import blind, levels, packs, stages
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
@@ -22,7 +22,7 @@ from robustbench_tc.eval.stats.losses import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import marker, templates
 from robustbench_tc.io.files import atomic_dir, claim
-from robustbench_tc.schema import ERROR_MODES, SOURCES, STAGES
+from robustbench_tc.schema import ERROR_MODES, STAGES
 
 from . import drawings, latex
 from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
@@ -117,7 +117,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, anchor)},
             simulated=", ".join(dict.fromkeys(readable(metric) for metric, _, _ in simulated)),
             error=max((found.error for _, _, found in simulated), default=0.0),
-            sources=SOURCES,
+            sources=sources.in_tables(),
             error_modes=ERROR_MODES,
             reply_flags=READ_WITH_CARE,
             draw=drawings,

@@ -13,7 +13,8 @@ class Score(msgspec.Struct, frozen=True):
     `reason` is null when correct, else the first thing found wrong: `no_call`, `call_count`, `wrong_name`,
     `missing_parameter`, `unexpected_parameter`, `wrong_type`, `wrong_value`, `no_match` (of several golden
     calls one has no partner), `unknown_tool` (the golden name is not in the registry), `unexpected_call` (no
-    call is due), `unparsable` (no call is due, and the reply is broken).
+    call is due), `unparsable` (no call is due, and the reply is broken), `no_question` (the reply has to ask,
+    and does not).
     """
 
     score: float
@@ -34,7 +35,7 @@ _WRONG = {
     reason: Score(0.0, False, reason)
     for reason in (
         "no_call call_count wrong_name missing_parameter unexpected_parameter wrong_type wrong_value "
-        "no_match unknown_tool unexpected_call unparsable"
+        "no_match unknown_tool unexpected_call unparsable no_question"
     ).split()
 }
 

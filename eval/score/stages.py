@@ -16,6 +16,7 @@ from functools import cached_property
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval.parse import Parsed
+from robustbench_tc.own.cases import read_category
 from robustbench_tc.schema import (
     CONTROL_TOOLS,
     OMIT,
@@ -29,6 +30,7 @@ from robustbench_tc.schema import (
     Tool,
 )
 
+from . import own
 from .error_modes import distractors
 from .result import Score
 from .results import answered_with_success
@@ -73,6 +75,8 @@ def stage_of(
     parsed, found, mode = reply
     if found.correct:
         return None
+    if found.reason == "no_question":
+        return "decide", "no_question"
     if not prediction.injected:
         return _of_reply(prediction, row, clean, tools, parsed, found, mode)
     if first is not None and first[0].calls and not first[1].correct:
@@ -215,6 +219,8 @@ class _Comparison:
 
     def _call(self, call: Call, golden: Call) -> tuple[int, str]:
         """The same of one call of the right name."""
+        if self.scorer == own.NAME:
+            return self._own_call(call, golden)
         missing, unexpected = self._parameters(call, golden)
         if missing or unexpected:
             if self._is_namesake(call):
@@ -228,6 +234,20 @@ class _Comparison:
             if not value_fits(self.scorer, value, accepted, declared, golden):
                 return 2, fill_detail(value, accepted, self.row, self.clean, self.mode)
         return len(_REACHED) - 1, ""
+
+    def _own_call(self, call: Call, golden: Call) -> tuple[int, str]:
+        """The same where golden values are matchers."""
+        found = own.first_wrong(call, golden, self.tools, read_category(self.row.category).extra)
+        if found is None:
+            return len(_REACHED) - 1, ""
+        reason, key = found
+        if reason != "wrong_value":
+            if self._is_namesake(call):
+                return 0, "distractor"
+            return 1, "missing" if reason == "missing_parameter" else "unexpected"
+        (plain,) = own.in_plain_values((golden,), (), self.tools)
+        value = call.parameters[key]
+        return 2, fill_detail(value, plain.parameters[key], self.row, self.clean, self.mode)
 
     def _parameters(self, call: Call, golden: Call) -> tuple[bool, bool]:
         """Whether a parameter is missing, and whether one is there that gold has not."""

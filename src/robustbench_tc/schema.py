@@ -201,7 +201,7 @@ ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
 Stage = Literal["decide", "format", "select", "identify", "fill", "recover"]
 
 STAGES: dict[Stage, tuple[str, ...]] = {
-    "decide": ("no_call", "control_only", "quoted", "only_thought", "called"),
+    "decide": ("no_call", "control_only", "quoted", "only_thought", "called", "no_question"),
     "format": ("empty", "cut", "unread", "arguments", "refused"),
     "select": ("distractor", "sibling", "ghost", "other", "too_few", "too_many"),
     "identify": ("missing", "unexpected"),

@@ -1,7 +1,8 @@
 """The sources as every room knows them: the facts of each upstream benchmark that samples come from.
 
 A source states its facts beside its reader in `builders/sources/`; `make facts` writes them to
-`data/sources.json`, which is what the other rooms read.
+`data/sources.json`, which is what the other rooms read. A user's own tools and requests have no upstream, no
+pins and no counts: their facts stand here, and they are no member of `sources()`.
 """
 
 from functools import cache
@@ -41,9 +42,25 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One of the five that the paper draws its 199 samples from."""
 
 
+OWN = "own"
+"""The source of rows that are built from a user's own tools and requests."""
+
+_OWN_FACTS = Source(
+    order=6,
+    name=OWN,
+    output_format="tool_call_tags",
+    scorer="own",
+    one_call=False,
+    single_gold_tool=True,
+    shown_last=False,
+    rows=Rows(paper=0, bundled=0, full=0),
+    paper=False,
+)
+
+
 @cache
 def sources() -> tuple[Source, ...]:
-    """Every source, in the order of every table."""
+    """The sources of the published benchmark, in the order of every table."""
     text = files("robustbench_tc").joinpath("data/sources.json").read_bytes()
     try:
         return tuple(msgspec.json.decode(text, type=dict[str, tuple[Source, ...]])["sources"])
@@ -53,8 +70,14 @@ def sources() -> tuple[Source, ...]:
 
 @cache
 def names() -> tuple[str, ...]:
-    """The sources' names, in the order of every table."""
+    """Their names, in the order of every table."""
     return tuple(source.name for source in sources())
+
+
+@cache
+def in_tables() -> tuple[str, ...]:
+    """The names under which rows can be counted, in the order of every table: `names()`, then OWN."""
+    return (*names(), OWN)
 
 
 def get(name: str) -> Source:
@@ -72,4 +95,4 @@ def find(name: str) -> Source | None:
 
 @cache
 def _by_name() -> dict[str, Source]:
-    return {source.name: source for source in sources()}
+    return {source.name: source for source in (*sources(), _OWN_FACTS)}

@@ -40,7 +40,7 @@ OBJECTS = {"type": "array", "items": OBJECT}
 
 
 def test_every_source_has_a_scorer_and_another_is_an_error() -> None:
-    assert tuple(SCORERS) == (*SOURCES, "generic")
+    assert tuple(SCORERS) == (*SOURCES, "generic", "own")
     with pytest.raises(UserError, match="unknown source 'bfcl'"):
         score([], source="bfcl", category="", golden_answers=(), tools=())
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..safe_text import safe, safe_json
-from ..schema import SOURCES
+from ..sources import in_tables
 from ._ends import Interrupted
 from ._tables import UNBOUNDED, fitted
 
@@ -205,7 +205,7 @@ def build_table(report: "BuildReport") -> Table:
     """Rows per type and source of a build."""
     table = Table(title=f"profile {report.profile}, seed {report.seed}", title_justify="left", box=SIMPLE)
     table.add_column("type", no_wrap=True)
-    sources = [s for s in SOURCES if any(s in by_source for by_source in report.rows.values())]
+    sources = [s for s in in_tables() if any(s in by_source for by_source in report.rows.values())]
     for source in (*sources, "rows"):
         table.add_column(source, justify="right")
     for code, by_source in report.rows.items():

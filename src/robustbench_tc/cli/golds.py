@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import unknown
-from ..schema import SOURCES, Sample, dumps
+from ..schema import Sample, dumps
+from ..sources import in_tables
 from . import _console
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _counts(found: list[tuple[Sample, "Gold"]]) -> "Table":
 
     from ..builders.answerable import KINDS
 
-    names = [name for name in SOURCES if any(row.source == name for row, _ in found)]
+    names = [name for name in in_tables() if any(row.source == name for row, _ in found)]
     table = Table(title="golden values by class and source", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("class", no_wrap=True)
     for name in (*names, "all"):

@@ -5,7 +5,7 @@
     yaml       YAML 1.2 with line numbers, safe and bounded
     cases      what a case is
     read       a cases file as cases
-    matchers   what an argument has to be
+    matchers   what an argument has to be; patterns, dates and subschemas are what they are made of
     lint       what would break before any model is asked
 
 Builders make rows of them, scorers judge by them, doors rewrite by them: so they belong to no room.

@@ -83,6 +83,14 @@ NO_RESULT: dict[str, Json] = {"status": "ok"}
 """What a tool without a stated result answers."""
 
 
+class Category(msgspec.Struct, frozen=True):
+    """What a row's `category` says."""
+
+    kinds: tuple[str, ...]
+    ordered: bool
+    extra: bool
+
+
 def category(turn: CaseTurn) -> str:
     """The row's `category`: what the scorer has to know of the turn beside its golden answers.
 
@@ -91,3 +99,9 @@ def category(turn: CaseTurn) -> str:
     """
     kinds = "|".join(dict.fromkeys(answer.kind for answer in turn.answers))
     return kinds + ("+ordered" if turn.ordered else "") + ("+extra" if turn.extra else "")
+
+
+def read_category(text: str) -> Category:
+    """The inverse of `category`."""
+    kinds, *marks = text.split("+")
+    return Category(tuple(kinds.split("|")), "ordered" in marks, "extra" in marks)

@@ -1,0 +1,139 @@
+"""Cases as clean rows, one for each turn, with the gold history of the turns before it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from robustbench_tc import sources
+from robustbench_tc.builders.sources import Pool
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage, category
+from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
+
+DONE = "Done."
+"""What the gold history says at the end of a turn."""
+
+ASKED = "Could you tell me more about what you need?"
+"""What it says instead where asking is right."""
+
+Example: TypeAlias = Callable[[Json, Json], Json]
+"""A value that what is expected accepts, by the parameter's schema (`own.matchers.example`)."""
+
+
+def pool(cases: CaseFile, example: Example) -> Pool:
+    """The clean rows of all cases, in their order. Raises UserError naming the case and its line."""
+    tools = tuple(one.tool for one in cases.tools)
+    return Pool(tuple(row for case in cases.cases for row in rows(case, tools, example)), ())
+
+
+def rows(case: Case, tools: tuple[Tool, ...], example: Example) -> Iterator[Sample]:
+    """One row a turn."""
+    history: list[Message] = []
+    for number, turn in enumerate(case.turns, 1):
+        history += _messages(turn.messages, case, turn)
+        own_id = clean_id(case, number)
+        first = turn.answers[0]
+        yield Sample(
+            id=f"{own_id}::clean",
+            clean_id=own_id,
+            type_code="clean",
+            source=sources.OWN,
+            category=category(turn),
+            messages=tuple(history),
+            tools=tools,
+            golden_answers=tuple(golden(answer) for answer in turn.answers),
+            output_format=sources.get(sources.OWN).output_format,
+            gold_tool_index=first.places[0] if first.places else None,
+        )
+        history += _gold_history(first, turn, tools, example)
+
+
+def clean_id(case: Case, number: int) -> str:
+    """The clean id of a turn, counted from 1."""
+    turn = f".{number}" if len(case.turns) > 1 else ""
+    return f"{sources.OWN}__{case.id}{turn}"
+
+
+def golden(answer: Answer) -> GoldenAnswer:
+    """An answer as the row contract wants it: for each parameter a list with the one thing expected."""
+    return tuple(
+        Call(call.name, {key: [_stored(expected)] for key, expected in call.parameters.items()})
+        for call in answer.calls
+    )
+
+
+def _stored(expected: Json) -> Json:
+    """What is expected as it stands; an empty text in a matcher, as alone it is the row contract's mark of a
+    parameter that may be left out.
+    """
+    return {"exact": expected} if expected == OMIT and isinstance(expected, str) else expected
+
+
+def _messages(messages: Sequence[ChatMessage], case: Case, turn: CaseTurn) -> Iterator[Message]:
+    """A turn's chat messages as text: calls in the canonical form of the rows."""
+    for message in messages:
+        role, content = message.get("role"), _text(message.get("content"))
+        if role not in ("system", "user", "assistant", "tool"):
+            raise UserError(
+                f"case {case.id}, line {turn.line}: a message of role {role!r}: "
+                "roles are system, user, assistant and tool"
+            )
+        if calls := message.get("tool_calls"):
+            try:
+                written = tool_call_tags([_of_chat(call) for call in calls])
+            except (KeyError, TypeError, ValueError, RecursionError):
+                raise UserError(
+                    f"case {case.id}, line {turn.line}: tool_calls that cannot be read: each has "
+                    "function.name, and function.arguments with the JSON text of an object"
+                ) from None
+            content = f"{content}\n{written}" if content else written
+        yield Message(role, content)
+
+
+def _text(content: Json) -> str:
+    """A message's text; of content in parts their texts, one a line."""
+    if isinstance(content, list):
+        return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
+    return "" if content is None else str(content)
+
+
+def _of_chat(call: Json) -> Call:
+    function = call["function"]
+    arguments = function["arguments"]
+    found = loads(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(found, dict):
+        raise ValueError("arguments are no object")
+    return Call(str(function["name"]), found)
+
+
+def tool_call_tags(calls: Sequence[Call]) -> str:
+    """Calls as a model writes them in this format: one JSON object a line between tags (as `eval.render`)."""
+    lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in calls]
+    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
+
+
+def _gold_history(
+    answer: Answer, turn: CaseTurn, tools: Sequence[Tool], example: Example
+) -> Iterator[Message]:
+    """What a right agent leaves of a turn: its calls, a result for each, and a closing word."""
+    if answer.calls:
+        places = zip(answer.calls, answer.places, strict=True)
+        yield Message("assistant", tool_call_tags([_made(call, tools[at], example) for call, at in places]))
+        used: dict[str, int] = {}
+        for call in answer.calls:
+            yield Message("tool", result(turn.results, call.name, used.get(call.name, 0)))
+            used[call.name] = used.get(call.name, 0) + 1
+    yield Message("assistant", ASKED if answer.kind == "ask" else DONE)
+
+
+def _made(call: Call, tool: Tool, example: Example) -> Call:
+    return Call(
+        call.name,
+        {key: example(expected, tool.properties.get(key, {})) for key, expected in call.parameters.items()},
+    )
+
+
+def result(results: Mapping[str, tuple[Json, ...]], name: str, number: int) -> str:
+    """What a tool answers to its `number`th call, from 0: the last result repeats."""
+    stated = results.get(name, ())
+    found = stated[min(number, len(stated) - 1)] if stated else NO_RESULT
+    return found if isinstance(found, str) else dumps(found)

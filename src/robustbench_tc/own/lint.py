@@ -1,0 +1,86 @@
+"""What of a tool registry would break before any model is asked: the findings that need no similarity."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from .cases import OwnTool
+
+MAX_NAME = 64
+"""Characters of a function's name that OpenAI-compatible servers accept."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding. Errors fail a check in CI, warnings do under `--strict`."""
+
+    level: Literal["error", "warning"]
+    code: str
+    tools: tuple[str, ...]
+    """`prefix:name` of each tool it is about."""
+    message: str
+
+
+def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
+    """Findings by kind, each kind in the order of the tools."""
+    return (*_names(tools), *_roots(tools), *_descriptions(tools))
+
+
+def _title(tool: OwnTool) -> str:
+    return f"{tool.prefix}:{tool.name}"
+
+
+def _names(tools: Sequence[OwnTool]) -> list[Finding]:
+    """Names that are equal, or become equal when a client cuts them and replaces what it does not accept."""
+    same: dict[str, list[OwnTool]] = {}
+    wire: dict[str, dict[str, OwnTool]] = {}
+    found = []
+    for tool in tools:
+        same.setdefault(tool.name, []).append(tool)
+        wire.setdefault(_UNSAFE.sub("_", tool.name)[:MAX_NAME], {}).setdefault(tool.name, tool)
+        if len(tool.name) > MAX_NAME:
+            said = f"the name has {len(tool.name)} characters, clients cut it after {MAX_NAME}"
+            found.append(Finding(level="warning", code="long-name", tools=(_title(tool),), message=said))
+    for name, several in same.items():
+        if len(several) > 1:
+            said = f"{len(several)} tools are called {name[:80]!r}; rename all but one"
+            titles = tuple(map(_title, several))
+            found.append(Finding(level="error", code="same-name", tools=titles, message=said))
+    for sent, alike in wire.items():
+        if len(alike) > 1:
+            said = f"{len(alike)} names become {sent!r} as clients send them; rename all but one"
+            titles = tuple(map(_title, alike.values()))
+            found.append(Finding(level="error", code="name-collision", tools=titles, message=said))
+    return found
+
+
+def _roots(tools: Sequence[OwnTool]) -> list[Finding]:
+    said = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
+    return [
+        Finding(level="error", code="refused-root", tools=(_title(tool),), message=said)
+        for tool in tools
+        if tool.tool.parameters.get("type") != "object"
+    ]
+
+
+def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:
+    found = []
+    for tool in tools:
+        titles = (_title(tool),)
+        if not tool.tool.description.strip():
+            said = "the tool has no description"
+            found.append(Finding(level="warning", code="no-description", tools=titles, message=said))
+        properties = tool.tool.properties
+        for name, schema in properties.items():
+            if isinstance(schema, dict) and not str(schema.get("description") or "").strip():
+                said = f"the parameter {name[:60]!r} has no description"
+                found.append(
+                    Finding(level="warning", code="parameter-description", tools=titles, message=said)
+                )
+        for name in tool.tool.required:
+            if name not in properties:
+                said = f"requires {name[:60]!r}, which its properties do not declare"
+                found.append(Finding(level="warning", code="required-undeclared", tools=titles, message=said))
+    return found

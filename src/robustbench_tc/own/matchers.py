@@ -1,0 +1,338 @@
+"""What an argument has to be: a plain value, or an object that says how to compare.
+
+    {any: true}                       there, and not null
+    {exact: value}                    the plain value, whatever it looks like
+    {number: 19.9, tolerance: 0.01}   at most so far away, the edge included
+    {date: 2026-11-21}                that day, as an ISO date or date-time or in the schema's `format`
+    {set: [a, b]}                     a list without order, duplicates count once
+    {one_of: [a, b]}                  one of these
+    {regex: broken}                   a text in which the pattern is found
+
+Each may have `optional: true`: the argument may be absent. Matchers stand at every depth. Any other object
+is a plain value. Plain values compare by JSON type, texts after Unicode NFC and without outer blanks.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from robustbench_tc.schema import Json
+
+from . import dates, subschemas
+from .patterns import found_in, read_pattern
+
+MATCHERS = frozenset({"any", "exact", "number", "date", "set", "one_of", "regex"})
+BESIDE = frozenset({"tolerance", "optional"})
+
+_DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def kind(expected: Json) -> str | None:
+    """Which matcher it is; None for a plain value."""
+    if not isinstance(expected, dict) or not expected.keys() <= MATCHERS | BESIDE:
+        return None
+    found = expected.keys() & MATCHERS
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def may_be_absent(expected: Json) -> bool:
+    """Whether the argument may be left out: a plain null, or an optional matcher."""
+    if expected is None:
+        return True
+    which = kind(expected)
+    if which is None:
+        return False
+    if expected.get("optional") is True:
+        return True
+    return which == "one_of" and any(map(may_be_absent, _list(expected["one_of"])))
+
+
+def matches(value: Json, expected: Json, schema: Json, root: Json = None) -> bool:
+    """Whether an argument is what is expected of it.
+
+    `schema` is the parameter's own, `root` the tool's, in which references are looked up (without it they say
+    nothing). A matcher that cannot be used (`problem`) accepts nothing.
+    """
+    which = kind(expected)
+    if which is None:
+        return _equal(value, expected, schema, root, matches)
+    return _MATCH[which](value, expected, schema, root)
+
+
+# --- plain values -------------------------------------------------------------------------------------
+
+
+def _plain(value: Json, expected: Json, schema: Json, root: Json) -> bool:
+    """The same where nothing in `expected` is a matcher."""
+    return _equal(value, expected, schema, root, _plain)
+
+
+def _equal(
+    value: Json, expected: Json, schema: Json, root: Json, inner: Callable[[Json, Json, Json, Json], bool]
+) -> bool:
+    """Equality of plain values; `inner` compares what lies in them."""
+    # Loops, not generators: a case may be 200 deep, and each would be one more frame at every depth.
+    if isinstance(expected, dict):
+        if not isinstance(value, dict) or not value.keys() <= expected.keys():
+            return False
+        optional = may_be_absent if inner is matches else _is_null
+        for key, one in expected.items():
+            if key not in value:
+                if not optional(one):
+                    return False
+            elif not inner(value[key], one, subschemas.property_of(schema, key, root), root):
+                return False
+        return True
+    if isinstance(expected, list | tuple):
+        if not isinstance(value, list | tuple) or len(value) != len(expected):
+            return False
+        for place, one in enumerate(expected):
+            if not inner(value[place], one, subschemas.item_of(schema, place, root), root):
+                return False
+        return True
+    return _scalars_equal(value, expected, schema, root)
+
+
+def _scalars_equal(value: Json, expected: Json, schema: Json, root: Json) -> bool:
+    if expected is None or isinstance(expected, bool) or isinstance(value, bool):
+        return value is expected
+    if isinstance(value, str) and isinstance(expected, str) and _text(value) == _text(expected):
+        return True
+    if (isinstance(value, str) or isinstance(expected, str)) and not _is_numeric(schema, root):
+        return False
+    return _same_number(value, expected)
+
+
+def _is_null(expected: Json) -> bool:
+    return expected is None
+
+
+def _text(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def _number(value: Json) -> Fraction | None:
+    """A number, or a text that is one, exactly as it is written; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return Fraction(value)
+    if isinstance(value, float):
+        return Fraction(repr(value)) if math.isfinite(value) else None
+    if isinstance(value, str) and len(value) <= 1_000 and _DECIMAL.fullmatch(value.strip()):
+        return Fraction(value.strip())
+    return None
+
+
+def _same_number(value: Json, expected: Json) -> bool:
+    number = _number(value)
+    return number is not None and number == _number(expected)
+
+
+def _is_numeric(schema: Json, root: Json) -> bool:
+    return not subschemas.types(schema, root).isdisjoint({"number", "integer"})
+
+
+# --- matchers -----------------------------------------------------------------------------------------
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _match_any(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    return value is not None and expected["any"] is True
+
+
+def _match_exact(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    return _plain(value, expected["exact"], schema, root)
+
+
+def _match_number(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    if isinstance(value, str) and not _is_numeric(schema, root):
+        return False
+    found, wanted, tolerance = map(_number, (value, expected["number"], expected.get("tolerance", 0)))
+    return None not in (found, wanted, tolerance) and abs(found - wanted) <= tolerance  # type: ignore[operator]
+
+
+def _match_date(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    wanted = expected["date"]
+    if not isinstance(value, str) or not isinstance(wanted, str):
+        return False
+    found = dates.day_of(value, subschemas.stated(schema, "format", root))
+    return found is not None and found == dates.day_of(wanted)
+
+
+def _match_set(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    if not isinstance(value, list | tuple):
+        return False
+    wanted, item = _list(expected["set"]), subschemas.item_of(schema, 0, root)
+    met: set[int] = set()
+    for one in _once(value):
+        # Each pair is compared once: twice at every depth would be 2^depth times in all.
+        fits = {place for place, other in enumerate(wanted) if matches(one, other, item, root)}
+        if not fits:
+            return False
+        met |= fits
+    return all(place in met or may_be_absent(one) for place, one in enumerate(wanted))
+
+
+def _once(values: Sequence[Json]) -> list[Json]:
+    """Without exact repeats: a model may repeat an item any number of times."""
+    return list({(type(one), one) if isinstance(one, str | int) else id(one): one for one in values}.values())
+
+
+def _match_one_of(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    return any(matches(value, one, schema, root) for one in _list(expected["one_of"]))
+
+
+def _match_regex(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
+    pattern = expected["regex"]
+    return isinstance(value, str) and isinstance(pattern, str) and found_in(pattern, value)
+
+
+_MATCH: dict[str, Callable[[Json, dict[str, Json], Json, Json], bool]] = {
+    "any": _match_any,
+    "exact": _match_exact,
+    "number": _match_number,
+    "date": _match_date,
+    "set": _match_set,
+    "one_of": _match_one_of,
+    "regex": _match_regex,
+}
+
+
+# --- what a user wrote --------------------------------------------------------------------------------
+
+
+def problem(expected: Json) -> str | None:
+    """Why what a case expects cannot be used, in one phrase; None where it can."""
+    which = kind(expected)
+    if which is None:
+        return _problem_of_plain(expected)
+    if not isinstance(expected.get("optional", False), bool):
+        return "optional must be true or false"
+    if "tolerance" in expected and which != "number":
+        return f"tolerance goes with number, not with {which}"
+    return _problem_of(which, expected[which], expected)
+
+
+def _problem_of(which: str, stated: Json, expected: dict[str, Json]) -> str | None:
+    if which == "any":
+        return None if stated is True else "any must be true"
+    if which == "exact":
+        return _not_finite(stated)
+    if which == "number":
+        if not _is_number(stated):
+            return "number must be a number"
+        tolerance = expected.get("tolerance", 0)
+        return None if _is_number(tolerance) and tolerance >= 0 else "tolerance must be a number from 0"
+    if which == "date":
+        iso = isinstance(stated, str) and len(stated.strip()) == 10 and dates.day_of(stated)
+        return None if iso else "date must be an ISO date such as 2026-11-21"
+    if which == "regex":
+        read = read_pattern(stated) if isinstance(stated, str) else "must be a text"
+        return f"regex {read}" if isinstance(read, str) else None
+    if not isinstance(stated, list) or (which == "one_of" and not stated):
+        return f"{which} must be a list" + (" that is not empty" if which == "one_of" else "")
+    return next((f"{which}: {found}" for one in stated if (found := problem(one))), None)
+
+
+def _problem_of_plain(expected: Json) -> str | None:
+    if isinstance(expected, list | tuple):
+        if any(kind(one) is not None and one.get("optional") is True for one in expected):
+            return "optional means nothing inside a list: its items are counted; use set or one_of"
+        return next((found for one in expected if (found := problem(one))), None)
+    if isinstance(expected, dict):
+        return next((found for one in expected.values() if (found := problem(one))), None)
+    return _not_finite(expected)
+
+
+def _not_finite(value: Json) -> str | None:
+    """The same of a value in which nothing is a matcher."""
+    infinite = any(isinstance(one, float) and not math.isfinite(one) for one in _leaves(value))
+    return "a number must be finite" if infinite else None
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
+        else:
+            yield one
+
+
+def _is_number(value: Json) -> bool:
+    return not isinstance(value, str) and _number(value) is not None
+
+
+# --- a value that fits --------------------------------------------------------------------------------
+
+_SAMPLES: dict[str, Json] = {
+    "string": "anything",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+}
+"""A value where any is right, by declared type."""
+
+
+def example(expected: Json, schema: Json, root: Json = None) -> Json:
+    """A value that `matches` accepts; `expected` is one that can be used."""
+    which = kind(expected)
+    if which is None:
+        return _example_of_plain(expected, schema, root)
+    stated = expected[which]
+    if which == "any":
+        return _anything(schema, root)
+    if which == "date":
+        day = dates.day_of(stated)
+        return stated if day is None else dates.as_written(day, subschemas.stated(schema, "format", root))
+    if which == "set":
+        item = subschemas.item_of(schema, 0, root)
+        return [example(one, item, root) for one in stated]
+    if which == "one_of":
+        return example(stated[0], schema, root)
+    if which == "regex":
+        return _text_that_matches(stated, schema, root)
+    return stated
+
+
+def _example_of_plain(expected: Json, schema: Json, root: Json) -> Json:
+    if isinstance(expected, dict):
+        return {
+            key: example(one, subschemas.property_of(schema, key, root), root)
+            for key, one in expected.items()
+        }
+    if isinstance(expected, list | tuple):
+        return [
+            example(one, subschemas.item_of(schema, place, root), root) for place, one in enumerate(expected)
+        ]
+    return expected
+
+
+def _anything(schema: Json, root: Json) -> Json:
+    choices = subschemas.stated(schema, "enum", root)
+    known = choices if isinstance(choices, list) else [subschemas.stated(schema, "const", root)]
+    for choice in known:
+        if choice is not None:
+            return choice
+    words = subschemas.types(schema, root)
+    return next((sample for word, sample in _SAMPLES.items() if word in words), "anything")
+
+
+def _text_that_matches(pattern: str, schema: Json, root: Json) -> Json:
+    choices = subschemas.stated(schema, "enum", root)
+    for choice in choices if isinstance(choices, list) else []:
+        if isinstance(choice, str) and found_in(pattern, choice):
+            return choice
+    read = read_pattern(pattern)
+    return "" if isinstance(read, str) else read.example

@@ -1,0 +1,288 @@
+"""A cases file as cases: `read_cases`. Every error names file and line, and what to do."""
+
+import json
+import unicodedata
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Call, Json
+
+from . import gold, yaml
+from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
+from .limits import CASES, read_bytes
+from .names import Names
+from .tools import read_tools
+from .yaml import Node
+
+TOP = ("version", "tools", "read_only", "idempotent", "system", "cases")
+TURN = ("request", "messages", "expect", "any_of", "ordered", "extra", "results", "system")
+ID = 64
+"""Characters of a case's id."""
+
+
+def read_cases(path: Path, more: Sequence[OwnTool] = ()) -> CaseFile:
+    """The cases of a file and its tools. `more`: tools of live servers, after those of `tools:`."""
+    root = yaml.load(read_bytes(path, "a cases file"), str(path))
+    return _Cases(path, root, more).read()
+
+
+class _Cases:
+    def __init__(self, path: Path, root: Node, more: Sequence[OwnTool]) -> None:
+        self.path = path
+        self.root = root
+        self.top = self.mapping(root, "the file", TOP)
+        version = self.top.get("version")
+        if version is None:
+            self.fail(1, "'version' is missing; write version: 1")
+        if version.value != 1 or isinstance(version.value, bool):
+            self.fail(version.line, "this version is not known; write version: 1")
+        self.names = self.read_tools(more)
+        self.system = self.text(self.top["system"], "system") if "system" in self.top else None
+
+    def fail(self, line: int, said: str) -> NoReturn:
+        raise UserError(f"{self.path}:{line}: {' '.join(said.split())}")  # names may hold line ends
+
+    def read(self) -> CaseFile:
+        entries = self.items(self.top.get("cases"), "cases", self.root.line)
+        if len(entries) > CASES:
+            self.fail(self.top["cases"].line, f"{len(entries):,} cases: at most {CASES:,} are read")
+        cases, rows = [], dict[str, int]()
+        for entry in entries:
+            case = self.case(entry)
+            several = len(case.turns) > 1
+            ids = [f"{case.id}.{n}" for n in range(1, len(case.turns) + 1)] if several else [case.id]
+            for name in dict.fromkeys([case.id, *ids]):
+                if (key := unicodedata.normalize("NFC", name)) in rows:
+                    self.fail(case.line, f"the id {name!r} is taken on line {rows[key]}; choose another")
+                rows[key] = case.line
+            cases.append(case)
+        notes = [
+            f"{name!r} is a tool of several files: listed with their prefixes" for name in self.names.shared()
+        ]
+        return CaseFile(tools=self.marked(), cases=tuple(cases), notes=tuple(notes))
+
+    # Small readers
+
+    def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
+        if not isinstance(node.value, dict):
+            self.fail(node.line, f"{what} must be a mapping with the keys {', '.join(known)}")
+        for key in node.value:
+            if key not in known:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                self.fail(node.keys[key], f"unknown key {key[:60]!r} of {what}: {hint}")
+        return node.value
+
+    def items(self, node: Node | None, what: str, line: int) -> list[Node]:
+        if node is None or not isinstance(node.value, list) or not node.value:
+            self.fail(node.line if node else line, f"{what!r} must be a list that is not empty")
+        return node.value
+
+    def text(self, node: Node, what: str) -> str:
+        if not isinstance(node.value, str) or not node.value.strip():
+            self.fail(node.line, f"{what!r} must be a text that is not empty; put it into quotes")
+        return node.value
+
+    def flag(self, found: dict[str, Node], key: str) -> bool:
+        node = found.get(key)
+        if node is not None and not isinstance(node.value, bool):
+            self.fail(node.line, f"{key!r} must be true or false")
+        return node is not None and bool(node.value)
+
+    # Tools
+
+    def read_tools(self, more: Sequence[OwnTool]) -> Names:
+        tools: list[OwnTool] = []
+        stems = {tool.prefix: "a live server" for tool in more}
+        node = self.top.get("tools")
+        for item in self.items(node, "tools", self.root.line) if node is not None or not more else ():
+            name = self.text(item, "tools")
+            if "\0" in name:
+                self.fail(item.line, "a path cannot hold a null character")
+            file = self.path.parent / name
+            if file.stem in stems:
+                self.fail(item.line, f"two files with the stem {file.stem!r}, their prefix; rename one")
+            stems[file.stem] = name
+            try:
+                tools += read_tools(file)
+            except UserError as error:
+                self.fail(item.line, str(error))
+        try:
+            return Names([*tools, *more])
+        except UserError as error:
+            self.fail(self.root.line, str(error))
+
+    def tool(self, node: Node, what: str) -> int:
+        name = self.text(node, what)
+        try:
+            return self.names.index(name)
+        except UserError as error:
+            self.fail(node.line, str(error))
+
+    def marked(self) -> tuple[OwnTool, ...]:
+        """The tools, with the marks of `read_only:` and `idempotent:`."""
+        tools = list(self.names.tools)
+        for key in ("read_only", "idempotent"):
+            node = self.top.get(key)
+            if node is not None and not isinstance(node.value, list):
+                self.fail(node.line, f"{key!r} must be a list of tools")
+            for item in node.value if node is not None else ():
+                place = self.tool(item, key)
+                tools[place] = msgspec.structs.replace(tools[place], **{key: True})
+        return tuple(tools)
+
+    # Cases
+
+    def case(self, node: Node) -> Case:
+        found = self.mapping(node, "a case", ("id", "turns", *TURN))
+        if "id" not in found:
+            self.fail(node.line, "a case has no 'id'")
+        name = self.text(found["id"], "id")
+        letters = all(char in "-_." or unicodedata.category(char)[0] in "LMN" for char in name)
+        if len(name) > ID or not letters or not name.strip("."):
+            self.fail(
+                found["id"].line, f"an id is up to {ID} letters, digits and -_. ; this one is {name[:80]!r}"
+            )
+        system = self.text(found["system"], "system") if "system" in found else None
+        if "turns" not in found:
+            return Case(id=name, turns=(self.turn(found, node, system, True),), line=node.line)
+        if beside := [key for key in found if key not in ("id", "turns", "system")]:
+            self.fail(node.keys[beside[0]], f"{beside[0]!r} belongs into the turns of this case")
+        turns = []
+        for number, item in enumerate(self.items(found["turns"], "turns", node.line)):
+            inner = self.mapping(item, "a turn", TURN)
+            if "system" in inner and (number or system is not None):
+                self.fail(item.keys["system"], "a case has one 'system', beside its 'id'")
+            own = self.text(inner["system"], "system") if "system" in inner else system
+            turns.append(self.turn(inner, item, own, number == 0))
+        return Case(id=name, turns=tuple(turns), line=node.line)
+
+    def turn(self, found: dict[str, Node], node: Node, system: str | None, first: bool) -> CaseTurn:
+        messages = self.messages(found, node)
+        stated = bool(messages) and messages[0]["role"] == "system"
+        if stated and (system is not None or not first):
+            self.fail(found["messages"].line, "a case has one system message; drop 'system' or the message")
+        if first and not stated and (system := system if system is not None else self.system) is not None:
+            messages.insert(0, {"role": "system", "content": system})
+        extra = found.get("extra")
+        if extra is not None and extra.value != "allow":
+            self.fail(extra.line, "'extra' can only be allow; leave it out otherwise")
+        if ("expect" in found) == ("any_of" in found):
+            self.fail(node.line, "a case has either 'expect' or 'any_of'")
+        wanted = [found["expect"]] if "expect" in found else self.items(found["any_of"], "any_of", node.line)
+        return CaseTurn(
+            messages=tuple(messages),
+            answers=tuple(self.answer(one, extra is not None) for one in wanted),
+            ordered=self.flag(found, "ordered"),
+            extra=extra is not None,
+            results=self.results(found.get("results")),
+            line=node.line,
+        )
+
+    def answer(self, node: Node, extra: bool) -> Answer:
+        if node.value == "no_call" or node.value == "ask":
+            return Answer(kind=node.value)
+        if not isinstance(node.value, list) or not node.value:
+            self.fail(
+                node.line, "an answer is a list of calls ([{call: NAME, arguments: {…}}]), no_call or ask"
+            )
+        calls, places = [], []
+        for item in node.value:
+            found = self.mapping(item, "a call", ("call", "arguments"))
+            if "call" not in found:
+                self.fail(item.line, "a call has no 'call': the tool's name")
+            place = self.tool(found["call"], "call")
+            given = found.get("arguments", Node({}, item.line))
+            if not isinstance(given.value, dict):
+                self.fail(given.line, "'arguments' must be a mapping of parameter names to values")
+            arguments = given.data()
+            tool = self.names.tools[place].tool
+            if wrong := gold.problem(arguments, tool.parameters, extra):
+                line = given.keys.get(wrong[0], found["call"].line)
+                self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")
+            calls.append(Call(tool.name, arguments))
+            places.append(place)
+        return Answer(calls=tuple(calls), places=tuple(places))
+
+    def results(self, node: Node | None) -> dict[str, tuple[Json, ...]]:
+        if node is None:
+            return {}
+        if not isinstance(node.value, dict):
+            self.fail(node.line, "'results' must be a mapping of tools to what they answer")
+        found: dict[str, tuple[Json, ...]] = {}
+        for key, value in node.value.items():
+            name = self.names.tools[self.tool(Node(key, node.keys[key]), "results")].tool.name
+            if name in found:
+                self.fail(node.keys[key], f"results of {name[:60]!r} stand there twice")
+            if value.value == []:
+                self.fail(value.line, "a list of results must not be empty")
+            data = value.data()
+            found[name] = tuple(data) if isinstance(data, list) else (data,)
+        return found
+
+    # Messages
+
+    def messages(self, found: dict[str, Node], node: Node) -> list[ChatMessage]:
+        if ("request" in found) == ("messages" in found):
+            self.fail(node.line, "a case has either 'request' or 'messages'")
+        if "request" in found:
+            return [{"role": "user", "content": self.text(found["request"], "request")}]
+        messages: list[ChatMessage] = []
+        waiting: list[str] = []
+        entries = self.items(found["messages"], "messages", node.line)
+        for place, entry in enumerate(entries):
+            known = self.mapping(
+                entry, "a message", ("role", "content", "name", "tool_calls", "tool_call_id")
+            )
+            message: ChatMessage = entry.data()
+            role, content = message.get("role"), message.get("content")
+            if role not in ("user", "assistant", "tool") and not (role == "system" and place == 0):
+                self.fail(entry.line, "'role' is user, assistant or tool, or system in the first message")
+            if role == "tool":
+                if (answers := message.get("tool_call_id")) not in waiting:
+                    self.fail(entry.line, "'tool_call_id' must be the id of a call just before, once each")
+                waiting.remove(answers)
+            elif waiting:
+                self.fail(entry.line, f"the call {waiting[0][:60]!r} has no message of role tool")
+            if "tool_calls" in known:
+                if role != "assistant":
+                    self.fail(entry.line, "only an assistant's message has 'tool_calls'")
+                calls = self.items(known["tool_calls"], "tool_calls", entry.line)
+                message["tool_calls"] = [self.earlier(one) for one in calls]
+                waiting = [one["id"] for one in message["tool_calls"]]
+                if len(set(waiting)) < len(waiting):
+                    self.fail(known["tool_calls"].line, "two calls have the same id")
+            if not isinstance(content, str) and not (content is None and "tool_calls" in known):
+                self.fail(entry.line, "'content' must be a text")
+            messages.append(message)
+        if messages[-1]["role"] != "user":
+            self.fail(entries[-1].line, "messages end with the user's message")
+        return messages
+
+    def earlier(self, node: Node) -> dict[str, Json]:
+        """A call of an earlier turn, as OpenAI writes it, with the tool's name as rows list it."""
+        found = self.mapping(node, "a tool call", ("id", "type", "function"))
+        if "id" not in found or "function" not in found:
+            self.fail(node.line, "a tool call has 'id' and 'function'")
+        function = self.mapping(found["function"], "a function", ("name", "arguments"))
+        if "name" not in function:
+            self.fail(found["function"].line, "a function has a 'name'")
+        tool = self.names.tools[self.tool(function["name"], "name")].tool
+        given = function["arguments"].data() if "arguments" in function else {}
+        line = function["arguments"].line if "arguments" in function else node.line
+        try:
+            arguments = json.loads(given) if isinstance(given, str) else given
+        except (ValueError, RecursionError):
+            arguments = None
+        if not isinstance(arguments, dict):
+            self.fail(line, "'arguments' must be an object, or its JSON text")
+        if wrong := gold.problem(arguments, tool.parameters, False):
+            self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        body = {"name": tool.name, "arguments": text}
+        return {"id": self.text(found["id"], "id"), "type": "function", "function": body}

@@ -1,0 +1,117 @@
+"""A user's tool files: OpenAI `tools`, MCP `tools/list` replies, Anthropic's shape or a plain list, as one.
+
+Schemas are kept exactly as they are written, key order included.
+"""
+
+from pathlib import Path
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, Tool
+
+from . import json_text, schemas
+from .cases import OwnTool
+from .limits import TOOLS, read_bytes
+
+_SCHEMAS = ("parameters", "inputSchema", "input_schema")
+_PLAIN_TYPES = (None, "function", "custom")
+"""What `type` says of a tool with a schema; other words are a provider's built-in tools."""
+_SHAPES = "OpenAI tools, an MCP tools/list reply, Anthropic tools or [{name, description, parameters}]"
+
+
+def read_tools(path: Path) -> tuple[OwnTool, ...]:
+    """The tools of a file, its stem as their prefix."""
+    return parse_tools(read_bytes(path, "a tools file"), path.stem, str(path))
+
+
+def parse_tools(data: bytes, prefix: str, where: str) -> tuple[OwnTool, ...]:
+    """The tools of a JSON text. `where` names it in errors."""
+    entries = _entries(json_text.values(data, where), where)
+    if not entries:
+        raise UserError(f"{where}: lists no tools")
+    if len(entries) > TOOLS:
+        raise UserError(f"{where}: {len(entries):,} tools: at most {TOOLS:,} are read; split it")
+    return tuple(_tool(entry, place, prefix, where) for place, entry in enumerate(entries))
+
+
+def _entries(values: list[Json], where: str) -> list[Json]:
+    """The tools' entries, whatever list or pages they come in."""
+    if len(values) == 1 and isinstance(values[0], list):
+        values = values[0]
+    pages = [_is_page(value) for value in values]
+    if not any(pages):
+        if len(values) == 1 and isinstance(values[0], dict) and not {"name", "function"} & values[0].keys():
+            raise UserError(f"{where}: no tools found; wanted are {_SHAPES}")
+        return values
+    if not all(pages):
+        raise UserError(f"{where}: tools and tools/list replies are mixed in one list; keep one kind")
+    found: list[Json] = []
+    for number, value in enumerate(values, 1):
+        page = _page(value, number, where)
+        last = number == len(values)
+        cursor = page.get("nextCursor")
+        if last and cursor:
+            raise UserError(f"{where}: page {number} states a nextCursor: the list goes on; add that page")
+        if not last and not cursor:
+            raise UserError(f"{where}: page {number} states no nextCursor, yet another page follows")
+        found += page["tools"]
+    return found
+
+
+def _is_page(value: Json) -> bool:
+    return isinstance(value, dict) and bool({"tools", "result", "error"} & value.keys())
+
+
+def _page(value: dict[str, Json], number: int, where: str) -> dict[str, Json]:
+    """One `tools/list` result, out of its JSON-RPC envelope."""
+    error = value.get("error")
+    if error is not None:
+        said = error.get("message") if isinstance(error, dict) else error
+        raise UserError(f"{where}: page {number} is an error of the server: {str(said)[:100]!r}")
+    page = value["result"] if "tools" not in value and "result" in value else value
+    if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
+        raise UserError(f"{where}: page {number}: 'tools' must be a list")
+    return page
+
+
+def _tool(entry: Json, place: int, prefix: str, where: str) -> OwnTool:
+    at = f"{where}: tool {place}"
+    if not isinstance(entry, dict):
+        raise UserError(f"{at}: must be an object; wanted are {_SHAPES}")
+    body, outer = entry, {}
+    if "function" in entry:
+        body = entry["function"]
+        if not isinstance(body, dict):
+            raise UserError(f"{at}: 'function' must be an object")
+        outer = {key: value for key, value in entry.items() if key not in ("type", "function")}
+    name = body.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise UserError(f"{at}: 'name' must be a text that is not empty")
+    at = f"{at} ({name[:60]!r})"
+    given = [key for key in _SCHEMAS if key in body]
+    if entry.get("type") not in _PLAIN_TYPES and not given:
+        kind = str(entry["type"])[:40]
+        raise UserError(f"{at}: type {kind!r} is built into a provider and has no schema; leave it out")
+    if len(given) > 1:
+        raise UserError(f"{at}: {given[0]!r} and {given[1]!r} both stand there; keep one")
+    description = body.get("description")
+    if description is not None and not isinstance(description, str):
+        raise UserError(f"{at}: 'description' must be a text")
+    parameters = body[given[0]] if given else None
+    if parameters is None:  # providers take a function without parameters for one with an empty list of them
+        parameters = {"type": "object", "properties": {}}
+    if not isinstance(parameters, dict):
+        raise UserError(f"{at}: {given[0]!r} must be a JSON Schema object")
+    if reason := schemas.problem(parameters):
+        raise UserError(f"{at}: {given[0]}: {' '.join(reason.split())[:300]}")
+    extras = {key: value for key, value in body.items() if key not in ("name", "description", *_SCHEMAS)}
+    annotations = body.get("annotations")
+    hints = annotations if isinstance(annotations, dict) else {}
+    return OwnTool(
+        tool=Tool(name=name, description=description or "", parameters=parameters),
+        prefix=prefix,
+        name=name,
+        place=place,
+        read_only=hints.get("readOnlyHint") is True,
+        idempotent=hints.get("idempotentHint") is True,
+        extras=outer | extras,
+    )

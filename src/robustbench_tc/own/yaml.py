@@ -1,0 +1,211 @@
+"""YAML 1.2 as data with line numbers: safe, bounded, read from the parser's events without recursion.
+
+The scalars are those of the 1.2 core schema: `yes`, `on`, `1:30` and `2026-11-21` are texts, `012` is 12,
+`0o14` is 12. JSON is YAML. Refused, each with its line: keys given twice or that are no texts, a second
+document, tags beyond the core's, more than `EXPANSIONS` aliases, `DEPTH` levels or `BYTES`.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import msgspec
+import yaml
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json
+
+from .limits import BYTES, DEPTH
+
+EXPANSIONS = 1000
+"""How often aliases may stand for an anchor's value."""
+NODES = 5_000_000
+"""Values in all, those that aliases repeat included."""
+
+_CORE = "tag:yaml.org,2002:"
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
+
+class Node(msgspec.Struct, gc=True):
+    """A value and where it stands. `value`: a scalar, a dict of text to Node, or a list of Nodes."""
+
+    value: Any
+    line: int
+    keys: dict[str, int] = {}
+    """Of a mapping: the line of each key."""
+    size: int = 1
+    """Values in it, itself included."""
+
+    def data(self) -> Json:
+        """The plain value, lines left out. Recursion ends at `DEPTH`."""
+        if isinstance(self.value, dict):
+            return {key: node.data() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.data() for node in self.value]
+        return self.value
+
+
+def load(data: bytes, where: str) -> Node:
+    """The one document of a YAML text. `where` names the file in errors."""
+    if len(data) > BYTES:
+        raise UserError(f"{where}: {len(data):,} bytes: at most {BYTES:,} are read; split it")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{where}:{line}: not UTF-8; save it as UTF-8") from None
+    try:
+        return _Reader(where).read(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UserError(
+            f"{where}:{line}: a character that YAML does not allow; write it as an escape"
+        ) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        said = " ".join((error.problem or error.context or "cannot be read").split())
+        raise UserError(f"{where}:{line}: not YAML: {said[:200]}") from None
+    except (ValueError, OverflowError, RecursionError):  # an escape beyond Unicode
+        raise UserError(f"{where}: not YAML: an escape or a number that cannot be read") from None
+
+
+class _Reader:
+    """Puts events together; the containers that are still open lie on a stack."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.anchors: dict[str, Node | None] = {}
+        """None: the anchor's value is not finished, so an alias to it would contain itself."""
+        self.expansions = 0
+        self.nodes = 0
+
+    def fail(self, line: int, said: str) -> NoReturn:
+        raise UserError(f"{self.where}:{line}: {said}")
+
+    def read(self, text: str) -> Node:
+        root: Node | None = None
+        stack: list[tuple[Node, str | None]] = []
+        key: Node | None = None
+        pending: list[Node | None] = []  # the key that waits for its value, per open mapping
+        for event in self.events(text):
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                self.fail(line, "a second document begins; one file holds one")
+            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                if len(stack) >= DEPTH:
+                    self.fail(line, f"nested deeper than {DEPTH} levels")
+                mapping = isinstance(event, yaml.MappingStartEvent)
+                self.check_tag(event.tag, "map" if mapping else "seq", line)
+                if event.anchor:
+                    self.anchors[event.anchor] = None
+                stack.append((Node({} if mapping else [], line, {}), event.anchor))
+                pending.append(None)
+                continue
+            if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                node, anchor = stack.pop()
+                pending.pop()
+            elif isinstance(event, yaml.ScalarEvent):
+                node, anchor = Node(self.scalar(event, line), line), event.anchor
+            elif isinstance(event, yaml.AliasEvent):
+                node, anchor = self.alias(str(event.anchor), line), None
+            else:
+                continue
+            if anchor:
+                self.anchors[anchor] = node
+            if not stack:
+                root = node
+                continue
+            key = pending[-1]
+            pending[-1] = self.put(stack[-1][0], key, node)
+            self.nodes += 1
+        if root is None:
+            self.fail(1, "the file is empty")
+        return root
+
+    def put(self, parent: Node, key: Node | None, node: Node) -> Node | None:
+        """Puts a finished value into its container; gives the key that now waits for its value."""
+        if isinstance(parent.value, list):
+            parent.value.append(node)
+        elif key is None:
+            if not isinstance(node.value, str):
+                self.fail(node.line, "a key must be a text; put it into quotes")
+            if node.value == "<<":
+                self.fail(node.line, "'<<' is not YAML 1.2; write the keys out")
+            if node.value in parent.value:
+                first = parent.keys[node.value]
+                self.fail(node.line, f"the key {node.value[:60]!r} is given twice; first on line {first}")
+            parent.keys[node.value] = node.line
+            return node
+        else:
+            parent.value[key.value] = node
+        parent.size += node.size
+        if parent.size > NODES:
+            self.fail(node.line, f"aliases make more than {NODES:,} values of it")
+        return None
+
+    def alias(self, name: str, line: int) -> Node:
+        self.expansions += 1
+        if self.expansions > EXPANSIONS:
+            self.fail(line, f"more than {EXPANSIONS:,} aliases; write the values out")
+        if name not in self.anchors:
+            self.fail(line, f"*{name[:60]} has no anchor &{name[:60]} before it")
+        found = self.anchors[name]
+        if found is None:
+            self.fail(line, f"*{name[:60]} stands within its own anchor")
+        return found
+
+    def check_tag(self, tag: str | None, wanted: str, line: int) -> None:
+        if tag not in (None, "!", _CORE + wanted):
+            self.fail(line, f"the tag {str(tag)[:60]!r} is not read; leave it out")
+
+    def scalar(self, event: yaml.ScalarEvent, line: int) -> Json:
+        """A scalar by its tag, or by the core schema where it is plain."""
+        text: str = event.value
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            self.fail(line, "a text holds half a surrogate pair")
+        tag = event.tag
+        if tag in ("!", _CORE + "str") or (tag is None and event.style):
+            return text
+        if tag not in (None, *(_CORE + kind for kind in ("null", "bool", "int", "float"))):
+            self.fail(line, f"the tag {str(tag)[:60]!r} is not read; leave it out")
+        value = self.plain(text, line)
+        if tag is None:
+            return value
+        kind = str(tag).removeprefix(_CORE)
+        if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if {type(None): "null", bool: "bool", int: "int", float: "float"}.get(type(value)) != kind:
+            self.fail(line, f"{text[:60]!r} is tagged {kind} and is none")
+        return value
+
+    def plain(self, text: str, line: int) -> Json:
+        if text in _NULL:
+            return None
+        if text in _TRUE or text in _FALSE:
+            return text in _TRUE
+        if len(text) > 1000:
+            return text
+        if _INT.fullmatch(text):
+            return int(text)
+        if _BASED.fullmatch(text):
+            return int(text[2:], 8 if text[1] == "o" else 16)
+        if _NOT_FINITE.fullmatch(text):
+            self.fail(line, f"{text} cannot be sent as JSON; write a number, or put it into quotes")
+        if _FLOAT.fullmatch(text):
+            value = float(text)
+            if math.isinf(value):
+                self.fail(line, f"the number {text[:20]} is beyond what JSON readers hold")
+            return value
+        return text
+
+    def events(self, text: str) -> Iterator[Any]:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        return iter(yaml.parse(text, Loader=loader))

@@ -1,0 +1,217 @@
+"""The five sources as cases of one's own: exported, read back, built and judged as their own scorers judge
+(own.md §2, §5.2)."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import sources
+from robustbench_tc.builders.own.export import by_registry, export
+from robustbench_tc.builders.own.rows import pool
+from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
+from robustbench_tc.eval.render import concrete
+from robustbench_tc.eval.score import judge
+from robustbench_tc.own import matchers
+from robustbench_tc.own.read import read_cases
+from robustbench_tc.schema import Call, Json, Message, Prediction, Sample, Tool, dumps
+
+LISTED = json.loads(Path(__file__).with_name("differs.json").read_bytes())
+"""Replies on which the verdicts differ, and kinds of replies on which they may, each with its reason."""
+
+Reply = tuple[Call, ...] | str
+Record = Callable[[str, object], None]
+
+
+def brought_back(rows: Sequence[Sample], folder: Path) -> dict[str, Sample]:
+    """Clean id → the row of source own that its case became."""
+    found: dict[str, Sample] = {}
+    for group in by_registry(rows):
+        made = export(group)
+        assert made.left_out == {}
+        (folder / "tools.json").write_bytes(made.tools)
+        (folder / "cases.yaml").write_bytes(made.cases)
+        cases = read_cases(folder / "cases.yaml")
+        assert tuple(tool.tool for tool in cases.tools) == group[0].tools
+        for own in pool(cases, matchers.example).samples:
+            found[made.ids[own.clean_id.removeprefix(f"{sources.OWN}__")]] = own
+    assert found.keys() == {row.clean_id for row in rows}
+    return found
+
+
+def is_right(row: Sample, said: Reply) -> bool:
+    calls: Json = None
+    if not isinstance(said, str):
+        calls = [
+            {"id": str(at), "name": call.name, "arguments": dumps(call.parameters)}
+            for at, call in enumerate(said)
+        ]
+    prediction = Prediction(
+        id=row.id,
+        clean_id=row.clean_id,
+        type_code=row.type_code,
+        component=row.component,
+        source=row.source,
+        category=row.category,
+        model="m",
+        mode="fc",
+        sample_hash="0",
+        status="ok",
+        raw_output=said if isinstance(said, str) else None,
+        tool_calls=calls,
+    )
+    return judge(prediction, row, row).correct
+
+
+def replies(row: Sample) -> Iterator[tuple[str, Reply]]:
+    """What gold says, answer by answer, and what every scripted agent says."""
+    for number, golden in enumerate(row.golden_answers):
+        yield f"gold {number}", concrete(golden, row.tools, source=row.source)
+    for name in AGENTS:
+        yield name, reply(name, AgentContext(row, row, False))
+
+
+def compared(rows: Sequence[Sample], folder: Path, record: Record) -> None:
+    own = brought_back(rows, folder)
+    differing, total, distinct = set(), 0, dict[tuple[str, str], bool]()
+    for row in rows:
+        for name, said in replies(row):
+            same = is_right(row, said) == is_right(own[row.clean_id], said)
+            total += 1
+            distinct[row.clean_id, repr(said)] = same
+            if not same:
+                differing.add(f"{row.clean_id} | {name}")
+    share, alone = 1 - len(differing) / total, sum(distinct.values()) / len(distinct)
+    record("rows", len(rows))
+    record("verdicts that are equal", f"{share:.2%} of {total}")
+    record("the same of replies that differ in what they say", f"{alone:.2%} of {len(distinct)}")
+    ids = {row.clean_id for row in rows}
+    assert differing == {one for one in LISTED["replies"] if one.split(" | ")[0] in ids}
+    assert share >= 0.98 and alone >= 0.98
+
+
+def test_own_verdicts_are_the_sources_on_the_bundled_samples(tmp_path: Path, record_property: Record) -> None:
+    compared(read(BUNDLED, "bundled").samples, tmp_path, record_property)
+
+
+def test_own_verdicts_are_the_sources_on_the_papers_samples(
+    tmp_path: Path, shared: Path, record_property: Record
+) -> None:
+    compared(read(shared / "sources", "paper").samples, tmp_path, record_property)
+
+
+# --- what a case cannot say ---------------------------------------------------------------------------
+
+
+def _respelt(value: Json, upper: bool) -> Json:
+    if isinstance(value, str):
+        return value.upper() if upper else f" {value} "
+    return [_respelt(one, upper) for one in value] if isinstance(value, list) else value
+
+
+def variants(row: Sample) -> Iterator[tuple[str, tuple[Call, ...]]]:
+    """Replies that are nearly gold's: what a model may write, and the scorers see differently."""
+    gold = concrete(row.golden_answers[0], row.tools, source=row.source)
+    for name, upper in (("other case", True), ("outer blanks", False)):
+        yield (
+            name,
+            tuple(Call(c.name, {k: _respelt(v, upper) for k, v in c.parameters.items()}) for c in gold),
+        )
+    yield "numbers as text", tuple(Call(c.name, {k: _text(v) for k, v in c.parameters.items()}) for c in gold)
+    yield "an argument too many", (Call(gold[0].name, {**gold[0].parameters, "unasked": 1}), *gold[1:])
+    yield "an argument missing", (Call(gold[0].name, dict(list(gold[0].parameters.items())[1:])), *gold[1:])
+    yield "a call twice", (*gold, gold[0])
+    yield "another order", gold[::-1]
+    yield "a control tool first", (Call("ask_to_user", {"question": "Really?"}), *gold)
+
+
+def _text(value: Json) -> Json:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def test_what_a_case_cannot_say_is_a_closed_list(tmp_path: Path) -> None:
+    rows = read(BUNDLED, "bundled").samples
+    own = brought_back(rows, tmp_path)
+    found = set[str]()
+    for row in rows:
+        for name, said in variants(row):
+            native, here = is_right(row, said), is_right(own[row.clean_id], said)
+            if native != here:
+                found.add(f"{row.source}: {name}: {'stricter' if native else 'more lenient'}")
+    assert found == set(LISTED["variants"])
+
+
+# --- the files ----------------------------------------------------------------------------------------
+
+TOOL = Tool(
+    "find",
+    "Finds — “all”.\u2028",
+    {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+)
+
+
+def sample(number: int = 1, *calls: Call, **more: object) -> Sample:
+    made = Sample(
+        id=f"bfcl_v3__{number}::clean",
+        clean_id=f"bfcl_v3__{number}",
+        type_code="clean",
+        source="bfcl_v3",
+        category="multiple",
+        messages=(Message("user", "Find: 5\n\u0085\ufeff\x00 \U0001f600 {x} # no"),),
+        tools=(TOOL,),
+        golden_answers=(calls or (Call("find", {"n": [5]}),),),
+        output_format="python_calls",
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def test_any_text_survives_the_files(tmp_path: Path) -> None:
+    row = sample()
+    (own,) = brought_back([row], tmp_path).values()
+    assert (own.messages, own.tools) == (row.messages, row.tools)
+
+
+def test_ids_that_a_case_cannot_have_are_written_otherwise_and_stay_apart(tmp_path: Path) -> None:
+    rows = [
+        sample(),
+        sample(clean_id="toolalpaca__A B/" + "x" * 90),
+        sample(clean_id="toolalpaca__A B-" + "x" * 90),
+    ]
+    assert len(brought_back(rows, tmp_path)) == 3
+
+
+def test_rows_that_no_case_can_say_are_left_out_with_their_reason() -> None:
+    rows = [
+        sample(1, messages=(Message("user", "a"), Message("tool", "b"), Message("user", "c"))),
+        sample(2, messages=(Message("assistant", "a"),)),
+        sample(3, Call("made_up", {})),
+        sample(4, Call("find", {"n": ["many"]})),
+        sample(5, Call("find", {})),
+        sample(6),
+    ]
+    made = export(rows)
+    assert list(made.ids.values()) == ["bfcl_v3__6"]
+    assert [reason.split(":")[0] for reason in made.left_out.values()] == [
+        "its history has results of tools as text",
+        "it does not end with a request",
+        "a golden call names no tool of the registry",
+        "its gold contradicts the tool's schema",
+        "its gold contradicts the tool's schema",
+    ]
+
+
+def test_values_that_look_like_matchers_stay_values(tmp_path: Path) -> None:
+    tool = Tool("put", "", {"type": "object", "properties": {"v": {"type": "object"}, "w": {}}})
+    row = sample(
+        1,
+        Call("put", {"v": [{"any": [True]}], "w": [{"regex": "x"}, ""]}),
+        tools=(tool,),
+        source="rotbench",
+        clean_id="rotbench__1",
+    )
+    (own,) = brought_back([row], tmp_path).values()
+    assert is_right(own, (Call("put", {"v": {"any": [True]}, "w": {"regex": "x"}}),))
+    assert is_right(own, (Call("put", {"v": {"any": [True]}}),))
+    assert not is_right(own, (Call("put", {"v": {"any": [True]}, "w": "x"}),))

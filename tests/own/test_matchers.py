@@ -1,0 +1,342 @@
+"""What an argument has to be (own.md §1.1)."""
+
+import math
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.own import dates, limits
+from robustbench_tc.own.matchers import example, kind, matches, may_be_absent, problem
+from robustbench_tc.own.patterns import read_pattern
+
+TEXT = {"type": "string"}
+NUMBER = {"type": "number"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "schema", "right"),
+    [
+        (" café ", "café", TEXT, True),
+        ("Broken", "broken", TEXT, False),
+        ("a  b", "a b", TEXT, False),
+        (20, 20.0, NUMBER, True),
+        (20, 20.0, None, True),
+        ("20", 20, NUMBER, True),
+        (20, "20", {"type": ["integer", "null"]}, True),
+        ("20.0", 20, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),
+        ("20", 20, TEXT, False),
+        ("20", 20, {}, False),
+        ("020", 20, NUMBER, False),
+        ("twenty", 20, NUMBER, False),
+        (True, 1, NUMBER, False),
+        (1, True, {"type": "boolean"}, False),
+        ("true", True, {"type": "boolean"}, False),
+        (False, False, None, True),
+        (None, None, TEXT, True),
+        ("", None, TEXT, False),
+        (10**30, 1e30, NUMBER, True),
+        (math.nan, 1, NUMBER, False),
+        (math.inf, 1e308, NUMBER, False),
+        ([1, 2], [1, 2.0], None, True),
+        ([2, 1], [1, 2], None, False),
+        ([1], [1, 2], None, False),
+        (["1"], [1], {"items": NUMBER}, True),
+        ({"a": 1, "b": " x"}, {"b": "x", "a": 1}, None, True),
+        ({"a": 1, "c": 2}, {"a": 1}, None, False),
+        ({"a": 1}, {"a": 1, "b": None}, None, True),
+        ({"a": "1"}, {"a": 1}, {"properties": {"a": NUMBER}}, True),
+        ("[1]", [1], None, False),
+    ],
+)
+def test_plain_values_compare_by_json_type(value: Any, expected: Any, schema: Any, right: bool) -> None:
+    assert matches(value, expected, schema) is right
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "schema", "right"),
+    [
+        (0, {"any": True}, None, True),
+        (None, {"any": True}, None, False),
+        ({"regex": "literal"}, {"exact": {"regex": "literal"}}, None, True),
+        ("literal", {"exact": {"regex": "literal"}}, None, False),
+        ({"a": {"any": True}}, {"exact": {"a": {"any": True}}}, None, True),
+        ({"a": 5}, {"exact": {"a": {"any": True}}}, None, False),
+        (19.91, {"number": 19.9, "tolerance": 0.01}, NUMBER, True),
+        (19.89, {"number": 19.9, "tolerance": 0.01}, NUMBER, True),
+        (19.911, {"number": 19.9, "tolerance": 0.01}, NUMBER, False),
+        (19.9, {"number": 19.9}, NUMBER, True),
+        ("19.9", {"number": 19.9}, NUMBER, True),
+        ("19.9", {"number": 19.9}, TEXT, False),
+        (True, {"number": 1}, NUMBER, False),
+        (math.nan, {"number": 1, "tolerance": 9}, NUMBER, False),
+        (math.inf, {"number": 1, "tolerance": 1e308}, NUMBER, False),
+        ("2026-11-21", {"date": "2026-11-21"}, TEXT, True),
+        ("2026-11-21T23:59:00+02:00", {"date": "2026-11-21"}, TEXT, True),
+        ("20261121", {"date": "2026-11-21"}, TEXT, True),
+        ("2026-11-22", {"date": "2026-11-21"}, TEXT, False),
+        ("2026-11-21T25:00", {"date": "2026-11-21"}, TEXT, False),
+        ("2026-11-21 or so", {"date": "2026-11-21"}, TEXT, False),
+        ("21.11.2026", {"date": "2026-11-21"}, TEXT, False),
+        ("21.11.2026", {"date": "2026-11-21"}, {"type": "string", "format": "DD.MM.YYYY"}, True),
+        ("21x11x2026", {"date": "2026-11-21"}, {"type": "string", "format": "DD.MM.YYYY"}, False),
+        ("11/21/2026", {"date": "2026-11-21"}, {"format": "%m/%d/%Y"}, True),
+        (20261121, {"date": "2026-11-21"}, None, False),
+        (["b", "a", "a"], {"set": ["a", "b"]}, None, True),
+        (["a"], {"set": ["a", "b"]}, None, False),
+        (["a", "b", "c"], {"set": ["a", "b"]}, None, False),
+        (["ab", "x1"], {"set": [{"regex": "^x"}, "ab"]}, None, True),
+        (["a"], {"set": ["a", {"exact": "b", "optional": True}]}, None, True),
+        ("ab", {"set": ["a", "b"]}, None, False),
+        ([], {"set": []}, None, True),
+        ("phone", {"one_of": ["mail", "phone"]}, TEXT, True),
+        ("fax", {"one_of": ["mail", "phone"]}, TEXT, False),
+        (7, {"one_of": ["mail", {"number": 6, "tolerance": 1}]}, None, True),
+        ("it arrived broken.", {"regex": "broken"}, TEXT, True),
+        ("fine", {"regex": "broken"}, TEXT, False),
+        (5, {"regex": "5"}, NUMBER, False),
+        ({"to": "x", "n": [1, "any"]}, {"to": {"regex": "x"}, "n": [1, {"any": True}]}, None, True),
+        ({"to": "x"}, {"to": "x", "cc": {"exact": "y", "optional": True}}, None, True),
+        ({"any": 1, "other": 2}, {"any": 1, "other": 2}, None, True),
+        ({"any": True, "one_of": [1]}, {"any": True, "one_of": [1]}, None, True),
+    ],
+)
+def test_matchers(value: Any, expected: Any, schema: Any, right: bool) -> None:
+    assert problem(expected) is None
+    assert matches(value, expected, schema) is right
+
+
+def test_integers_of_any_length_are_compared() -> None:
+    huge = 10**5000  # longer than Python writes as text
+    assert matches(huge, huge, NUMBER)
+    assert not matches(huge, {"number": 1, "tolerance": 1e308}, NUMBER)
+
+
+def test_references_are_looked_up_in_the_tools_schema() -> None:
+    root = {"$defs": {"amount": {"type": "number"}, "self": {"$ref": "#/$defs/self"}}}
+    assert matches("5", 5, {"$ref": "#/$defs/amount"}, root)
+    assert not matches("5", 5, {"$ref": "#/$defs/amount"})
+    assert not matches("5", 5, {"$ref": "#/$defs/self"}, root)
+
+
+@pytest.mark.parametrize(
+    "around", [lambda v: [v], lambda v: {"k": v}, lambda v: {"one_of": [v]}, lambda v: {"set": [v]}]
+)
+def test_a_case_may_be_as_deep_as_its_file(around: Any) -> None:
+    expected: Any = {"set": [1]}
+    for _ in range(limits.DEPTH - 5):
+        expected = around(expected)
+    assert problem(expected) is None and not may_be_absent(expected)
+    assert matches(example(expected, None), expected, None)
+
+
+def test_a_reply_far_deeper_than_the_case_is_no_match() -> None:
+    deep: Any = 1
+    for _ in range(20_000):
+        deep = [deep]
+    assert not matches(deep, [[1]], None)
+    assert matches(deep, {"any": True}, None)
+
+
+def test_a_long_list_is_compared_in_time() -> None:
+    started = time.process_time()
+    assert matches([*range(300)] * 100, {"set": [*range(300)]}, None)
+    assert not matches(["x"] * 100_000, {"set": [*range(300)]}, None)
+    assert time.process_time() - started < 5
+
+
+def test_what_may_be_absent() -> None:
+    assert may_be_absent(None)
+    assert may_be_absent({"regex": "x", "optional": True})
+    assert may_be_absent({"one_of": [1, None]})
+    assert not may_be_absent({"any": True})
+    assert not may_be_absent({"exact": None})
+    assert not may_be_absent({"optional": True})  # a plain object
+    assert not may_be_absent("")
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ({"any": False}, "any must be true"),
+        ({"any": True, "optional": 1}, "optional must be true or false"),
+        ({"date": "2026-11-21", "tolerance": 1}, "tolerance goes with number"),
+        ({"number": "5"}, "number must be a number"),
+        ({"number": True}, "number must be a number"),
+        ({"number": 5, "tolerance": -1}, "tolerance must be"),
+        ({"number": 5, "tolerance": math.inf}, "tolerance must be"),
+        ({"date": "tomorrow"}, "date must be an ISO date"),
+        ({"date": "2026-02-30"}, "date must be an ISO date"),
+        ({"date": 20261121}, "date must be an ISO date"),
+        ({"set": "a"}, "set must be a list"),
+        ({"one_of": []}, "one_of must be a list that is not empty"),
+        ({"one_of": [{"regex": "("}]}, "one_of: regex is no regular expression"),
+        ({"regex": 5}, "regex must be a text"),
+        ({"regex": ""}, "regex is empty"),
+        ({"regex": "a{9999999999999}"}, "regex is no regular expression"),
+        ({"regex": "[[a]"}, "regex is no regular expression"),
+        ({"regex": "x" * 501}, "at most 500"),
+        ({"regex": "(?<=a)^b"}, "is found in no text"),
+        ({"a": [{"b": {"regex": "(a+)+"}}]}, "could take too long"),
+        ([{"exact": 1, "optional": True}], "optional means nothing inside a list"),
+        (math.nan, "finite"),
+        ({"exact": [math.inf]}, "finite"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_phrase(expected: Any, said: str) -> None:
+    found = problem(expected)
+    assert found is not None and said in found and "\n" not in found
+
+
+def test_what_cannot_be_used_accepts_nothing_and_raises_nothing() -> None:
+    for expected in ({"number": "x"}, {"date": 5}, {"set": 5}, {"one_of": 5}, {"regex": "("}, {"any": 0}):
+        assert not matches("x", expected, {})
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(a+)+$", "(a|a)*$", "(a|ab)*$", "(\\s*\\w+)*$", "(a*)*b", "(?i:a+A)+$", "a*a*a*a*b"),
+        *("(.*)(.*)\\1x", "((a{0,9}){0,9}){0,9}$", "(?:){9999999}{9999999}", "(x?){40}y", "(.*?,){11}P"),
+    ],
+)
+def test_patterns_that_may_take_for_ever_are_refused(pattern: str) -> None:
+    assert isinstance(read_pattern(pattern), str)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("broken", "^order 10[0-9]{2}$", ".*broken.*", "damaged.*box", "damaged.*box.*refund", "(\\w+ )*x"),
+        *("^(\\d{1,3}\\.){3}\\d{1,3}$", "\\d{4}-\\d{2}-\\d{2}", "^(?!.*refund)", "(?i)\\bRefund(ed|s)?\\b"),
+        *("[\\w.]+@[\\w.]+", "\\d+-\\d+-\\d+", "(?:foo|bar)+!", "(?=.*\\d)(?=.*[a-z]).{8,}", "(a)\\1", "é$"),
+        *("(?s)a.b", "a\\Z", "[^a-z]{3}", "x{0,3}y{2,}", "(?P<n>ab)(?P=n)", "\\u4e2d+"),
+    ],
+)
+def test_patterns_that_one_writes_are_used_and_quick(pattern: str) -> None:
+    read = read_pattern(pattern)
+    assert not isinstance(read, str), read
+    assert matches(read.example, {"regex": pattern}, TEXT)
+    hostile = [read.example * 2_000, "a" * 10_000, "1" * 10_000, "damaged box " * 800, "a1.-@ " * 1_600]
+    started = time.process_time()
+    for text in hostile:
+        matches(text[: read.longest - 1] + "\x00", {"regex": pattern}, TEXT)
+    assert time.process_time() - started < 10
+
+
+def test_a_text_too_long_for_a_pattern_is_not_searched() -> None:
+    assert matches("a" * 9_999 + "b", {"regex": "b"}, TEXT)
+    assert not matches("a" * 10_000 + "b", {"regex": "b"}, TEXT)
+
+
+def test_days_in_a_schemas_format_come_back() -> None:
+    day = dates.day_of("2026-11-21")
+    assert day is not None
+    for written in (None, "date", "date-time", "DD.MM.YYYY", "%m/%d/%Y", "yyyyMMdd", "%Q", "dd dd"):
+        assert dates.day_of(dates.as_written(day, written), written) == day
+
+
+# --- properties ---------------------------------------------------------------------------------------
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6)
+    | st.sampled_from(["1", "20.0", " x", "é"])
+)
+NOT_NULL = SCALARS.filter(lambda one: one is not None)
+KEYS = st.sampled_from(["a", "b", "any", "regex", "date", "optional"])
+VALUES = st.recursive(
+    NOT_NULL, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3)
+)
+PLAIN = VALUES.map(lambda value: {"exact": value}["exact"]).filter(lambda value: not _has_matcher(value))
+PATTERNS = st.sampled_from(["a", "^x+y?$", "[0-9]{2,}", "b.*c", "(?i)Ab|c", "\\w+@\\w+"])
+MATCHED = st.recursive(
+    st.just({"any": True})
+    | PLAIN.map(lambda value: {"exact": value})
+    | PATTERNS.map(lambda pattern: {"regex": pattern})
+    | st.dates().map(lambda day: {"date": day.isoformat()})
+    | st.builds(
+        lambda number, tolerance: {"number": number, "tolerance": tolerance},
+        st.integers(),
+        st.floats(0, 1e9),
+    )
+    | PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: {"set": items})
+        | st.lists(inner, min_size=1, max_size=3).map(lambda items: {"one_of": items})
+        | st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["p", "q"]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+SCHEMAS = st.sampled_from(
+    [
+        None,
+        True,
+        {},
+        TEXT,
+        NUMBER,
+        {"type": ["integer", "null"]},
+        {"enum": [None, "a", "10"]},
+        {"type": "string", "format": "DD.MM.YYYY"},
+        {"type": "array", "items": NUMBER},
+        {"type": "object", "properties": {"p": TEXT, "q": {"type": "null"}}},
+    ]
+)
+
+
+def _has_matcher(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_matcher, value))
+    if isinstance(value, dict):
+        return kind(value) is not None or any(map(_has_matcher, value.values()))
+    return False
+
+
+@given(MATCHED, SCHEMAS)
+def test_an_example_always_matches(expected: Any, schema: Any) -> None:
+    assert problem(expected) is None
+    assert matches(example(expected, schema), expected, schema)
+
+
+@given(VALUES, SCHEMAS)
+def test_exact_accepts_the_value_itself_whatever_it_looks_like(value: Any, schema: Any) -> None:
+    assert problem({"exact": value}) is None
+    assert matches(value, {"exact": value}, schema)
+
+
+@given(PLAIN, PLAIN, SCHEMAS)
+def test_plain_values_compare_the_same_both_ways(left: Any, right: Any, schema: Any) -> None:
+    assert matches(left, right, schema) == matches(right, left, schema)
+    assert matches(left, left, schema)
+    assert matches(left, {"one_of": [left, right]}, schema)
+
+
+@given(st.lists(PLAIN, max_size=4), st.randoms(use_true_random=False))
+def test_a_set_has_no_order_and_counts_once(items: list[Any], random: Any) -> None:
+    shuffled = [*items, *items[:1]]
+    random.shuffle(shuffled)
+    assert matches(shuffled, {"set": items}, None)
+
+
+@given(VALUES, MATCHED | VALUES, SCHEMAS)
+def test_nothing_that_a_model_or_a_user_writes_raises(value: Any, expected: Any, schema: Any) -> None:
+    problem(expected)
+    matches(value, expected, schema)
+    may_be_absent(expected)
+
+
+@given(st.text(alphabet="ab1(){}[]|*+?.^$\\,-:=!<dws", max_size=14))
+def test_any_pattern_is_read_or_refused_and_searched_in_time(pattern: str) -> None:
+    read = read_pattern(pattern)
+    if isinstance(read, str):
+        return
+    started = time.process_time()
+    for text in ("a" * 200, "ab1" * 70, "1" * 200 + "\x00"):
+        matches(text, {"regex": pattern}, TEXT)
+    assert time.process_time() - started < 1

@@ -148,8 +148,9 @@ fuzz: env  ## the long fuzz of the parser (100,000 texts)
 mutation: .venv-mutation/.done  ## does each area's own suite notice wrong code? 40 mutants each
 	.venv-mutation/bin/python scripts/mutation_run.py
 
-nightly: env fuzz  ## the long fuzz, five kills over the real build, every planted edit
-	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/audits/test_planted.py
+nightly: env fuzz  ## the long fuzz, five kills over the real build, every planted edit, every agent on every row, marts asked in every way
+	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/audits/test_planted.py \
+	  tests/eval/test_agents.py tests/sql/test_sql_agrees.py tests/test_parallel.py
 
 facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it
 	$(BIN)/python scripts/write_facts.py

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import audit_files, marker, numbers
+from robustbench_tc.io import audit_files, marker, not_live, numbers
 from robustbench_tc.schema import Message
 
 from . import contamination, evidence, judgments, paraphrase, provenance, shortcuts
@@ -213,6 +213,8 @@ def audit_predictions(
     """Audits a predictions or scores file against the dataset that was asked."""
     from .expectations import predictions
 
+    not_live.refuse_run(path)
+    not_live.refuse_dataset(dataset)
     build = Folder(dataset)
     checks = apply(
         predictions.suite(path, build),

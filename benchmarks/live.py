@@ -1,10 +1,12 @@
 """What a world in a process of its own costs: a call, a start, memory, and what is left behind.
 
-    python -m benchmarks.live [--worlds 1000] [--calls 2000]
+    python -m benchmarks.live [--worlds 1000] [--calls 2000] [--full BUILD --world-python PYTHON]
 
 Calls are gold's, of the bundled worlds, in this process (LocalWorlds) and in processes of their own
-(HostWorlds), task by task in turn, so that both meet the same machine. Bars: at most 2 ms added to a call at
-the median (with the journal, which is not here), 3 MB a world, no process left behind.
+(HostWorlds), task by task in turn, so that both meet the same machine; a call's results are written to a
+journal as an episode does. With a build of profile full also BFCL's long-context worlds, whose classes are in
+another Python: there the whole of an isolated call is what it costs. Bars: at most 2 ms added to a call at
+the median, the journal included, 3 MB a world, no process left behind.
 """
 
 import argparse
@@ -12,11 +14,17 @@ import asyncio
 import json
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from robustbench_tc.eval.live.inputs import load
+from robustbench_tc.io.store import Store
+from robustbench_tc.schema import dumps
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.handle import Handle, LocalWorlds, Start, Worlds, WorldType
@@ -89,6 +97,34 @@ async def costs(calls: int) -> dict[str, Any]:
     }
 
 
+async def journal(calls: int) -> dict[str, float]:
+    """A call's results on disk."""
+    taken: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "journal.jsonl") as kept:
+        for number in range(calls):
+            results = [{"name": "place_order", "text": "x" * 200, "problem": None}]
+            record: dict[str, Any] = {"id": "orders_6", "results": results}
+            await timed(taken, lambda key=str(number), record=record: kept.put(key, record))
+    return quantiles(taken)
+
+
+async def long_context(build: Path, python: str, tasks: int = 40) -> dict[str, Any]:
+    """Isolated calls of BFCL's long-context tasks, and how large their states are."""
+    names = ("multi_turn_long_context",)
+    rows = [row for row in load(str(build)).rows if row.type_code == "clean" and row.id.startswith(names)]
+    world, taken, sizes = find.find(find.BFCL, python=python), list[float](), list[int]()
+    async with HostWorlds() as worlds:
+        for row in rows[:tasks]:
+            handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
+            for one in [one for turn in row.golden_calls for one in turn]:
+                await timed(taken, lambda one=one, handle=handle: handle.call(one.name, one.parameters))
+            sizes.append(len(dumps((await handle.snapshot()).state)))
+            await handle.close()
+    return {"tasks": len(sizes), "calls": len(taken), "state_bytes_median": statistics.median(sizes)} | {
+        "isolated_call": quantiles(taken)
+    }
+
+
 def memory(pid: int) -> dict[str, int]:
     """Of a process, in bytes: PSS shares what it has in common with its parent, private is its own alone."""
     found = {"pss": 0, "private": 0}
@@ -142,13 +178,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--worlds", type=int, default=1000)
     parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--full", type=Path, help="a live build of profile full")
+    parser.add_argument("--world-python")
     arguments = parser.parse_args()
-    found = {
+    found: dict[str, Any] = {
         "cores": len(os.sched_getaffinity(0)),
         "load_before": round(os.getloadavg()[0], 1),
         "one_at_a_time": asyncio.run(costs(arguments.calls)),
+        "journal": asyncio.run(journal(arguments.calls)),
         "at_the_same_time": asyncio.run(crowd(arguments.worlds)),
     }
+    if arguments.full is not None:
+        found["long_context"] = asyncio.run(long_context(arguments.full, arguments.world_python))
     print(json.dumps(found))  # noqa: T201
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from robustbench_tc import __version__, schema
+from robustbench_tc import __version__, schema, taxonomy
 from robustbench_tc.io import parquet
 from robustbench_tc.live import CORE_TEXTS, KINDS, TASKS, config_of, type_code
 from robustbench_tc.worlds.find import BFCL
@@ -91,6 +91,8 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
         examples=examples or {},
         shown=shown,
         kinds=[kind for kind in KINDS if type_code(kind) in report.rows],
+        types=list(report.types or ()),
+        taxonomy_of=taxonomy.get,
         type_code=type_code,
         config_of=config_of,
         faults={kind: (said.format(kind), right) for kind, (said, right) in FAULTS.items()},
@@ -120,11 +122,15 @@ def examples_of(folder: Path, configs: "tuple[str, ...] | list[str]") -> dict[st
     found = {}
     for name in configs:
         rows = parquet.read_rows(
-            parquet.shards(folder / name), ["id", "turns", "golden_calls", "fault", "label"]
+            parquet.shards(folder / name), ["id", "turns", "golden_calls", "fault", "label", "tools"]
         )
         shortest = min(rows, key=lambda row: (len(row["turns"]) + len(row["golden_calls"]), row["id"]))
         found[name] = _example(shortest)
     return found
+
+
+_NEW_TOOLS = 3
+"""So many of the tools that come in are shown of a row."""
 
 
 def _example(row: dict[str, Any]) -> Example:
@@ -134,4 +140,10 @@ def _example(row: dict[str, Any]) -> Example:
         lines += [f"  gold: {call['name']} {cut(schema.dumps(call['parameters']))}" for call in calls]
     if row["fault"] is not None:
         lines += [f"fault: {cut(row['fault'])}", f"label: {row['label']}"]
+    new = [tool for tool in schema.loads(row["tools"]) if tool.get("distractor")]
+    for tool in new[:_NEW_TOOLS]:
+        shown = {key: tool[key] for key in ("name", "description", "parameters")}
+        lines.append(f"comes in: {cut(schema.dumps(shown))}")
+    if len(new) > _NEW_TOOLS:
+        lines.append(f"comes in: {len(new) - _NEW_TOOLS} more")
     return Example(row["id"], tuple(lines))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, Unpack, get_args
+from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import SERIAL, Workers
@@ -30,6 +30,7 @@ from . import (
     verdicts,
 )
 from . import reuse as reusing
+from .callables.agent import Function, OwnAgent, own_agent
 from .inputs import Dataset, Selection
 from .record import RunFolder
 from .request_settings import RequestOptions, RequestSettings
@@ -114,12 +115,48 @@ class Evaluated:
             raise
 
 
+class _Who(NamedTuple):
+    """Who is asked, checked before any work."""
+
+    name: str
+    mode: record.Mode
+    backend: str
+    settings: RequestSettings
+    endpoints: Sequence[Endpoint]
+    """The addresses of a model; none of an agent of the user's."""
+    own: OwnAgent | None = None
+
+
+def _own(own: OwnAgent) -> _Who:
+    return _Who(own.name, "fc", own.backend, own.settings, (), own)
+
+
+def _model(
+    model: str | None,
+    base_url: str | Sequence[str],
+    agent: str | None,
+    mode: str | None,
+    backend: Engine,
+    workers: Workers,
+    options: RequestOptions,
+) -> _Who:
+    """A model, or the reference agent `agent`, with the settings of the models' table."""
+    model, backend = provider(model, backend, workers)
+    asked_at = endpoints(model, base_url, agent, backend, options)
+    entry = models.find(name := asked_at[0].model)
+    settings = request_settings.settle(entry, options, agent)
+    mode = mode or (entry.mode if entry is not None else "prompt")
+    return _Who(name, record.mode_of(mode), backend, settings, asked_at)
+
+
 def evaluate(
     dataset: str | Path = "robustbench-tc",
     *,
     model: str | None = None,
     base_url: str | Sequence[str] = (),
     agent: str | None = None,
+    callable: Function | None = None,
+    command: str | Sequence[str] | None = None,
     mode: str | None = None,
     backend: Engine = "openai",
     revision: str | None = None,
@@ -148,10 +185,11 @@ def evaluate(
     Interrupted at any point, the same call goes on where it stopped. Another selection (`types`, `sources`,
     `ids`, `limit` rows, `samples`) or a larger `repeat` lets the run grow: no answer is asked for twice. The
     options are those of `rbtc eval`: `model` is an id or MODEL@BASE_URL, several `base_url` share the
-    requests, `agent` is a reference agent instead, `concurrency` counts requests per address, `out` is by
-    default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers from, `score` False only
-    asks. `started` gets the run before any request. `options`: `RequestOptions`, where `system` is the
-    text itself.
+    requests, `agent` is a reference agent instead; `callable` is an agent of yours, a function of a `Task`
+    (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
+    per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
+    from, `score` False only asks. `started` gets the run before any request. `options`: `RequestOptions`,
+    where `system` is the text itself.
 
     Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, and an
     endpoint that does not answer; what was answered by then is kept.
@@ -163,31 +201,30 @@ def evaluate(
     check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    model, backend = provider(model, backend, workers)
-    asked_at = endpoints(model, base_url, agent, backend, options)
-    entry = models.find(name := asked_at[0].model)
-    asked = request_settings.settle(entry, options, agent)
+    others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
+    own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
+    who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
     settings = record.Settings(
         fingerprint=data.fingerprint(),
-        model=name,
-        mode=record.mode_of(mode or (entry.mode if entry is not None else "prompt")),
-        backend=backend,
+        model=who.name,
+        mode=who.mode,
+        backend=who.backend,
         prompt_version=prompts.prompt_version(),
         selection=growth.joined(data, (), selection)[0],
         repeat=repeat,
-        **asked.identity,
+        **who.settings.identity,
     )
-    path = record.default_place(name, settings.mode) if out is None else Path(out)
+    path = record.default_place(who.name, who.mode) if out is None else Path(out)
     folder = _folder(path, data, rows, settings, reuse, discard_changes if fresh else None)
     total = len(rows) * folder.record.settings.repeat
     run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=agent)
     started(run)
     with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
         if url is not None:
-            asked_at = [Endpoint(name, url, api_key="none", reasoning=False)]
-        ask, at_once = _backend(folder, asked, asked_at, concurrency, timeout_s, max_retries, workers, gpus)
+            who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
+        ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
         run._ask(rows, selection, ask, at_once, progress)
     if score:
         run.score()
@@ -304,9 +341,8 @@ def words(given: Names) -> list[str]:
 
 
 def _backend(
-    folder: RunFolder,
-    asked: RequestSettings,
-    endpoints: Sequence[Endpoint],
+    run: Evaluated,
+    who: _Who,
     concurrency: int,
     timeout_s: float,
     max_retries: int,
@@ -314,6 +350,9 @@ def _backend(
     gpus: int,
 ) -> tuple[session.OpenBackend, int]:
     """How the backend is opened, and how many requests are under way at all its addresses."""
+    if who.own is not None:
+        return who.own.opened(run.data.results, timeout_s), who.own.at_once
+    folder, asked, endpoints = run.folder, who.settings, who.endpoints
     settings = folder.record.settings
     name = settings.model
     if settings.backend == "vllm":

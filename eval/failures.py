@@ -6,9 +6,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
+from robustbench_tc.io.not_live import refuse_run
 from robustbench_tc.schema import ERROR_MODES, Prediction, Verdict, record
 
-from .not_live import refuse_run
 from .stats.breakdown import READ_WITH_CARE
 
 REASONS = {
@@ -23,7 +23,7 @@ REASONS = {
     "unexpected_call": "called a tool where no call is right",
     "unparsable": "broke off, said nothing or began a call that cannot be read, where no call is right",
     "unknown_tool": "the golden tool is not in the registry",
-    "rejected": "the server refused the tool list",
+    "rejected": "the server refused the tool list, or the agent failed",
     "too_long": "the server refused the length",
 }
 """Reason codes of the scorers as sentences."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
+from robustbench_tc.io.not_live import refuse_dataset
 from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.schema import Sample, Tool
+from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
-from .not_live import refuse_dataset
 from .stats.blind import TypeFigures
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
@@ -39,6 +39,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What was in the files and is not in `rows`, by reason."""
     audited: tuple[TypeFigures, ...] = ()
     """What needs no reading, as the dataset's audit counted it."""
+    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
+    """Of own tools: by clean id and tool what a tool answers, in turn."""
 
     def anchors(self) -> dict[str, Sample]:
         """For each row id the clean row that it is judged against; see `anchors`."""
@@ -224,7 +226,9 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
         if f"{row.clean_id}::{taxonomy.CLEAN}" not in anchors:
             raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
     audited = needs_no_reading.audited(folder, Counter(row.type_code for row in rows))
-    return Dataset(name=name, revision=revision, version=_version(folder), rows=tuple(rows), audited=audited)
+    return Dataset(
+        name=name, revision=revision, version=version_of(folder), rows=tuple(rows), audited=audited
+    )
 
 
 def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]]) -> list[Sample]:
@@ -253,7 +257,7 @@ def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sa
     return row
 
 
-def _version(folder: Path) -> str | None:
+def version_of(folder: Path) -> str | None:
     """The version that the release's manifest states, or the build's report before there is a release."""
     for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
         try:

@@ -25,12 +25,12 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, owned
 from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
 from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.io.not_live import refuse_run
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
 from . import growth
 from .inputs import Dataset, Selection
-from .not_live import refuse_run
 from .request_settings import by_name
 from .stats.blind import TypeFigures
 

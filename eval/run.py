@@ -120,7 +120,7 @@ class Harness:
     async def _ask(self, row: Sample, repeat: int, number: int, ask: wire.Ask) -> Answer:
         key = self._key(row, repeat, number)
         base = Answer(id=row.id, repeat=repeat, number=number, status="ok")
-        ask = msgspec.structs.replace(ask, key=key)
+        ask = msgspec.structs.replace(ask, key=key, row=row, number=number)
         made = await received(self._backend, ask, base, row.tools)
         self.served_models |= {made.served_model} if made.served_model else set()
         if made.status == "ok" and number <= wire.answered(row):
@@ -193,6 +193,11 @@ class Watch:
             self._refused_outright = -1
         elif made.status == "rejected" and self._refused_outright >= 0 and not _has_duplicates(ask):
             self._refused_outright += 1
+            if self._refused_outright >= REFUSALS and (made.error or "").startswith("agent:"):
+                raise UserError(
+                    f"the agent has failed on every row ({made.error}): try it on one request; what was "
+                    "tried is kept, --fresh begins again"
+                )
             if self._refused_outright >= REFUSALS:
                 raise UserError(
                     f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
@@ -213,7 +218,7 @@ def _status(error: LLMError, ask: wire.Ask) -> Status:
     """How a request without a completion is recorded."""
     if error.code == "too_long":
         return "too_long"
-    if error.code in ("rejected", "duplicate_tools"):
+    if error.code in ("rejected", "duplicate_tools", "agent"):
         return "rejected"
     # A refusal in unknown words of a registry that servers are known to refuse.
     if error.code == "bad_request" and _has_duplicates(ask):

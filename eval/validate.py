@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import not_live
 from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Call, Json, Sample, dumps, record
 from robustbench_tc.taxonomy import CLEAN
@@ -92,6 +93,8 @@ def validate_release(folder: Path) -> list[ConfigReport]:
 
     Raises UserError where the folder holds no release, or a file is cut or of another shape.
     """
+    not_live.refuse_run(folder)
+    not_live.refuse_dataset(folder)
     configs = {path.parent.name for path in folder.glob("*/test-*.parquet")} - TABLES
     if CLEAN not in configs:
         raise UserError(

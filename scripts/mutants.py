@@ -27,7 +27,14 @@ class Area(NamedTuple):
 
 AREAS = {
     "perturb": Area(("builders/perturb",), ("tests/builders",)),
-    "score": Area(("eval/score",), ("tests/eval/test_score_*.py", "tests/eval/test_vectors.py")),
+    "score": Area(
+        ("eval/score",),
+        (
+            *("tests/eval/test_score_*.py", "tests/eval/test_vectors.py", "tests/eval/test_stages.py"),
+            *("tests/eval/test_abstention.py", "tests/eval/test_context.py", "tests/eval/test_language.py"),
+            "tests/eval/test_registry_pack.py",
+        ),
+    ),
     "parse": Area(
         ("eval/parse",),
         ("tests/eval/test_parse_*.py", "tests/eval/test_replies*.py", "tests/eval/test_vectors.py"),

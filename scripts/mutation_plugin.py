@@ -2,7 +2,8 @@
 
 Under `coverage run` every line is recorded with the tests that run it, and `mutation.times` keeps the
 seconds of each test. Without it `mutation.only` and `mutation.not` say what is run: files with one node id
-per line, the first ones first. The first test that fails is written to `mutation.failed`.
+per line, the first ones first; where it says what is not run, the rest runs in the order of the files given.
+The first test that fails is written to `mutation.failed`.
 """
 
 import json
@@ -40,7 +41,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = sorted((i for i in items if i.nodeid in place), key=lambda i: place[i.nodeid])
     elif NOT.is_file():
         left_out = set(NOT.read_text("utf-8").split("\n"))
+        file = {name: number for number, name in enumerate(config.args)}
         chosen = [i for i in items if i.nodeid not in left_out]
+        chosen.sort(key=lambda i: file.get(i.nodeid.split("::")[0], len(file)))
     else:
         return
     kept = set(chosen)

@@ -188,7 +188,15 @@ def text_of(name: str, inputs: Inputs) -> str:
     mart = marts()[name]
     if mart.needs == "live" and not any(map(_is_live, inputs.runs)):
         raise UserError(f"{name} looks at live episodes: name a run of `rbtc live run` with --run")
-    if mart.needs == "runs" and all(map(_is_live, inputs.runs)):
+    for run in inputs.runs:
+        if _is_live(run) != (mart.needs == "live"):
+            of_live = ", ".join(one for one, about in marts().items() if about.needs == "live")
+            raise UserError(
+                f"{name} has no rows for live runs: {run} is one; {of_live} have them"
+                if mart.needs != "live"
+                else f"{name} looks at live episodes, and {run} is not a run of `rbtc live run`"
+            )
+    if mart.needs == "runs" and not inputs.runs:
         raise UserError(
             f"{name} looks at single predictions: name a run with --run (the paper printed counts)"
         )

@@ -29,6 +29,7 @@ CONTRACT = {
     "json_schema",
     "transcript",
     "plain",
+    "safe_text",
     "io",
     "llm",
     "compute",

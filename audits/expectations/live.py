@@ -6,10 +6,19 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.live import KINDS, TASKS, config_of, live_features, type_code
+from robustbench_tc.live import (
+    KINDS,
+    TASKS,
+    config_of,
+    live_features,
+    registry_codes,
+    registry_types,
+    type_code,
+    type_codes,
+)
 
 from ..folder import Folder, type_name
-from ..live import faults, texts
+from ..live import faults, registry, texts
 from ..live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan
 from ..report import Check
 from .configs import _splits
@@ -17,7 +26,7 @@ from .gx import Expectation, Suites, frame, run
 
 SUITES = Suites("live")
 
-CONFIGS = (TASKS, *map(type_code, KINDS))
+CONFIGS = (TASKS, *type_codes())
 
 PINS = Path(__file__).parents[1] / "live" / "pins.json"
 """Profile → config → rows that a build of it has."""
@@ -54,7 +63,8 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     skips = _skips(folder.report.get("skipped"))
     names = "id known splits rows reported worlds labels accounted built stated"
     data: dict[str, list[Any]] = {name: [] for name in names.split()}
-    built = [type_code(kind) for kind in folder.report.get("kinds") or () if kind in KINDS]
+    built = [type_code(kind) for kind in _list(folder.report.get("kinds")) if kind in KINDS]
+    built += [type_code(name) for name in _list(folder.report.get("types")) if name in registry_types()]
     for config in dict.fromkeys((TASKS, *pins, *said, *there, *built)):
         found = scan.labels.get(config, {})
         by_world = {world: sum(counts.values()) for world, counts in found.items()}
@@ -67,10 +77,13 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
         data["rows"].append(scan.counts[config])
         data["reported"].append(sum(n for n in said.get(config, {}).values() if isinstance(n, int)))
         data["worlds"].append(_other(by_world, said.get(config, {})))
-        data["labels"].append(None if config == TASKS else _labels(found, labels.get(config, {})))
+        has_labels = config != TASKS and config not in registry_codes()
+        data["labels"].append(_labels(found, labels.get(config, {})) if has_labels else None)
         data["accounted"].append(_accounted(scan, config, skips) if config in built else None)
-        data["built"].append(scan.counts[config] if pins else None)
-        data["stated"].append(pins.get(config, 0) if pins else None)
+        # Registry types are built only when they are named: no profile has them.
+        is_pinned = pins and config not in registry_codes()
+        data["built"].append(scan.counts[config] if is_pinned else None)
+        data["stated"].append(pins.get(config, 0) if is_pinned else None)
     checks = run("live_configs", frame(data), _configs_expectations())
     if pins:
         return checks
@@ -118,6 +131,10 @@ def _accounted(scan: LiveScan, config: str, skips: dict[str, dict[str, str]]) ->
     return f"{len(missing)} tasks are neither rows nor skips with a reason" if missing else ""
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
@@ -149,11 +166,12 @@ def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
 
 
 _OF_SOME = {
-    *(f"rows.{name}" for name in (*faults.PROTECTS, "anchored", "equals_its_clean_row", "says_its_fault")),
+    *(f"rows.{name}" for name in (*faults.PROTECTS, *registry.PROTECTS)),
+    *(f"rows.{name}" for name in ("anchored", "equals_its_clean_row", "says_its_fault")),
     *(f"replay.{name}" for name in ("label_holds", "fault_is_met", "leaf_is_false", "position_is_decisive")),
-    *(f"replay.{name}" for name in ("reads_change_nothing", "idempotence_is_true")),
+    *(f"replay.{name}" for name in ("reads_change_nothing", "idempotence_is_true", "gold_is_not_taken")),
 }
-"""Checks of rows with faults, or of tasks that read or write."""
+"""Checks of rows with faults or with more tools, or of tasks that read or write."""
 
 
 @cache

@@ -5,6 +5,7 @@ schema's own words, and the two states, what differs in them first. Every choice
 """
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 
@@ -25,6 +26,8 @@ LEAVES = 5_000
 
 TEXT = 200
 """Characters of a text that is tried as an argument."""
+
+_QUOTED = re.compile(r"[\"']([^\"'\n]{1,80})[\"']")
 
 
 def arguments(tool: LiveTool, known: dict[str, list[Json]], values: list[Json]) -> Iterator[dict[str, Json]]:
@@ -68,7 +71,9 @@ def _choices(schema: dict[str, Json], known: list[Json], values: list[Json]) -> 
         inner = schema.get("items")
         single = _choices(inner if isinstance(inner, dict) else {}, [], values)
         return _distinct([*known, *default, *([value] for value in single)])[:VALUES]
-    fitting = (value for value in (*known, *default, *values) if _fits(value, kind))
+    said = schema.get("description")
+    words = _QUOTED.findall(said) if isinstance(said, str) else []
+    fitting = (value for value in (*known, *default, *words, *values) if _fits(value, kind))
     return _distinct(fitting)[:VALUES]
 
 

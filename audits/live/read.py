@@ -1,7 +1,7 @@
 """Rows of a live build as they lie in its files, each held against its clean row.
 
-A row with a fault repeats its clean row in all but five columns. Only what differs is decoded again, so the
-worlds of a long context are in memory once.
+A row with a fault repeats its clean row in all but five columns, one with more tools in all but three. Only
+what differs is decoded again, so the worlds of a long context are in memory once.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.live import TASKS, Fault, LiveRow
+from robustbench_tc.live import TASKS, Fault, LiveRow, LiveTool, registry_codes
 
 from ..folder import Folder
 
 OWN = ("id", "type_code", "fault", "position", "label")
 """Columns in which a row with a fault differs from its clean row."""
+
+OWN_OF_A_REGISTRY = ("id", "type_code", "tools")
+"""Columns in which a row with more tools does."""
 
 COLUMNS = LiveRow.__struct_fields__
 
@@ -35,7 +38,7 @@ class Entry(NamedTuple):
     clean: LiveRow | None
     """The clean row of the same task, for a row of another config."""
     differs: tuple[str, ...]
-    """Columns, but for its own five, that are not the clean row's."""
+    """Columns, but for its own, that are not the clean row's."""
 
 
 class _Clean(NamedTuple):
@@ -59,28 +62,31 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     id_ = raw.get("id")
     where = id_ if isinstance(id_, str) and id_ else f"{config}[{number}]"
     of = clean.get(str(raw.get("clean_id"))) if config != TASKS else None
-    differs = tuple(n for n in COLUMNS if n not in OWN and raw.get(n) != of.raw.get(n)) if of else ()
+    own = OWN_OF_A_REGISTRY if config in registry_codes() else OWN
+    differs = tuple(n for n in COLUMNS if n not in own and raw.get(n) != of.raw.get(n)) if of else ()
     try:
-        row = _decoded(raw, of.row if of and not differs else None)
+        row = _decoded(raw, of.row if of and not differs else None, own)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         problem = f"it does not decode: {type(error).__name__} {str(error)[:140]}"
         return Entry(where, config, None, problem, "", of and of.row, differs)
     return Entry(where, config, row, "", _not_canonical(raw, row), of and of.row, differs)
 
 
-def _decoded(raw: dict[str, Any], clean: LiveRow | None) -> LiveRow:
+def _decoded(raw: dict[str, Any], clean: LiveRow | None, names: tuple[str, ...]) -> LiveRow:
     """The row; of one that equals its clean row only its own columns are decoded."""
     if missing := [name for name in COLUMNS if name not in raw]:
         raise ValueError(f"column {missing[0]} is missing")
     if clean is None:
         return schema.record(raw, LiveRow)
-    own = {name: raw[name] for name in OWN}
+    own = {name: raw[name] for name in names}
     whole = msgspec.to_builtins(msgspec.structs.replace(clean, turns=(), tools=(), initial_state=None))
-    row = msgspec.convert({**whole, **own, "fault": None}, LiveRow)
-    text = own["fault"]
+    row = msgspec.convert({**whole, **own, "fault": None, "tools": ()}, LiveRow)
+    text, tools = own.get("fault"), clean.tools
     fault = None if text is None else msgspec.convert(schema.loads(text), Fault)
+    if "tools" in own:
+        tools = msgspec.convert(schema.loads(own["tools"]), tuple[LiveTool, ...])
     return msgspec.structs.replace(
-        row, fault=fault, turns=clean.turns, tools=clean.tools, initial_state=clean.initial_state
+        row, fault=fault, turns=clean.turns, tools=tools, initial_state=clean.initial_state
     )
 
 

@@ -5,10 +5,10 @@ call does, and both are read with everything that the task's tools offer.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from robustbench_tc.live import CORE_TEXTS, LiveRow, state_hash
+from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
 from robustbench_tc.schema import Call, Json, dumps, loads
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
@@ -31,6 +31,8 @@ PROTECTS = {
     "it is `report`, none does.",
     "fault_is_met": "Whoever calls what gold calls meets the fault at that call and at none before: up to "
     "it both episodes of a pair are equal.",
+    "gold_is_not_taken": "With the tools that came in every gold call still goes to the world's own tool and "
+    "is answered as in the clean row: whoever does as gold ends as gold.",
     "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
     "record, and gold needs the true one.",
 }
@@ -67,6 +69,8 @@ class Replay:
         """By check; {} for a row whose world nobody has."""
         if row.world not in self._types:
             return {}
+        if row.type_code in registry_codes():
+            return {"gold_is_not_taken": await self._not_taken(row)}
         return await (self._of_gold(row) if row.fault is None else self._of_fault(row))
 
     # --- gold -----------------------------------------------------------------------------------------
@@ -123,6 +127,22 @@ class Replay:
         for gold in gold_calls(row)[:upto]:
             await world.call(gold.call.name, gold.call.parameters)
         return world
+
+    async def _not_taken(self, row: LiveRow) -> str:
+        seen = await self._replayed(row)
+        world = FaultedWorld(await self._open(row), row.tools)
+        try:
+            for number, (gold, before) in enumerate(zip(gold_calls(row), seen, strict=True), 1):
+                step = await world.call(gold.call.name, gold.call.parameters)
+                if not step.executed and step.problem is None:
+                    return f"{gold.call.name[:80]} (call {number}) goes to a tool that is not of the world"
+                if step.text != before.text:
+                    return (
+                        f"{gold.call.name[:80]} (call {number}) is answered otherwise than in the clean row"
+                    )
+        finally:
+            await world.close()
+        return HOLDS
 
     # --- faults ---------------------------------------------------------------------------------------
 
@@ -212,14 +232,10 @@ class Replay:
             upto = None if question.wide else place + 1
             known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
             reads = [tool for tool in row.offered(gold.turn) if not tool.writes and not tool.distractor]
-            for name, arguments in asked.reads(reads, known, values):
-                one, other = await without.call(name, arguments), await having.call(name, arguments)
-                if one.text != other.text and one.problem is None and other.problem is None:
-                    return f"{name} {dumps(arguments)}"
+            return await _difference(without, having, asked.reads(reads, known, values))
         finally:
             await without.close()
             await having.close()
-        return None
 
     async def _known(self, row: LiveRow, place: int, answered: str) -> list[Json]:
         """What an agent knows that has made the call: its arguments, results so far, and `answered`."""
@@ -271,6 +287,33 @@ class Replay:
         others = [*asked.under(state, field), *asked.under(_parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
         return HOLDS if fault.value in others else f"no other record has this value as its {field[:80]}"
+
+
+async def _difference(one: Handle, other: Handle, reads: Iterable[tuple[str, dict[str, Json]]]) -> str | None:
+    """The first read that two worlds answer differently, tried in copies of them. A tool that is called a
+    read and yet moves the world is passed over, and what it did is gone."""
+    tried = [await one.copy(), await other.copy()]
+    before = await _hash(one)
+    settled, moving = set[str](), set[str]()
+    try:
+        for name, arguments in reads:
+            if name in moving:
+                continue
+            answers = [await world.call(name, arguments) for world in tried]
+            if name not in settled and not failed(answers[0].text):
+                if await _hash(tried[0]) != before:
+                    moving.add(name)
+                    for world in tried:
+                        await world.close()
+                    tried = [await one.copy(), await other.copy()]
+                    continue
+                settled.add(name)
+            if answers[0].text != answers[1].text and not any(answer.problem for answer in answers):
+                return f"{name} {dumps(arguments)}"
+    finally:
+        for world in tried:
+            await world.close()
+    return None
 
 
 class _Question(NamedTuple):

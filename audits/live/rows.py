@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from robustbench_tc.live import KINDS, TASKS, LiveRow, LiveTool, config_of, type_code
+from robustbench_tc.live import KINDS, TASKS, LiveRow, LiveTool, config_of, registry_codes, type_codes
 from robustbench_tc.schema import dumps
 from robustbench_tc.worlds.handle import Start
 
@@ -18,10 +18,11 @@ PROTECTS = {
     "canonical": "Every cell is the text that its value is written as: nothing hides in it, equal rows are "
     "equal bytes.",
     "place": "A row lies in the config of its type and its id says task and type: both are how it is found.",
-    "anchored": "Every row with a fault has its clean row: without it nothing can be compared.",
-    "equals_its_clean_row": "A row with a fault differs from its clean row in the fault alone: any other "
-    "difference would be measured with it.",
-    "clean_has_no_fault": "A clean row has no fault, position or label: what is compared with it has one.",
+    "anchored": "Every other row has its clean row: without it nothing can be compared.",
+    "equals_its_clean_row": "A row with a fault differs from its clean row in the fault alone, one with more "
+    "tools in the tools: any other difference would be measured with it.",
+    "clean_has_no_fault": "A clean row, and one with more tools, has no fault, position or label: what is "
+    "compared with it has one.",
     "says_its_fault": "A row with a fault has position and label: its tables are by both.",
     "turns_ask": "Every turn says something as the user: an agent cannot know gold without it.",
     "registry_is_sound": "Names of tools are distinct, later turns add tools of the registry, an undo is a "
@@ -42,7 +43,7 @@ TELLING = re.compile(
     re.IGNORECASE,
 )
 
-_TYPE_CODES = {type_code(kind) for kind in KINDS}
+_TYPE_CODES = set(type_codes())
 
 
 class RowChecks:
@@ -61,15 +62,17 @@ class RowChecks:
             "canonical": f"column {entry.canonical}" if entry.canonical else HOLDS,
             "place": _place(entry, row),
         }
-        if entry.config == TASKS:
+        more_tools = entry.config in registry_codes()
+        if entry.config == TASKS or more_tools:
             found["clean_has_no_fault"] = _no_fault(row)
         else:
-            found["anchored"] = HOLDS if entry.clean is not None else "`tasks` has no such task"
             found["says_its_fault"] = _says_its_fault(row)
+        if entry.config != TASKS:
+            found["anchored"] = HOLDS if entry.clean is not None else "`tasks` has no such task"
             found["equals_its_clean_row"] = (
                 None if entry.clean is None else _listed("other than in the clean row", entry.differs)
             )
-        if entry.clean is None or entry.differs:  # the others are their clean row's
+        if entry.clean is None or entry.differs or more_tools:  # the others are their clean row's
             found["flags_are_the_worlds"] = "; ".join(self._other_flags(row))
             found |= {name: look(row) for name, look in _OF_A_TASK.items()}
         return found

@@ -11,12 +11,12 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.live import TASKS, LiveRow
+from robustbench_tc.live import TASKS, LiveRow, registry_codes
 from robustbench_tc.worlds.handle import Worlds, WorldType
 
 from ..folder import Folder
 from ..invariants.base import HOLDS, Verdict
-from . import faults, replay, rows, texts
+from . import faults, registry, replay, rows, texts
 from .read import Entry, entries
 
 OpenWorlds = Callable[[], AbstractAsyncContextManager[Worlds]]
@@ -32,7 +32,7 @@ WORLD = {
     "made with."
 }
 
-OF_A_ROW = {**rows.PROTECTS, **faults.PROTECTS, **SEED}
+OF_A_ROW = {**rows.PROTECTS, **registry.PROTECTS, **faults.PROTECTS, **SEED}
 """Checks `rows.NAME`."""
 
 OF_THE_REPLAY = {**WORLD, **replay.PROTECTS}
@@ -93,7 +93,7 @@ async def scan(
             verdicts = {**by_itself.verdicts(entry), **look.verdicts(entry)}
             row = entry.row
             if row is not None:
-                verdicts |= faults.verdicts(row)
+                verdicts |= {**faults.verdicts(row), **registry.verdicts(row, entry.clean)}
                 verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
                 verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
                 if replayed is not None and not verdicts["world_is_known"] and _can_be_replayed(verdicts):
@@ -146,6 +146,8 @@ async def _tried(replayed: replay.Replay, row: LiveRow) -> dict[str, Verdict]:
     except Exception as error:  # a world may be anybody's program
         said = f"{type(error).__name__}: {str(error)[:160]}"
     name = "gold_state" if row.fault is None else "label_holds"
+    if row.type_code in registry_codes():
+        name = "gold_is_not_taken"
     return {name: f"it cannot be replayed: {said}"}
 
 

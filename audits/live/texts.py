@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc.live import LiveRow
+from robustbench_tc.live import LiveRow, registry_codes
 from robustbench_tc.schema import Json
 
 from ..hygiene import lengths, schemas
@@ -41,11 +41,11 @@ class LiveTexts(Texts):
         self._columns: dict[bytes, tuple[Flagged, ...]] = {}
 
     def verdicts(self, entry: Entry) -> dict[str, Verdict]:
-        """By check. Of a row that repeats its clean row only the fault is looked at."""
+        """By check. Of a row that repeats its clean row, tools included, only the fault is looked at."""
         row = entry.row
         if row is None:
             return {}
-        whole = entry.clean is None or bool(entry.differs)
+        whole = entry.clean is None or bool(entry.differs) or entry.config in registry_codes()
         found = said(self.to_review(row, whole=whole))
         shown = {name: in_short(found.get(name, ())) for name in RULES}
         of_tools: dict[str, Verdict] = {"length": None, "tools_are_schemas": None}

@@ -7,5 +7,6 @@ pool       arguments that an agent could try
 probing    what an agent can find out and put right, tried out in the world
 positions  where in a task a fault can stand
 placing    which fault a task gets of each kind, with its label
+registry   the core's types that put tools into the registry
 build      all of it into a folder of Parquet; rebuild makes it again, dataset is for `datasets`
 """

@@ -18,7 +18,7 @@ from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
 from robustbench_tc.schema import Call, Json, Message, dumps
 from robustbench_tc.worlds.handle import Start, Worlds, WorldType
 
-from .bfcl_tools import IDEMPOTENT, UNDO, WRITES
+from .bfcl_tools import IDEMPOTENT, NEVER_IN_GOLD, UNDO, WRITES
 
 FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
 
@@ -158,7 +158,7 @@ def _tool(function: Function) -> LiveTool:
         description=f"{function.description.strip()} Returns: {returns}",
         parameters=json_schema.normalise(function.parameters),
         writes=name in WRITES,
-        idempotent=name not in WRITES or name in IDEMPOTENT,
+        idempotent=name not in WRITES or name in IDEMPOTENT | NEVER_IN_GOLD,
         undo=UNDO.get(name),
     )
 

@@ -2,8 +2,8 @@
 
 A function writes if it changes a public attribute in the replay of some gold; a writing function is
 idempotent if no gold call of it changes anything more when it is carried out twice in a row. A test derives
-both from all 800 golds. Functions that no gold calls count as reads by this rule, also the six that would
-write: follow_user, unfollow_user, logout, trading_login, adjustClimateControl, releaseBrakePedal.
+both from all 800 golds. Of the functions that no gold calls six write as well (`NEVER_IN_GOLD`): another test
+calls them.
 """
 
 _ONCE = (
@@ -57,7 +57,19 @@ IDEMPOTENT = frozenset(
 )
 """Writing functions that change nothing more when they are repeated: most answer with an error then."""
 
-WRITES = IDEMPOTENT | frozenset(_ONCE)
+NEVER_IN_GOLD = frozenset(
+    (
+        "adjustClimateControl",
+        "follow_user",
+        "logout",
+        "releaseBrakePedal",
+        "trading_login",
+        "unfollow_user",
+    )
+)
+"""Functions that write although no gold calls them; they change nothing more when they are repeated."""
+
+WRITES = IDEMPOTENT | frozenset(_ONCE) | NEVER_IN_GOLD
 
 UNDO = {
     "add_to_watchlist": "remove_stock_from_watchlist",

@@ -2,6 +2,7 @@
 
 DIR/tasks/test-00000-of-00001.parquet      the clean rows
 DIR/live_<kind>/…                          the same tasks with one fault each, where one fits
+DIR/live_<type>/…                          the same tasks with more tools, of the core types that are named
 DIR/README.md                              the card with the YAML that `load_dataset` reads
 DIR/build_report.json, build_report.md     counts, labels, every skip with its reason, hashes of the worlds
 """
@@ -34,6 +35,7 @@ from ..sources.fetch import resolve_root
 from ..sources.pins import LIVE_SOURCE, pins
 from . import bfcl
 from .placing import Placed, Reason, Skip, faulted, placed
+from .registry import checked, registered
 from .report import LiveReport, Tally
 from .rows import clean_rows
 
@@ -70,6 +72,8 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Names and files of worlds, in place of the profile's."""
     kinds: tuple[str, ...] = ()
     """Kinds of faults; all of them (of `lite` its four) where none is named."""
+    types: tuple[str, ...] = ()
+    """Core types that put tools into the registry (`live.registry_types`), beside the kinds."""
     seed: int = 0
     sources: Path | None = None
     """Upstream files, for BFCL's tasks."""
@@ -81,10 +85,15 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     def checked_kinds(self) -> tuple[Kind, ...]:
         """The kinds to build, in the order of every table. Raises UserError for one that does not exist."""
         for kind in self.kinds:
-            live.type_code(kind.removeprefix("live_"))
+            if kind.removeprefix("live_") not in KINDS:
+                raise unknown("kind of fault", kind, KINDS)
         wanted = {kind.removeprefix("live_") for kind in self.kinds}
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else KINDS)
         return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
+
+    def checked_types(self) -> tuple[str, ...]:
+        """The registry types to build, in the order of every table. Raises UserError for another."""
+        return checked(self.types)
 
     def world_types(self) -> tuple[WorldType, ...]:
         """The worlds to build from. Raises UserError for an unknown one, and for two of one name."""
@@ -117,11 +126,11 @@ def build(
 
     Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
     """
-    kinds, worlds = spec.checked_kinds(), spec.world_types()
+    kinds, types, worlds = spec.checked_kinds(), spec.checked_types(), spec.world_types()
     with files.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, progress=progress)
         tally, checksums = Tally(), dict[str, str]()
-        for code in ("clean", *map(live.type_code, kinds)):
+        for code in ("clean", *map(live.type_code, (*kinds, *types))):
             progress(f"writing {live.config_of(code)}")
             tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
             write_config(tables, folder, live.config_of(code), live.live_features(), checksums)
@@ -132,6 +141,7 @@ def build(
             seed=spec.seed,
             worlds={world.name: marker.sha256(world.file) for world in worlds},
             kinds=kinds,
+            types=types or msgspec.UNSET,
             configs=tuple(checksums),
             checksums=checksums,
             rows=tally.rows,
@@ -156,23 +166,30 @@ class Prepared(NamedTuple):
     clean: tuple[LiveRow, ...]
     placements: dict[str, Placements]
     """Clean id → what is made of it; empty where nothing was probed."""
+    registries: dict[str, dict[str, LiveRow | str]]
+    """Registry type's code → clean id → its row, or why it has none."""
 
 
 def prepared(spec: LiveSpec, *, probe: bool = True, progress: Progress = lambda line: None) -> Prepared:
-    """The tasks of all worlds and, with `probe`, the faults that they get. Raises UserError."""
-    kinds, worlds = spec.checked_kinds(), spec.world_types()
+    """The tasks of all worlds, the rows of registry types and, with `probe`, the faults that tasks get.
+    Raises UserError."""
+    kinds, types, worlds = spec.checked_kinds(), spec.checked_types(), spec.world_types()
     clean = _unique(row for world in worlds for row in read(world, spec, progress))
+    registries = {live.type_code(name): registered(clean, name, spec.seed) for name in types}
     if not probe:
-        return Prepared(tuple(clean), {})
+        return Prepared(tuple(clean), {}, registries)
     found = _probed(clean, worlds, kinds, spec, progress)
     made = dict(zip((row.clean_id for row in clean), found, strict=True))
     if spec.profile == "lite":
         made = {clean_id: _one_drawn(one, spec.seed, clean_id) for clean_id, one in made.items()}
-    return Prepared(tuple(clean), made)
+    return Prepared(tuple(clean), made, registries)
 
 
 def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
     """The rows of a type, in the tasks' order."""
+    if code in made.registries:
+        yield from (one for one in made.registries[code].values() if isinstance(one, LiveRow))
+        return
     for row in made.clean:
         if code == "clean":
             yield row
@@ -261,6 +278,11 @@ def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[Skip]:
             one = made.placements[row.clean_id][kind]
             if not isinstance(one, Placed):
                 yield Skip(row.clean_id, live.type_code(kind), row.world, one)
+    for code, by_task in made.registries.items():
+        for row in made.clean:
+            found = by_task[row.clean_id]
+            if not isinstance(found, LiveRow):
+                yield Skip(row.clean_id, code, row.world, found)
 
 
 def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:

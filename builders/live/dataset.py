@@ -1,4 +1,5 @@
-"""The `datasets` builder of the live dataset: `tasks` and one config for each kind of fault.
+"""The `datasets` builder of the live dataset: `tasks` and one config for each kind of fault, or registry
+type.
 
 `rbtc build live` writes the same rows as a folder; this class is for who lives inside `datasets`:
 
@@ -17,11 +18,11 @@ from typing import Any
 import datasets
 
 from robustbench_tc import live, schema
-from robustbench_tc.live import KINDS, LiveRow
+from robustbench_tc.live import LiveRow
 
 from .build import VERSION, LiveSpec, Profile, prepared, rows_of
 
-CONFIGS = (live.TASKS, *map(live.type_code, KINDS))
+CONFIGS = (live.TASKS, *live.type_codes())
 """Every config; `tasks`, the clean rows, is the default."""
 
 
@@ -67,18 +68,19 @@ class RobustBenchTCLive(datasets.GeneratorBasedBuilder):
 
     def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
         name = self.config.name
-        clean = name == live.TASKS
+        clean, more_tools = name == live.TASKS, name in live.registry_codes()
         # Which kind a task of `lite` has is drawn among all that it could have.
-        kinds = () if clean or self.config.profile == "lite" else (name.removeprefix("live_"),)
+        whole = clean or more_tools or self.config.profile == "lite"
         spec = LiveSpec(
             profile=self.config.profile,
             worlds=tuple(self.config.worlds),
-            kinds=kinds,
+            kinds=() if whole else (name.removeprefix("live_"),),
+            types=(name,) if more_tools else (),
             seed=self.config.seed,
             sources=Path(self.config.sources) if self.config.sources else None,
             python=self.config.python,
         )
-        found = prepared(spec, probe=not clean)
+        found = prepared(spec, probe=not (clean or more_tools))
         rows = list(rows_of("clean" if clean else name, found))
         columns = schema.columns(rows, LiveRow)
         for index in range(len(rows)):

@@ -66,7 +66,8 @@ class Skip(msgspec.Struct, frozen=True):
     clean_id: str
     type_code: str
     world: str
-    reason: Reason
+    reason: str
+    """A `Reason`; of a registry type that of its unit, or `registry.TAKES_GOLD`."""
 
 
 async def placed(

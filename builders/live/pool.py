@@ -119,7 +119,8 @@ def _combined(lists: Sequence[Sequence[Json]]) -> list[tuple[Json, ...]]:
 
 
 def _values(name: str, schema: Json, pool: Sequence[Leaf]) -> list[Json]:
-    """Values for a parameter: those under its own name, under one that is alike, then any of its type."""
+    """Values for a parameter: those under its own name or quoted in its description (where BFCL lists what
+    can be given), under a name that is alike, then any of its type."""
     if not isinstance(schema, Mapping):
         return []
     if isinstance(schema.get("enum"), list):
@@ -128,7 +129,9 @@ def _values(name: str, schema: Json, pool: Sequence[Leaf]) -> list[Json]:
         return [False, True]
     if schema.get("type") == "array":
         return [[value] for value in _values(name, schema.get("items") or {}, pool)[:3]]
-    ranked = sorted(pool, key=lambda leaf: _distance(name, leaf.field))
+    description = schema.get("description")
+    said = _QUOTED.findall(description) if isinstance(description, str) else []
+    ranked = sorted((*pool, *(Leaf(name, word) for word in said)), key=lambda one: _distance(name, one.field))
     found: list[Json] = []
     for leaf in ranked:
         fits = wrong_type({"properties": {name: schema}}, {name: leaf.value}) is None

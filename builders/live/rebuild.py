@@ -8,6 +8,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker
 from robustbench_tc.live import KINDS
+from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import WorldType
 
 from ..rebuild import settings_of
@@ -22,6 +23,7 @@ class LiveSettings(msgspec.Struct, frozen=True):
     seed: int
     worlds: dict[str, str]
     kinds: tuple[str, ...]
+    types: tuple[str, ...] = ()
 
 
 def rebuild_live(
@@ -40,7 +42,8 @@ def rebuild_live(
     settings = settings_of(folder, LiveSettings)
     if unknown := sorted(set(settings.kinds) - set(KINDS)):
         raise UserError(f"{marker.BUILD} names a kind of fault that this package does not have: {unknown[0]}")
-    files = {world.name: str(world.file) for world in worlds}
+    ours = (*find.BUNDLED, find.BFCL)  # by name, as they were named then
+    files = {world.name: str(world.file) for world in worlds if world.name not in ours}
     own = settings.profile == "own"
     profile: Profile = "bundled"
     if not own:
@@ -49,6 +52,7 @@ def rebuild_live(
         profile=profile,
         worlds=tuple(files.get(name, name) for name in settings.worlds) if own else (),
         kinds=settings.kinds,
+        types=settings.types,
         seed=settings.seed,
         sources=sources,
         python=python,

@@ -24,6 +24,8 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     worlds: dict[str, str]
     """World → sha256 of its file."""
     kinds: tuple[str, ...]
+    types: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Registry types; left out where none was named, so that the report is as before there were any."""
     configs: tuple[str, ...]
     """Folders of the build; a config without a row is left out: it could not load."""
     checksums: dict[str, str]
@@ -35,7 +37,7 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     positions: dict[str, dict[str, int]]
     """Type code → position → rows."""
     skipped: tuple[Skip, ...]
-    """Every (task, kind) pair without a row."""
+    """Every pair of a task and a kind, or a registry type, without a row."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
     pyarrow: str = ""

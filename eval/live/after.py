@@ -10,7 +10,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
 from ..evaluate import check_thread
-from . import inputs, record
+from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
@@ -47,6 +47,7 @@ def score_live(
         owned.Owned(folder.path, record.KIND).refuse_foreign(name)
     types = inputs.world_types(data.rows, worlds, world_python)
     rows = {row.id: row for row in data.rows}
+    unedited.check_all(folder, rows)
     return score_run(folder.path, rows, HostWorlds(), world_of=types.__getitem__)
 
 
@@ -63,7 +64,9 @@ def show_episode(
     check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat)
-    row = next(row for row in data.rows if row.id == played.id)
+    rows = {row.id: row for row in data.rows}
+    unedited.check(folder, rows, [played])
+    row = rows[played.id]
     world: WorldType = inputs.world_types([row], worlds, world_python)[row.world]
 
     async def replay() -> Replay:

@@ -8,7 +8,7 @@ so that a fault has its effect; they do not know the fault. An answer follows fr
 that was cut off goes on as it would have.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from robustbench_tc import schema
@@ -63,6 +63,22 @@ class Scripted:
         return "There is nothing more to do."
 
 
+class TakesFirst(Scripted):
+    """Does as gold, but of several tools of one name it fills in the first as that is declared."""
+
+    def reply(self, view: View) -> tuple[Call, ...] | str:
+        said = super().reply(view)
+        return said if isinstance(said, str) else tuple(_as_first(call, view.tools) for call in said)
+
+
+def _as_first(call: Call, tools: Sequence[schema.Tool]) -> Call:
+    """The call with those of its parameters that the first tool of its name declares."""
+    first = next((tool for tool in tools if tool.name == call.name), None)
+    if first is None:
+        return call
+    return Call(call.name, {name: v for name, v in call.parameters.items() if name in first.properties})
+
+
 def _sent(script: Generator[Call | str, str, None], result: str) -> Call | str | None:
     try:
         return script.send(result)
@@ -75,6 +91,7 @@ def _agent(policy: type[Policy]) -> Callable[[LiveRow], Player]:
 
 
 AGENTS: Mapping[str, Callable[[LiveRow], Player]] = {
-    name: _agent(policy) for name, policy in policies.POLICIES.items()
+    **{name: _agent(policy) for name, policy in policies.POLICIES.items()},
+    "takes-first": lambda row: TakesFirst(policies.Oracle(row)),
 }
 """Name → an agent for a clean row."""

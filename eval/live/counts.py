@@ -28,8 +28,8 @@ class TypeCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counted(scores: Iterable[LiveScore]) -> list[TypeCounts]:
-    """The counts of each type, clean first, then in the order of the kinds."""
-    order = {"clean": -1} | {live.type_code(kind): at for at, kind in enumerate(live.KINDS)}
+    """The counts of each type, clean first, then in the order of every table."""
+    order = {"clean": -1} | {code: at for at, code in enumerate(live.type_codes())}
     groups: dict[str, list[LiveScore]] = {}
     for one in scores:
         groups.setdefault(one.type_code, []).append(one)

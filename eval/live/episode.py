@@ -5,7 +5,7 @@ before the next request. After a kill the episode goes on from its journal: no j
 again, and journaled calls are repeated in a fresh world only if the episode goes on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -13,14 +13,14 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow, Step, row_hash
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Snapshot, Start, Worlds, WorldType
 
 from ..record import Answer, Settings
 from ..run import keep
 from . import prompts
 from .conversation import MAX_ARGUMENTS, MAX_TEXT, Conversation, Wanted, answered, encodable
+from .journaled import Journaled
 
 MAX_NAME = 256
 """Characters that are kept of the name and the id of a call."""
@@ -184,7 +184,7 @@ class Stage:
         self._row, self._worlds, self._type = row, worlds, world
         self._before: list[tuple[Wanted, Step]] = []
         self._world: FaultedWorld | None = None
-        self._handle: _Resumed | None = None
+        self._handle: Journaled | None = None
 
     def remember(self, wanted: Sequence[Wanted], steps: Sequence[Step]) -> None:
         """Calls that were carried out by an earlier session."""
@@ -207,13 +207,12 @@ class Stage:
     async def _opened(self) -> FaultedWorld:
         if self._world is None:
             start = msgspec.convert(self._row.initial_state, Start)
-            self._handle = _Resumed(await self._worlds.open(self._type, start))
+            self._handle = Journaled(await self._worlds.open(self._type, start))
             self._world = FaultedWorld(self._handle, self._row.tools, self._row.fault)
             for number, (wanted, known) in enumerate(self._before, 1):
-                if known.problem in ("timeout", "died"):
-                    self._handle.unasked = Answered(known.text, known.problem)
+                self._handle.step = known
                 found = await _step(self._world, wanted)
-                self._handle.unasked = None
+                self._handle.step = None
                 if msgspec.json.encode(found) != msgspec.json.encode(known):
                     raise UserError(
                         f"{self._row.id}: call {number} ({known.name}) is answered otherwise than in the "
@@ -227,27 +226,3 @@ async def _step(world: FaultedWorld, wanted: Wanted) -> Step:
     if wanted.refusal is not None:
         return Step(name=wanted.name, arguments=wanted.arguments, text=wanted.refusal, executed=0)
     return await answered(world, wanted.name, wanted.arguments)
-
-
-class _Resumed:
-    """A handle that can answer one call from the journal: one that hung or killed the world had no effect,
-    and might be answered in time now."""
-
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self.unasked: Answered | None = None
-
-    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
-        if self.unasked is not None:
-            answered, self.unasked = self.unasked, None
-            return answered
-        return await self._handle.call(name, arguments)
-
-    async def snapshot(self) -> Snapshot:
-        return await self._handle.snapshot()
-
-    async def copy(self) -> Handle:
-        return await self._handle.copy()
-
-    async def close(self) -> None:
-        await self._handle.close()

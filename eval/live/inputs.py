@@ -15,7 +15,7 @@ from robustbench_tc.live import LiveRow, row_hash
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
-from ..inputs import Selection
+from ..inputs import Selection, version_of
 from .row_check import mistake
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
@@ -23,7 +23,7 @@ _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 
 
 class LiveData(msgspec.Struct, frozen=True, kw_only=True):
-    """A loaded live dataset: the tasks, then the rows of each kind of fault."""
+    """A loaded live dataset: the tasks, then the rows of each kind of fault and of each registry type."""
 
     name: str
     """The folder as an absolute path, or the Hub id."""
@@ -51,14 +51,14 @@ def load(dataset: str, *, revision: str | None = None) -> LiveData:
         )
     local = Path(dataset).expanduser().is_dir()
     configs = [live.TASKS, *sorted(p.name for p in folder.glob("live_*") if p.is_dir())]
-    order = {live.type_code(kind): at for at, kind in enumerate(live.KINDS)}
+    order = {code: at for at, code in enumerate(live.type_codes())}
     configs.sort(key=lambda name: (name != live.TASKS, order.get(name, len(order)), name))
     rows = [row for name in configs for row in _read(folder / name)]
     _check(dataset, rows)
     return LiveData(
         name=str(folder.resolve()) if local else dataset,
         revision=None if local else folder.name,
-        version=_version(folder),
+        version=version_of(folder),
         rows=tuple(rows),
     )
 
@@ -73,7 +73,7 @@ def _read(folder: Path) -> list[LiveRow]:
             row = schema.record(plain, LiveRow)
         except ValueError as error:
             raise UserError(f"{folder}, row {index}: {error}") from None
-        if live.config_of(row.type_code) != folder.name or row.clean != (row.type_code == "clean"):
+        if live.config_of(row.type_code) != folder.name:
             raise UserError(f"{folder}, row {index}: type {row.type_code!r} does not belong here")
         rows.append(row)
     return rows
@@ -92,17 +92,6 @@ def _check(name: str, rows: Iterable[LiveRow]) -> None:
             raise UserError(f"{name}: {row.id!r} has no clean row to be compared with")
         if wrong := mistake(row, clean[row.clean_id]):
             raise UserError(f"{name}, row {row.id!r}: {wrong}"[:600])
-
-
-def _version(folder: Path) -> str | None:
-    for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
-        try:
-            found = schema.loads((folder / name).read_bytes())
-        except (OSError, ValueError):  # not there yet
-            continue
-        if isinstance(found, dict) and isinstance(found.get(field), str):
-            return str(found[field])
-    return None
 
 
 def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
@@ -149,8 +138,9 @@ def _in_turns(rows: Sequence[LiveRow]) -> list[LiveRow]:
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:
-    """Type codes for what a user named: `clean`, a code, or a kind of fault."""
-    return tuple(dict.fromkeys(f"live_{one}" if one in live.KINDS else one for one in words))
+    """Type codes for what a user named: `clean`, a code, a kind of fault, or a registry type."""
+    known = {*live.KINDS, *live.registry_types()}
+    return tuple(dict.fromkeys(f"live_{one}" if one in known else one for one in words))
 
 
 def world_types(

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from robustbench_tc.io import marker, templates
 from robustbench_tc.io.files import atomic_dir, claim
 from robustbench_tc.live import EXPLICIT, Episode
+from robustbench_tc.safe_text import safe, safe_json
 from robustbench_tc.schema import Json, dumps
 
 from .score import LiveScore
@@ -76,13 +77,15 @@ def write(page: LivePage, folder: Path, *, discard_changes: bool = False) -> Pat
     with atomic_dir(folder, kind="live-report", force=True, discard_changes=discard_changes) as made:
         claim(made, "live.html", "live.json", marker.OWN)
         (made / "live.html").write_text(html(page), encoding="utf-8")
-        (made / "live.json").write_bytes(msgspec.json.format(msgspec.json.encode(page), indent=1) + b"\n")
+        found = msgspec.json.format(msgspec.json.encode(page), indent=1).decode()
+        (made / "live.json").write_text(f"{safe_json(found)}\n", encoding="utf-8")
         marker.describe(made, "live-report")
     return folder / "live.html"
 
 
 def html(page: LivePage) -> str:
-    """The page. Texts of models are escaped; its policy lets these style sheets in and nothing else."""
+    """The page. Texts of models are escaped, and what would steer a terminal or turn a line is spelled out
+    (`_seen`); its policy lets these style sheets in and nothing else."""
     styles = [_file("../report/page.css"), _file("live.css")]
     hashes = " ".join(f"'sha256-{_sha(text)}'" for text in styles)
     return (
@@ -123,7 +126,7 @@ def happened(call: ShownCall) -> str:
             "arguments": "the arguments are no object",
         }[call.problem]
     if not call.met:
-        return ""
+        return "" if call.executed else "not carried out"
     times = {0: "not carried out", 1: "carried out", 2: "carried out twice"}[call.executed]
     return f"met the fault: {times}"
 
@@ -163,5 +166,10 @@ def _sha(text: str) -> str:
 
 def _environment() -> jinja2.Environment:
     made: Any = templates.environment("robustbench_tc.eval.live")
-    environment: jinja2.Environment = made
+    environment: jinja2.Environment = made.overlay(finalize=_seen)
     return environment
+
+
+def _seen(value: Any) -> Any:
+    """A value of the template as it is put in: only style sheets, which are ours, stay as they are."""
+    return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -101,7 +101,7 @@ class Rehearsal:
         shape = re.compile(re.sub("[0-9]", r"\\d", re.escape(known)))
         return [one for one in dict.fromkeys(shape.findall(seen)) if one not in earlier and one not in start]
 
-    @cache  # noqa: B019
+    @cache  # noqa: B019 - one rehearsal a row, kept to the end of the process
     def origins(self, number: int) -> dict[Path, Origin]:
         """Arguments of one of gold's calls that stand in no words of the user's and in an earlier result."""
         found = {}

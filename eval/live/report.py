@@ -7,11 +7,11 @@ from pathlib import Path
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, lines
 from robustbench_tc.io import numbers
-from robustbench_tc.live import Episode
+from robustbench_tc.live import KINDS, Episode, registry_types
 from robustbench_tc.worlds.host import HostWorlds
 
 from ..evaluate import check_thread
-from . import after, inputs, page
+from . import after, inputs, page, unedited
 from .counts import counted
 from .page import LivePage, Table
 from .replay import Gold, gold_of, replayed
@@ -54,9 +54,10 @@ def report_live(
     folder, data = after.opened(run, dataset)
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]
+    rows = {row.id: row for row in data.rows}
+    unedited.check_all(folder, rows)
     chosen, left_out = page.chosen(episodes, scores)
     progress(f"replaying {len(chosen)} episodes")
-    rows = {row.id: row for row in data.rows}
     types = inputs.world_types([rows[one.id] for one in chosen], worlds, world_python)
 
     async def replay() -> list[Shown]:
@@ -93,19 +94,26 @@ def report_live(
 
 
 def finding(found: Sequence[Line], scores: Sequence[LiveScore]) -> str:
-    """What the run shows, in two sentences at most."""
+    """What the run shows, in a few sentences."""
     clean = [one for one in scores if one.type_code == "clean" and one.success is not None]
     every = next((line for line in found if line.name == "all"), None)
     right = f"{sum(bool(one.success) for one in clean)} of {len(clean)} clean episodes end as they should"
+    more = [line for line in found if line.name in registry_types()]
+    with_more = (
+        f" With more tools in the registry {sum(round(line.success.value * line.n) for line in more)} of "
+        f"{sum(line.n for line in more)} do."
+    )
     if every is None:
-        return f"{right}; no faulted episode has a clean one beside it."
-    kinds = [line for line in found if line.name not in ("all", "explicit", "implicit")]
+        return f"{right}." + with_more if more else f"{right}; no faulted episode has a clean one beside it."
+    kinds = [line for line in found if line.name in KINDS]
     worst = max(kinds, key=lambda line: (line.delta.value, line.name))
     proven = "" if worst.delta.low > 0 else " (the interval holds 0)"
     said = (
         f"{right}. With a fault {round(every.success.value * every.n)} of {every.n} do; the dearest is "
         f"{worst.name.replace('_', ' ')}, which costs {numbers.points(worst.delta.value)} points{proven}."
     )
+    if more:
+        said += with_more
     return said if every.silent == 0 else f"{said} {every.silent} wrong ends were not admitted."
 
 

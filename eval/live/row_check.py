@@ -4,7 +4,8 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from robustbench_tc.live import LiveRow
+from robustbench_tc.live import LiveRow, registry_codes
+from robustbench_tc.worlds.faults import meant
 from robustbench_tc.worlds.handle import Start
 
 
@@ -12,15 +13,21 @@ def mistake(row: LiveRow, clean: LiveRow) -> str | None:
     """What is wrong with a row, given the clean row of its task; None where nothing is."""
     if row.id != f"{row.clean_id}::{row.type_code}":
         return "its id is not its task and its type"
-    as_clean = msgspec.structs.replace(
-        row, id=clean.id, type_code=clean.type_code, fault=None, position=None, label=None
-    )
-    if as_clean != clean:
+    if row is clean:
+        return _of_task(row)
+    own = {"id": clean.id, "type_code": clean.type_code}
+    if row.type_code in registry_codes():
+        if msgspec.structs.replace(row, tools=clean.tools, **own) != clean:
+            return "it differs from its clean row in more than the tools"
+        return _of_registry(row, clean)
+    if msgspec.structs.replace(row, fault=None, position=None, label=None, **own) != clean:
         return "it differs from its clean row in more than the fault"
-    return _of_task(row) if row is clean else _of_fault(row)
+    return _of_fault(row)
 
 
 def _of_task(row: LiveRow) -> str | None:
+    if row.fault is not None:
+        return "a clean row has no fault"
     try:
         msgspec.convert(row.initial_state, Start)
     except msgspec.ValidationError as error:
@@ -34,6 +41,17 @@ def _of_task(row: LiveRow) -> str | None:
             return f"turn {number} needs messages of the user, and no others"
         if unknown := set(turn.adds) - {tool.name for tool in row.tools}:
             return f"turn {number} adds tools that the row has not: {sorted(unknown)}"
+    return None
+
+
+def _of_registry(row: LiveRow, clean: LiveRow) -> str | None:
+    own = tuple(tool for tool in row.tools if not tool.distractor)
+    if own != clean.tools or own == row.tools:
+        return "its tools are not those of its clean row and others that are marked as distractors"
+    for call in (call for calls in row.golden_calls for call in calls):
+        tool = meant(row.tools, call.name, call.parameters)
+        if tool is not None and tool.distractor:
+            return f"a call of gold's goes to a tool that is not of the world: {call.name!r}"
     return None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from robustbench_tc.live import EXPLICIT, KINDS, type_code
+from robustbench_tc.live import EXPLICIT, KINDS, registry_types, type_code
 
 from .confidence import difference, shares
 from .intervals import Interval, of_estimate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of fault, or several, for one model."""
+    """One kind of fault, or several, or a registry type, for one model."""
 
     name: str
     n: int
@@ -53,7 +53,8 @@ class _Pair(NamedTuple):
 
 
 def lines(scores: Iterable["LiveScore"]) -> list[Line]:
-    """One line for each kind that was played, then explicit, implicit and all. Of one model and mode."""
+    """One line for each kind that was played, then explicit, implicit and all, then each registry type. Of
+    one model and mode."""
     by_type: dict[str, list[LiveScore]] = {}
     for score in scores:
         by_type.setdefault(score.type_code, []).append(score)
@@ -68,9 +69,14 @@ def lines(scores: Iterable["LiveScore"]) -> list[Line]:
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """The name of each line → its kinds of faults."""
+    """The name of each line → its kinds of faults; a registry type has no fault and is in no sum."""
     implicit = tuple(kind for kind in KINDS if kind not in EXPLICIT)
-    return {**{kind: (kind,) for kind in KINDS}, "explicit": EXPLICIT, "implicit": implicit, "all": KINDS}
+    sums = {"explicit": EXPLICIT, "implicit": implicit, "all": KINDS}
+    return {
+        **{kind: (kind,) for kind in KINDS},
+        **sums,
+        **{name: (name,) for name in registry_types()},
+    }
 
 
 def _line(

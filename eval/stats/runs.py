@@ -10,9 +10,9 @@ import numpy as np
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.not_live import refuse_run
 from robustbench_tc.schema import GOLD_NOT_STATED
 
-from ..not_live import refuse_run
 from .lattice import Ints
 from .subsets import Subset as Subset
 from .subsets import in_paper_subset as in_paper_subset

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from robustbench_tc import seeding
 
-from .lattice import Ints, sign_flips
+from .lattice import Floats, Ints, sign_flips
 from .quantiles import t_upper
 
 
@@ -53,6 +53,18 @@ def signs_p(differences: Sequence[Ints]) -> list[float]:
     sums = np.abs(_signs(len(used)).astype(exact, copy=False) @ used.astype(exact))
     reached = (sums >= observed).sum(axis=0).tolist()
     return [(n + 1) / (SIGNS + 1) if one else 1.0 for n, one in zip(reached, observed.tolist(), strict=True)]
+
+
+def signs_above_p(differences: Floats) -> float:
+    """One-sided p of a sum above 0, one difference per cluster, as `signs_p` finds it."""
+    observed = float(differences.sum())
+    used = differences[differences != 0]
+    if observed <= 0 or not len(used):
+        return 1.0
+    if len(used) > MANY:
+        return math.erfc(observed / math.sqrt(2 * float(used @ used))) / 2
+    sums = _signs(len(used)).astype(np.float64) @ used
+    return (int((sums >= observed - 1e-9).sum()) + 1) / (SIGNS + 1)
 
 
 @lru_cache(maxsize=2)

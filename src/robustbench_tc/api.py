@@ -19,6 +19,7 @@ from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
+from .eval.callables.task import Reply, Task
 from .eval.evaluate import Evaluated, Names, evaluate, words
 from .eval.leaderboard.serve import serve
 from .eval.live.after import score_live, show_episode
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .builders.toolrl_report import TrainingReport
     from .eval.compare import Comparison, PaperLine
     from .eval.report.content import Report
+    from .eval.stats.gate import Verdict
     from .eval.stats.runs import Run, Subset
     from .eval.stats.summary import Convention
     from .io.errata import Answers, Erratum
@@ -53,6 +55,8 @@ __all__ = [
     "Evaluated",
     "Played",
     "Published",
+    "Reply",
+    "Task",
     "UserError",
     "Workers",
     "amend",
@@ -62,6 +66,7 @@ __all__ = [
     "compare",
     "compare_with_paper",
     "evaluate",
+    "gate",
     "publish",
     "release",
     "report",
@@ -791,6 +796,40 @@ def amend(
 
 
 # --- answers ------------------------------------------------------------------------------------------
+
+
+def gate(
+    run: "str | Path | Run",
+    against: "str | Path | Run | None" = None,
+    *,
+    max_drop: float = 0.05,
+    components: "Mapping[str, float | None] | None" = None,
+    strict: bool = False,
+    allow_missing: bool = False,
+    subset: "Subset" = "all",
+) -> "Verdict":
+    """`rbtc gate`: whether a scored run lost more than it may; `exit_code` is the command's.
+
+    Against its own clean rows, or `against` another run of the same dataset. `components`: those that are
+    asked for, each with its own `max_drop` or None; by default all of them. Raises UserError for runs that
+    cannot be held against each other.
+
+    >>> gate("runs/mine", "runs/released").outcome  # doctest: +SKIP
+    """
+    from .eval.gate import judge
+    from .eval.stats.runs import Run, read
+
+    new = run if isinstance(run, Run) else read(run)
+    base = against if isinstance(against, Run) or against is None else read(against)
+    return judge(
+        new,
+        base,
+        max_drop=max_drop,
+        components=components,
+        strict=strict,
+        allow_missing=allow_missing,
+        subset=subset,
+    )
 
 
 def compare(

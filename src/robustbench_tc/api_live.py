@@ -24,6 +24,7 @@ def build_live(
     profile: "Profile" = "bundled",
     worlds: tuple[str, ...] = (),
     kinds: tuple[str, ...] = (),
+    types: tuple[str, ...] = (),
     seed: int = 0,
     sources: Path | None = None,
     python: str | None = None,
@@ -34,9 +35,10 @@ def build_live(
 ) -> "LiveReport":
     """`rbtc build live`: writes the live dataset into the new folder `out`, all or nothing.
 
-    `worlds`: names and files, in place of the profile's. `kinds`: of faults, by default all. `sources` and
-    `python` are for BFCL's tasks: upstream's files, and the Python that has its classes. `workers` moves no
-    byte; worlds are probed by processes of this machine only.
+    `worlds`: names and files, in place of the profile's. `kinds`: of faults, by default all. `types`: of the
+    core's, those that put tools into the registry (`live.registry_types`), beside the kinds; by default none.
+    `sources` and `python` are for BFCL's tasks: upstream's files, and the Python that has its classes.
+    `workers` moves no byte; worlds are probed by processes of this machine only.
 
     Raises UserError for an unknown name, a world's file that is none, a task whose gold fails, and a folder
     that is there already (`force` replaces one of ours).
@@ -53,6 +55,7 @@ def build_live(
         profile=profile,
         worlds=worlds,
         kinds=kinds,
+        types=types,
         seed=seed,
         sources=sources,
         python=python,

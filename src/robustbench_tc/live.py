@@ -2,10 +2,12 @@
 
 A row is a conversation's user side, the registry, where the world starts, gold's calls and what the world is
 then. A perturbed row is its clean row with one fault; nothing that is sent before the fault tells them apart.
+Or it is its clean row with more tools in the registry, as one of the core's types puts them in.
 Sequences and worlds lie in Parquet as canonical JSON text, as those of `schema` do.
 """
 
 import hashlib
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import msgspec
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 DATASET = "robustbench-tc-live"
 TASKS = "tasks"
-"""The config of the clean rows; the others are called `live_` and their fault's kind."""
+"""The config of the clean rows; the others are called `live_` and their fault's kind, or their type."""
 
 CoreText = Literal[
     "transient_timeout",
@@ -137,7 +139,7 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
     clean_id: str
     """The task's id: `orders_3`, `multi_turn_base_17`."""
     type_code: str
-    """`clean`, or `live_` and the fault's kind."""
+    """`clean`, or `live_` and the fault's kind or the registry type (`registry_types`)."""
     world: str
     category: str
     turns: tuple[Turn, ...]
@@ -157,8 +159,8 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing goes wrong in it."""
-        return self.fault is None
+        """Whether it is a task's own row, which the others are compared with."""
+        return self.type_code == "clean"
 
     def offered(self, turn: int) -> tuple[LiveTool, ...]:
         """The tools that an agent is shown in a turn, counted from 0."""
@@ -240,13 +242,38 @@ def config_of(type_code: str) -> str:
     return TASKS if type_code == "clean" else type_code
 
 
+@cache
+def registry_types() -> tuple[str, ...]:
+    """The core's types that live rows can have: rules that put tools into a registry and change nothing
+    else. In the order of every table, where they stand after the kinds of faults."""
+    from . import taxonomy
+
+    return tuple(
+        kind.code
+        for kind in taxonomy.types("all")
+        if kind.method == "rule" and kind.may_change == ("the set of tools",) and kind.channel != "mixed"
+    )
+
+
 def type_code(kind: str) -> str:
-    """The type code of a kind of fault. Raises UserError for one that does not exist."""
-    if kind not in KINDS:
+    """The type code of a kind of fault, or of a registry type. Raises UserError for one that does not
+    exist."""
+    if kind not in KINDS and kind not in registry_types():
         from .errors import unknown
 
         raise unknown("kind of fault", kind, KINDS)
     return f"live_{kind}"
+
+
+@cache
+def registry_codes() -> frozenset[str]:
+    """The type codes of rows whose registry has more tools."""
+    return frozenset(map(type_code, registry_types()))
+
+
+def type_codes() -> tuple[str, ...]:
+    """Every type code but `clean`, in the order of every table."""
+    return tuple(map(type_code, (*KINDS, *registry_types())))
 
 
 def live_features() -> "datasets.Features":

@@ -129,11 +129,19 @@ def test_defects_in_rows_of_an_extension_are_caught(damaged: Damaged, code: str)
         assert caught(f"rows.{check}", row)
 
 
-def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(
-    extended: Path, tmp_path: Path
-) -> None:
-    folder = builds.copy(extended, tmp_path / "robustbench-tc")
+class Strangers(NamedTuple):
+    report: AuditReport
+    planted: dict[str, str]
+    """What was planted in rows of the unknown type → the row's id."""
+    rows: int
+
+
+@pytest.fixture(scope="module")
+def strangers(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Strangers:
+    """A type that the audit does not know, and a config that is none of ours, in one build: one audit."""
+    folder = builds.copy(extended, tmp_path_factory.mktemp("strangers") / "robustbench-tc")
     builds.copy(folder / "CD_AB_pref", folder / "my_type")
+    builds.copy(folder / "known_issues", folder / "notes")
 
     def strange(rows: list[Row]) -> dict[str, str]:
         for row in rows:
@@ -141,10 +149,14 @@ def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(
         return planted(rows)
 
     rows = builds.edit(folder, "my_type", strange)
-    report = builds.audit(folder)
+    return Strangers(builds.audit(folder), rows, len(builds.rows(folder, "my_type")))
+
+
+def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(strangers: Strangers) -> None:
+    report, rows = strangers.report, strangers.planted
     caught = failing(report)
     assert caught("configs.known", "my_type")
-    assert builds.find(report, "rows.type_is_audited").failed == len(builds.rows(folder, "my_type"))
+    assert builds.find(report, "rows.type_is_audited").failed == strangers.rows
     assert caught("rows.gold_passes_its_scorer", rows["wrong"])
     assert caught("rows.gold_is_there", rows["empty"])
     assert caught("rows.no_new_credential", rows["leaking"])
@@ -153,12 +165,9 @@ def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(
         assert check.status == "failed" and "could not be checked" in check.failures[0].what
 
 
-def test_a_config_that_is_none_of_ours_is_still_read(extended: Path, tmp_path: Path) -> None:
-    folder = builds.copy(extended, tmp_path / "robustbench-tc")
-    builds.copy(folder / "known_issues", folder / "notes")
-    report = builds.audit(folder)
-    assert failing(report)("configs.known", "notes")
-    assert builds.find(report, "rows.decodes").status == "failed"
+def test_a_config_that_is_none_of_ours_is_still_read(strangers: Strangers) -> None:
+    assert failing(strangers.report)("configs.known", "notes")
+    assert builds.find(strangers.report, "rows.decodes").status == "failed"
 
 
 TRANSLATED = [

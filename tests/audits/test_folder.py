@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.hygiene import files
+from robustbench_tc.audits.inventory import empty_folders, walk
 
 SPLITS = ("dev", "test", "train")
 
@@ -31,3 +34,37 @@ def test_a_split_without_one_of_its_shards_is_noted(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     assert folder.shards("CD", "test") == [] and list(folder.rows("CD")) == []
     assert "1 of 2 shards of split 'test'" in folder.unreadable[0].what
+
+
+def test_no_link_of_a_folder_is_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "inner").mkdir(parents=True)
+    (elsewhere / "secret.txt").write_text("A stranger's.")
+    build = tmp_path / "build"
+    (build / "CD" / "old").mkdir(parents=True)
+    (build / "CD" / "rows.txt").write_text("Ours.")
+    (build / "away").symlink_to(elsewhere)
+    (build / "gone").symlink_to(elsewhere / "nothing")
+    there = walk(build)
+    assert list(there.items()) == [
+        ("CD", "folder"),
+        ("CD/old", "folder"),
+        ("CD/rows.txt", "file"),
+        ("away", "link"),
+        ("gone", "link"),
+    ]
+    assert empty_folders(there) == ["CD/old"]
+
+
+@pytest.mark.parametrize(("size", "read"), [(129 * 2**20, True), (2**28 + 1, False)])
+def test_a_file_of_up_to_256_mib_is_looked_through(size: int, read: bool, tmp_path: Path) -> None:
+    """The files are holes: they take no room on the disk."""
+    path = tmp_path / "notes.txt"
+    path.write_text("First.\n")
+    with path.open("r+b") as file:
+        file.truncate(size)
+    if read:
+        assert next(files._of_file(path)).text == "First."
+    else:
+        with pytest.raises(ValueError, match="more than 268435456 bytes"):
+            next(files._of_file(path))

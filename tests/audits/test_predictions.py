@@ -56,6 +56,7 @@ def test_sound_predictions_pass(answers: list[Prediction], bundled: Path, tmp_pa
     # Nothing is scored yet, so that check does not apply.
     assert [one.id for one in report.blocking] == []
     assert report.kind == "predictions" and report.passed
+    assert report.seed == 0, "nothing is drawn"
 
 
 DEFECTS: dict[str, tuple[str, Callable[[Prediction], Prediction]]] = {

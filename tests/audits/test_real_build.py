@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -40,9 +41,27 @@ def test_every_written_text_is_judged_and_pinned_and_no_tool_is_in_doubt(report:
     assert builds.find(report, "paraphrase.canaries").applied == 20
 
 
-def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None:
-    """Row, diff and answer agree about another description or parameter: the hash does not."""
-    folder = builds.copy(paper, tmp_path / "robustbench-tc")
+SOME = (
+    "a lost digit",
+    "a swapped price",
+    "a changed gold value",
+    "a vendor's key in a new text",
+    "a duplicate id",
+)
+
+
+class Edited(NamedTuple):
+    report: AuditReport
+    planted: dict[str, str]
+    """Defect → the id that its check must name."""
+    sharpened: list[str]
+    """Rows whose new tool has another description or parameter; row, diff and answer agree about it."""
+
+
+@pytest.fixture(scope="module")
+def edited(paper: Path, tmp_path_factory: pytest.TempPathFactory) -> Edited:
+    """Defects in several rows of the real build, and new tools that nobody judged: one audit."""
+    folder = builds.copy(paper, tmp_path_factory.mktemp("edited") / "robustbench-tc")
 
     def sharpen(rows: list[builds.Row]) -> list[str]:
         for row, words in zip(
@@ -57,9 +76,23 @@ def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None
             added["after"] = tool
         return [row["id"] for row in rows[:2]]
 
-    named = builds.edit(folder, "redundant", sharpen)
-    check = builds.find(builds.audit(folder), "paraphrase.redundant")
-    assert check.status == "failed" and set(named) <= {failure.where for failure in check.failures}
+    assert "redundant" not in {defect.place for defect in defects.ROWS if defect.name in SOME}
+    sharpened = builds.edit(folder, "redundant", sharpen)
+    planted = defects.plant_rows(folder, SOME)
+    return Edited(builds.audit(folder), planted, sharpened)
+
+
+def test_an_edited_new_tool_has_no_judgment(edited: Edited) -> None:
+    """The hash of what was judged is another one."""
+    check = builds.find(edited.report, "paraphrase.redundant")
+    assert check.status == "failed"
+    assert set(edited.sharpened) <= {failure.where for failure in check.failures}
+
+
+def test_defects_in_the_real_build_are_caught(edited: Edited) -> None:
+    for defect in (d for d in defects.ROWS if d.name in SOME):
+        found = builds.find(edited.report, defect.check)
+        assert edited.planted[defect.name] in [failure.where for failure in found.failures], defect.name
 
 
 def test_every_pair_is_judged_and_the_table_stands_beside_the_papers(
@@ -123,21 +156,3 @@ def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> Non
             found |= {find.fingerprint(flagged.text) for flagged, find in everything.to_review(raw, row)}
             assert list(shipped.to_review(raw, row)) == [], row.id
     assert {one for group in groups() if group.source in SOURCES for one in group.hashes} <= found
-
-
-SOME = (
-    "a lost digit",
-    "a swapped price",
-    "a changed gold value",
-    "a vendor's key in a new text",
-    "a duplicate id",
-)
-
-
-def test_defects_in_the_real_build_are_caught(paper: Path, tmp_path: Path) -> None:
-    folder = builds.copy(paper, tmp_path / "robustbench-tc")
-    planted = defects.plant_rows(folder, SOME)
-    audit = builds.audit(folder)
-    for defect in (d for d in defects.ROWS if d.name in SOME):
-        found = builds.find(audit, defect.check)
-        assert planted[defect.name] in [failure.where for failure in found.failures], defect.name

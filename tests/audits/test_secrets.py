@@ -190,6 +190,11 @@ def test_keys_and_long_numbers_are_texts_too() -> None:
     value = {TOKENS["huggingface_token"]: [{"n": 4111111111111111}]}
     kinds = [find.said.split(" ")[0] for leaf in leaves(value) for find in texts.finds(leaf)]
     assert kinds == ["huggingface_token", "card"]
+    assert [leaf.text for leaf in leaves([12345678, 123456789, -12345678.9, 12345678.5])] == [
+        "123456789",
+        "-12345678.9",
+        "12345678.5",
+    ]
 
 
 def test_a_find_says_its_kind_and_never_the_string() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.hygiene import review
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Message
@@ -155,6 +157,20 @@ def test_a_planted_defect_is_caught_by_its_check(name: str, training: Path, tmp_
     found = builds.find(report, check)
     assert found.status == "failed" and not report.passed
     assert any(failure.where.startswith(f"{config}/train") for failure in found.failures)
+
+
+def test_a_fine_tuning_row_of_one_turn_is_shown_to_the_reviewer(training: Path, tmp_path: Path) -> None:
+    """Such a row fails the gate, and what it holds is seen all the same."""
+    folder = builds.copy(training, tmp_path / "toolrl-dr")
+
+    def cut(rows: list[Row]) -> None:
+        rows[0]["messages"] = [{"role": "assistant", "content": "Use hf_a1B2c3D4e5F6g7H8i9J0 for it."}]
+
+    builds.edit_training(folder, "paft", cut)
+    found = [one for one in review.candidates(Folder(folder)) if one.found.startswith("hf_")]
+    assert [(one.row, one.text) for one in found] == [
+        ("paft/train[0]", "Use hf_a1B2c3D4e5F6g7H8i9J0 for it.")
+    ]
 
 
 def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:

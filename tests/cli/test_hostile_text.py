@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from robustbench_tc import schema
 from robustbench_tc.cli import _console
-from robustbench_tc.cli._safe import safe, safe_json
+from robustbench_tc.safe_text import safe, safe_json
 
 from ..conftest import ROOT, Done
 from ..eval import small
@@ -255,7 +255,7 @@ def on_a_terminal(*commands: list[object]) -> str:
 
 # --- nothing goes around the edge -----------------------------------------------------------------------
 
-EDGE = {"_tables.py", "_console.py", "_ends.py", "_safe.py"}
+EDGE = {"_tables.py", "_console.py", "_ends.py"}
 PRINTS = {
     "print",
     "echo",

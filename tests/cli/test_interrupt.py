@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from ..conftest import Done
 from ..eval import small
 from ..loopback import LoopbackServer
 
@@ -124,7 +125,7 @@ def journaled(run: Path) -> int:
 
 @pytest.mark.parametrize(("terminal", "times"), [(False, 1), (True, 1), (False, 4)])
 def test_eval_keeps_every_answer_and_goes_on(
-    terminal: bool, times: int, release: Path, tmp_path: Path
+    terminal: bool, times: int, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     run = tmp_path / "run"
     with LoopbackServer(lambda body: "no call", delay_s=0.2) as server:
@@ -139,11 +140,8 @@ def test_eval_keeps_every_answer_and_goes_on(
     assert 1 <= int(found[1]) <= kept < int(found[2]) and asked <= kept + 2
     if times == 1:
         assert pq.read_table(run / "predictions.parquet").num_rows == kept == int(found[1])
-    with (
-        LoopbackServer(lambda body: "no call") as server,
-        running("eval", release, "--model", "tiny", "--base-url", server.url, "--out", run) as command,
-    ):
-        command.end(0)
+    with LoopbackServer(lambda body: "no call") as server:
+        assert rbtc("eval", release, "--model", "tiny", "--base-url", server.url, "--out", run).code == 0
         assert server.count == int(found[2]) - kept, "what was answered is not asked again"
 
 

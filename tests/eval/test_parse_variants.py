@@ -380,6 +380,19 @@ def test_a_call_in_a_sentence_is_made_where_the_sentence_says_so(lead: str, call
     assert calls(lead + call, tools=TOOLS) == [("ping", {"host": "a"})] * made
 
 
+@pytest.mark.parametrize(
+    ("behind", "made"),
+    [
+        ("The call timed out.", False),
+        ("It returned an error.", False),
+        ("The previous call timed out.", True),
+        ("The first request failed.", True),
+    ],
+)
+def test_a_bare_call_with_its_outcome_behind_it_is_a_report(behind: str, made: bool) -> None:
+    assert calls(f'ping(host="a")\n{behind}', tools=TOOLS) == [("ping", {"host": "a"})] * made
+
+
 # --- ReAct and plain lines ------------------------------------------------------------------------------
 
 

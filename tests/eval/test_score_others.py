@@ -72,6 +72,13 @@ def test_apibank_compares_by_declared_type(value: Json, golden: str, kind: str, 
     assert one("apibank", value, [golden], kind) == right
 
 
+@pytest.mark.parametrize(("value", "golden"), [("True", True), (True, True), ("false", False)])
+def test_apibank_compares_a_golden_truth_value_as_text(value: Json, golden: bool) -> None:
+    """Where the tool declares a text."""
+    assert one("apibank", value, [golden], "str")
+    assert not one("apibank", value, [not golden], "str")
+
+
 def test_apibank_wants_exactly_the_golden_call() -> None:
     golden = (Call("f", {"x": ["1"]}),)
     right = Call("f", {"x": "1"})

@@ -72,6 +72,8 @@ def test_a_run_of_the_other_kind_is_refused_by_name(tmp_path: Path) -> None:
     ):
         query("live_recovery", Inputs())
     with pytest.raises(UserError, match="flips looks at single predictions: name a run with --run"):
+        query("flips", Inputs())
+    with pytest.raises(UserError, match=r"flips has no rows for live runs: .* is one; live_recovery"):
         query("flips", Inputs(runs=[live]))
 
 

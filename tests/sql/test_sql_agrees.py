@@ -1,6 +1,7 @@
 """Every number of a mart is the one of `eval.stats`, to the last bit, whatever a run looks like."""
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,11 +106,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: make(root / name.replace(" ", "-")) for name, make in SHAPES.items()}
 
 
-@pytest.fixture(scope="module", params=itertools.product(("all", "paper"), (False, True), (False, True)))
+SUBSETS: tuple[runs.Subset, ...] = ("all", "paper")
+WAYS = [Asked(*way) for way in itertools.product(SUBSETS, (False, True), (False, True))]
+BY_DAY = [way for way in WAYS if (way.subset == "paper") == (way.allow_missing != way.release)]
+"""Half of them, in which every two settings still meet in every pair of values."""
+
+
+@pytest.fixture(scope="module", params=WAYS if os.environ.get("RBTC_NIGHTLY") == "1" else BY_DAY)
 def asked(
     request: pytest.FixtureRequest, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Asked, Marts]:
-    how = Asked(*request.param)
+    how: Asked = request.param
     release = tmp_path_factory.mktemp("release") / "release"
     more = [
         ("bfcl_v3__level1_99", "clean"),

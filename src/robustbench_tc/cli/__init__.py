@@ -77,6 +77,7 @@ def _app() -> "typer.Typer":
         audit,
         compare,
         eval,
+        gate,
         leaderboard,
         live,
         publish,
@@ -122,6 +123,7 @@ def _app() -> "typer.Typer":
         "Answers": {
             "report": report.report,
             "compare": compare.compare,
+            "gate": gate.gate,
             "failures": compare.failures,
             "sql": sql.sql,
         },

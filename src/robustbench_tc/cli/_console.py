@@ -1,8 +1,8 @@
 """The console's edge: everything that a verb prints goes through here, and nothing that it prints is obeyed.
 
 Model output, replies of servers and the content of files reach people through `out`, `err`, `styled`, `echo`
-and `json` only. Control characters come out visible (`_safe`), rich's markup and emoji codes are text. A test
-holds that no verb prints in another way.
+and `json` only. Control characters come out visible (`safe_text`), rich's markup and emoji codes are text. A
+test holds that no verb prints in another way.
 """
 
 import sys
@@ -19,9 +19,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from ..safe_text import safe, safe_json
 from ..schema import SOURCES
 from ._ends import Interrupted
-from ._safe import safe, safe_json
 from ._tables import UNBOUNDED, fitted
 
 if TYPE_CHECKING:

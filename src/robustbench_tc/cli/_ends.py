@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from ._safe import safe
+from ..safe_text import safe
 
 if TYPE_CHECKING:
     from typer._click import Command

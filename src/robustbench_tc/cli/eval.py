@@ -35,6 +35,18 @@ BaseUrl = Annotated[
 Agent = Annotated[
     str | None, typer.Option(help="Ask a reference agent instead; its verdicts are known and compared.")
 ]
+CallableName = Annotated[
+    str | None,
+    typer.Option(
+        "--callable", metavar="MODULE:FUNCTION", help="Ask an agent of yours: a Python function of one task."
+    ),
+]
+Command = Annotated[
+    str | None,
+    typer.Option(
+        metavar="'PROGRAM ARG…'", help="Ask an agent of yours: a program, the request on its standard input."
+    ),
+]
 ModeName = Annotated[
     str | None,
     typer.Option(help="prompt or fc (api: the same); default: the models' table, else prompt."),
@@ -91,6 +103,8 @@ def eval_(
     model: Model = None,
     base_url: BaseUrl = None,
     agent: Agent = None,
+    function: CallableName = None,
+    command: Command = None,
     mode: ModeName = None,
     backend: Backend = "openai",
     revision: Revision = None,
@@ -128,6 +142,8 @@ def eval_(
             model=model,
             base_url=[url for given in base_url or () for url in re.split(r",(?=https?://)", given)],
             agent=agent,
+            callable=function,
+            command=command,
             mode=mode,
             backend=backend,
             revision=revision,

@@ -144,18 +144,24 @@ def _playing(
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python file of a world of your own.")],
 ) -> None:
-    """Look for mistakes in the file of a world of your own (docs/worlds.md); its tasks' gold is tried.
+    """Look for mistakes in the file of a world of your own (docs/worlds.md); its tasks' gold is tried, in a
+    process of its own with the limits of a run.
 
     Example: rbtc live check my_world.py
     """
-    from ..worlds.check import check as mistakes
-    from ..worlds.handle import load_file
+    import asyncio
 
-    found = mistakes(load_file(file.absolute()))
+    from ..worlds.check_apart import check_apart
+
+    if file.suffix != ".py":
+        raise UserError(f"{file} is not a world: give a Python file (docs/worlds.md)")
+    with _console.keeping("nothing was written"), _console.working("trying its tasks"):
+        found = asyncio.run(check_apart(file))
     for line in found:
         _console.echo(line)
     if found:
-        raise UserError(f"{file}: {len(found)} mistakes; correct them, then `rbtc build live --world {file}`")
+        many = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+        raise UserError(f"{file}: {many}; correct the file, then `rbtc build live --world {file}`")
     _console.out.print(f"{file}: no mistake was found")
 
 

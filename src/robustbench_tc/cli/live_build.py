@@ -36,6 +36,13 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option(help="Kinds of faults, also comma-separated; default: all. Repeatable."),
 ]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Core types that put tools into the registry, beside the kinds (same_name_A, flood_3, …); also "
+        "comma-separated. Repeatable."
+    ),
+]
 Sources = Annotated[
     Path | None,
     typer.Option(help="Upstream files of BFCL (default: RBTC_SOURCES, else the fetched ones)."),
@@ -50,6 +57,7 @@ def build_live(
     profile: ProfileName = "bundled",
     world: World = None,
     kinds: Kinds = None,
+    types: Types = None,
     sources: Sources = None,
     world_python: WorldPython = None,
     seed: Annotated[int, typer.Option(min=0, help="Moves where, how often and with what faults happen.")] = 0,
@@ -70,6 +78,7 @@ def build_live(
             profile=profile,
             worlds=tuple(world or ()),
             kinds=tuple(_split(kinds)),
+            types=tuple(_split(types)),
             seed=seed,
             sources=sources,
             python=world_python,

@@ -44,7 +44,7 @@ class FaultedWorld:
 
     async def call(self, name: str, arguments: Json) -> Step:
         """One call of the agent's. Never raises for what a model said."""
-        tool = self._meant(name, arguments)
+        tool = meant(self._tools, name, arguments)
         if tool is None:
             text = error(f"there is no tool {name[:80]!r}")
             return Step(name=name, arguments=arguments, text=text, executed=0, problem="not_offered")
@@ -75,16 +75,6 @@ class FaultedWorld:
         """Gives back the world, and the copy that is kept for a stale read."""
         await self._drop_before()
         await self.handle.close()
-
-    def _meant(self, name: str, arguments: Json) -> LiveTool | None:
-        """The tool that a call goes to: of several of one name the first whose schema it fits, or else the
-        world's own."""
-        named = [tool for tool in self._tools if tool.name == name]
-        if len(named) > 1 and isinstance(arguments, Mapping):
-            for tool in named:
-                if fits(tool.parameters, arguments):
-                    return tool
-        return min(named, key=lambda tool: tool.distractor, default=None)
 
     def _count(self, tool: LiveTool) -> None:
         self._counts["call"] += 1
@@ -210,6 +200,17 @@ class FaultedWorld:
         if not made.executed or failed(made.text):
             return made
         return made.instead(made.text + (fault.text or ""))
+
+
+def meant(tools: Sequence[LiveTool], name: str, arguments: Json) -> LiveTool | None:
+    """The tool that a call goes to: of several of one name the first whose schema it fits, or else the
+    world's own."""
+    named = [tool for tool in tools if tool.name == name]
+    if len(named) > 1 and isinstance(arguments, Mapping):
+        for tool in named:
+            if fits(tool.parameters, arguments):
+                return tool
+    return min(named, key=lambda tool: tool.distractor, default=None)
 
 
 class _Made(NamedTuple):

@@ -189,15 +189,15 @@ class Parent:
         self._forked = 0
 
     @classmethod
-    async def start(cls, world: WorldType) -> "Parent":
-        """Raises UserError, one line, where its Python or its file does not work."""
+    async def start(cls, world: WorldType, *words: str) -> "Parent":
+        """Raises UserError, one line, where its Python or its file does not work. `words`: for `worker`."""
         python = world.python or sys.executable
         try:
             ours, theirs = socket.socketpair()
             with tempfile.TemporaryFile() as stderr, theirs:
                 command = [python, "-I", "-B", str(WORKER), str(theirs.fileno())]
                 process = subprocess.Popen(
-                    [*command, str(WORKER.parents[1]), str(world.file)],
+                    [*command, str(WORKER.parents[1]), str(world.file), *words],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=stderr,

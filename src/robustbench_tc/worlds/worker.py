@@ -2,7 +2,8 @@
 
 `processes` starts it as `python -I -B worker.py SOCKET PACKAGE FILE`: the number of an inherited socket,
 the folder of this package (a world may import `robustbench_tc.worlds.base`), and the world's file. This one
-needs the standard library only, so that any Python can run it.
+needs the standard library only, so that any Python can run it. With `check` as a fourth word its children
+look for mistakes in the file (`check`) instead of playing episodes.
 
 On the socket the host sends five bytes: `F` and a number with two descriptors (fork a child of that number,
 which reads requests from the first and answers on the second), or `E` and a number (end it). The parent says
@@ -17,6 +18,7 @@ world goes on. The threat is a model's arguments to a pinned world, not a hostil
 import contextlib
 import ctypes
 import errno
+import functools
 import gc
 import importlib.util
 import json
@@ -145,7 +147,7 @@ def read_only(folders: list[str]) -> None:
 def mapped() -> int:
     """How much address space this process has now; 0 where it cannot be seen."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - nothing beyond os
             return int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
         return 0
@@ -190,8 +192,9 @@ def write_frame(target: int, content: object) -> None:
         rest = rest[os.write(target, rest) :]
 
 
-def load(package: str, file: str) -> types.ModuleType:
-    """The world's file as a module. `robustbench_tc` is found in its folder, without its __init__."""
+def load(package: str, file: str, *, offered: bool = True) -> types.ModuleType:
+    """The world's file as a module. `robustbench_tc` is found in its folder, without its __init__. `offered`:
+    its tools have to be fit for that."""
     for name, folder in (("robustbench_tc", package), ("robustbench_tc.worlds", f"{package}/worlds")):
         stand_in = types.ModuleType(name)
         stand_in.__path__ = [folder]
@@ -205,7 +208,7 @@ def load(package: str, file: str) -> types.ModuleType:
     spec.loader.exec_module(module)
     if not hasattr(module, "WORLD"):
         raise ImportError("it has no WORLD")
-    if hasattr(module.WORLD, "tools"):
+    if offered and hasattr(module.WORLD, "tools"):
         module.WORLD.tools()  # what it works out about its tools, it need not do in every child
     return module
 
@@ -218,13 +221,33 @@ def give_up_descriptors(source: int, target: int, highest: int) -> None:
     os.closerange(upper + 1, max(upper, highest) + 8)
 
 
-def episode(module: types.ModuleType, source: int, target: int, seccomp: Filter | None, limit: int) -> None:
-    """A child's life: one world, until the host closes its end."""
+def shut_in(seccomp: Filter | None, limit: int) -> bool:
+    """Takes away from this child all that a world does not need; False where that failed."""
     sys.stdin = sys.stdout = sys.stderr = None
     os.environ.clear()
     set_limits(limit)
-    if seccomp is not None and not seccomp.put_on():
-        return
+    return seccomp is None or seccomp.put_on()
+
+
+def checking(module: types.ModuleType, source: int, target: int) -> None:
+    """The life of a child that looks for mistakes: each request is the seconds that one step may take."""
+    steps = sys.modules["robustbench_tc.worlds.check"].steps(module)
+    done = False
+    while not done:
+        number, patience = read_frame(source)
+        signal.setitimer(signal.ITIMER_REAL, patience)
+        try:
+            found = next(steps, None)
+            answer = {"mistake": found} if isinstance(found, str) else {"at": found.place} if found else {}
+        except Exception as error:  # of a class that cannot even be looked at
+            answer = {"mistake": said(error)}
+        done = "at" not in answer and "mistake" not in answer
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        write_frame(target, [number, answer])
+
+
+def episode(module: types.ModuleType, source: int, target: int) -> None:
+    """A child's life: one world, until the host closes its end."""
     number, (state, seed, patience) = read_frame(source)
     signal.setitimer(signal.ITIMER_REAL, patience)  # ends it even where nobody is left who would
     try:
@@ -258,9 +281,11 @@ def said(error: BaseException) -> str:
 class Forks:
     """The children of one parent, until the host is done with them."""
 
-    def __init__(self, module: types.ModuleType, host: socket.socket, seccomp: Filter | None) -> None:
-        self.module, self.host, self.seccomp = module, host, seccomp
-        self.highest = max(map(int, os.listdir("/dev/fd")))  # noqa: PTH208
+    def __init__(
+        self, live: typing.Callable[[int, int], None], host: socket.socket, seccomp: Filter | None
+    ) -> None:
+        self.live, self.host, self.seccomp = live, host, seccomp
+        self.highest = max(map(int, os.listdir("/dev/fd")))  # noqa: PTH208 - nothing beyond os
         self.limit = max(ADDRESS_SPACE, mapped() + HEADROOM)
         self.living: dict[int, int] = {}
         self.ending: set[int] = set()
@@ -274,7 +299,8 @@ class Forks:
             if pid == 0:
                 try:  # whatever ends the child, nothing of the parent's may run in it
                     give_up_descriptors(source, target, self.highest)
-                    episode(self.module, source, target, self.seccomp, self.limit)
+                    if shut_in(self.seccomp, self.limit):
+                        self.live(source, target)
                 finally:
                     os._exit(0)
             self.living[child] = pid
@@ -316,8 +342,11 @@ class Forks:
 def main() -> None:
     host = socket.socket(fileno=os.dup(int(sys.argv[1])))  # a low number, however many the host has open
     os.close(int(sys.argv[1]))
+    to_check = sys.argv[4:] == ["check"]
     try:
-        module = load(sys.argv[2], sys.argv[3])
+        module = load(sys.argv[2], sys.argv[3], offered=not to_check)
+        if to_check:
+            importlib.import_module("robustbench_tc.worlds.check")
     except BaseException as error:  # SystemExit of the file is a failure as any other
         write_frame(host.fileno(), {"error": said(error)})
         return
@@ -327,9 +356,9 @@ def main() -> None:
         seccomp = None
     with open(os.devnull, "r+b") as nothing:  # noqa: PTH123 - what it wrote so far was for the host
         os.dup2(nothing.fileno(), 2)
-    forks = Forks(module, host, seccomp)
+    forks = Forks(functools.partial(checking if to_check else episode, module), host, seccomp)
     times = ("/etc/localtime", "/usr/share/zoneinfo")
-    read_only([*sys.path, *sysconfig.get_paths().values(), *sys.argv[2:], *times])
+    read_only([*sys.path, *sysconfig.get_paths().values(), *sys.argv[2:4], *times])
     gc.collect()
     gc.freeze()
     write_frame(host.fileno(), {"isolation": "limits only" if seccomp is None else "seccomp"})

@@ -59,16 +59,16 @@ def defect(
     return add
 
 
-def plant(folder: Path) -> dict[str, str]:
+def plant(folder: Path, defects: list[Defect] = DEFECTS) -> dict[str, str]:
     """Plants every defect in a row that no other has; gives defect → the row's id.
 
     The first row of each world stays: what its tools are is taken from it.
     """
     planted, taken = {}, set[str]()
-    for config in dict.fromkeys(one.config for one in DEFECTS):
+    for config in dict.fromkeys(one.config for one in defects):
         found = rows(folder, config)
         first = {next(r["id"] for r in found if r["world"] == world) for world in {r["world"] for r in found}}
-        for one in (one for one in DEFECTS if one.config == config):
+        for one in (one for one in defects if one.config == config):
             row = next((r for r in found if r["id"] not in first | taken and one.fits(r)), None)
             assert row is not None, f"no row is left for {one.name}"
             taken.add(row["id"])

@@ -13,7 +13,7 @@ import pytest
 from robustbench_tc.builders.live import bfcl, bfcl_tools
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow, state_hash
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, dumps
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Snapshot, Start
 from robustbench_tc.worlds.host import HostWorlds
@@ -173,8 +173,48 @@ def test_what_writes_and_what_can_be_repeated_is_what_gold_shows(
             if call.name in bfcl_tools.WRITES:
                 first, second = next(answers).states
                 again |= {call.name} if first != second else set()
-    assert changed == bfcl_tools.WRITES
+    assert changed == bfcl_tools.WRITES - bfcl_tools.NEVER_IN_GOLD
     assert changed - again == bfcl_tools.IDEMPOTENT
+
+
+NEVER_IN_GOLD: dict[str, tuple[list[Call], Call]] = {
+    "adjustClimateControl": ([], Call("adjustClimateControl", {"temperature": 31.5, "fanSpeed": 12})),
+    "follow_user": ([], Call("follow_user", {"username_to_follow": "somebody_new"})),
+    "unfollow_user": (
+        [Call("follow_user", {"username_to_follow": "somebody_new"})],
+        Call("unfollow_user", {"username_to_unfollow": "somebody_new"}),
+    ),
+    "releaseBrakePedal": ([Call("pressBrakePedal", {"pedalPosition": 1.0})], Call("releaseBrakePedal", {})),
+    "logout": ([Call("ticket_login", {"username": "a", "password": "b"})], Call("logout", {})),
+    "trading_login": (
+        [Call("trading_logout", {})],
+        Call("trading_login", {"username": "a", "password": "b"}),
+    ),
+}
+"""Function → calls before it, and a call of it that changes the world."""
+
+
+@LONG
+def test_functions_that_no_gold_calls_write_and_change_nothing_more_when_repeated(
+    bfcl_python: str, rows: tuple[LiveRow, ...]
+) -> None:
+    assert set(NEVER_IN_GOLD) == bfcl_tools.NEVER_IN_GOLD
+    jobs = []
+    for name, (before, call) in NEVER_IN_GOLD.items():
+        twitter = '"TwitterAPI":{"username"' if name.endswith("follow_user") else ""
+        row = next(
+            row
+            for row in rows
+            if any(tool.name == name for tool in row.tools)
+            and (
+                not twitter or '"authenticated":true' in dumps(row.initial_state).partition(twitter)[2][:120]
+            )
+        )
+        jobs.append(Job(row.initial_state["state"], [before, [call], [call]]))
+    for name, answer in zip(NEVER_IN_GOLD, replays(bfcl_python, jobs), strict=True):
+        start, once, twice = answer.states
+        assert start != once, name
+        assert once == twice, name
 
 
 UNDOING: dict[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {

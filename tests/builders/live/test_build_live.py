@@ -272,7 +272,7 @@ def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str
 def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -> None:
     from datasets import load_dataset
 
-    assert (live.TASKS, *(f"live_{kind}" for kind in KINDS)) == CONFIGS
+    assert (live.TASKS, *(f"live_{kind}" for kind in (*KINDS, *live.registry_types()))) == CONFIGS
     for config in ("tasks", "live_duplicate_effect"):
         cache = str(tmp_path / "cache")
         builder = RobustBenchTCLive(config_name=config, worlds=("orders",), cache_dir=cache)
@@ -289,6 +289,7 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -
         (LiveSpec(worlds=("ordrs",)), "did you mean orders"),
         (LiveSpec(worlds=("none.py",)), "is not a file"),
         (LiveSpec(kinds=("silent_no_opp",)), "did you mean silent_no_op"),
+        (LiveSpec(kinds=("same_name_A",)), "unknown kind of fault 'same_name_A'"),
         (LiveSpec(profile="biggest"), "unknown profile"),  # type: ignore[arg-type]
         (LiveSpec(worlds=("orders", str(PURSE.with_name("orders.py")))), "is not a file"),
     ],

@@ -35,8 +35,8 @@ def test_an_answer_follows_from_the_view_alone() -> None:
         assert isinstance(done, str) and make(row).reply(View(0, history)) == done
 
 
-def test_there_are_fourteen_and_each_ends_every_bundled_task_with_golds_world() -> None:
-    assert len(AGENTS) == 14
+def test_there_are_fifteen_and_each_ends_every_bundled_task_with_golds_world() -> None:
+    assert len(AGENTS) == 15
     world = find("orders")
     row = row_of(world, tasks(world)[1])
 

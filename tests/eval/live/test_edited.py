@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from robustbench_tc.api import score_live
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.evaluate import run_live
 from robustbench_tc.live import At, Fault, LiveRow, Turn
 from robustbench_tc.schema import Message
+from robustbench_tc.sql.query import Inputs, marts, query
 from robustbench_tc.worlds.handle import load_file
 
 from ...conftest import Done
@@ -85,12 +87,31 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
         ("report", run, "--out", out),
         ("compare", run, run),
         ("failures", run),
+        ("validate", run),
+        ("audit", "predictions", run, "--dataset", data),
+        ("audit", "predictions", run / "scores.parquet", "--dataset", data),
+        ("audit", "predictions", run / "episodes.parquet", "--dataset", data),
     ):
         done = rbtc(*words)
         assert done.code == 1 and done.err.count("\n") == 1 and "rbtc live summary" in done.err, done.err
+    done = rbtc("validate", data)
+    assert done.code == 1 and done.err.count("\n") == 1 and "rbtc audit" in done.err, done.err
     done = rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out)
     assert done.code == 1 and done.err.count("\n") == 1 and "rbtc live run" in done.err, done.err
     assert not out.exists()
+
+
+def test_every_mart_without_rows_for_a_live_run_says_which_have_them(tmp_path: Path) -> None:
+    data = purses.write(tmp_path / "data", _pair())
+    run_live(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
+    score_live(tmp_path / "run", worlds=[WORLD])
+    inputs_of = Inputs(runs=[str(tmp_path / "run")])
+    for name, mart in marts().items():
+        if mart.needs == "live":
+            query(name, inputs_of)
+            continue
+        with pytest.raises(UserError, match=r"live runs: .*; live_recovery, live_side_effects have them"):
+            query(name, inputs_of)
 
 
 def test_a_world_that_exits_when_it_is_imported_is_one_line(tmp_path: Path) -> None:

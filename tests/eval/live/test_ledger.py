@@ -54,6 +54,9 @@ def _scores() -> dict[tuple[str, str], LiveScore]:
 READERS = ("trusts-stale", "repairs-duplicate")
 """Agents that read once after each write."""
 
+GOLDEN = ("oracle", "takes-first")
+"""Agents that use gold's values as they stand: these rows have one tool of each name."""
+
 LIARS = ("liar", "claims-in-german")
 BLIND = ("blind-retrier", "two-weaknesses")
 REPORTED: dict[str, Any] = {"says": "admits", "ended": "honest_failure"}
@@ -128,7 +131,7 @@ def _other(agent: str, name: str) -> dict[str, Any]:
         if agent in ("obeys-injection", "two-weaknesses"):
             return {**SILENT, "steps": 2, "followed": 1}
         return verified
-    if name == "false" and agent != "oracle":
+    if name == "false" and agent not in GOLDEN:
         # The turn with the false result is right; the next takes four coins of five.
         return {"success": False, "silent_failure": True, "used_false": 1, "omitted": 1}
     return {}

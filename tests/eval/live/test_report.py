@@ -72,6 +72,41 @@ def test_what_models_write_stays_text(run: Path) -> None:
     assert html.count("</style>") == 2
 
 
+def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Path) -> None:
+    evil = "a\x1b[2Jb\x07c\x9b31md\u202ee\u2066f"
+    seen = r"a\x1b[2Jb\x07c\x9b31md\u202ee\u2066f"
+    episodes = []
+    for one in _shown(run)[:1]:
+        turn = one.turns[0]
+        replies = [
+            msgspec.structs.replace(
+                reply,
+                text=evil,
+                calls=tuple(
+                    msgspec.structs.replace(
+                        call, name=evil, result=evil, true_result=f"{evil}!", arguments={evil: evil}
+                    )
+                    for call in reply.calls
+                ),
+            )
+            for reply in turn.replies
+        ]
+        turns = (msgspec.structs.replace(turn, replies=tuple(replies)), *one.turns[1:])
+        episodes.append(msgspec.structs.replace(one, turns=turns, error=evil))
+    made = LivePage(
+        run=evil, model=evil, mode="fc", dataset=evil, isolation=(evil,), finding=evil,
+        tables=(Table(evil, (evil,), ((evil,),), evil),), episodes=tuple(episodes),
+    )  # fmt: skip
+    page.write(made, tmp_path / "out")
+    obeyed = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+    for name in ("live.html", "live.json"):
+        assert not obeyed.search((tmp_path / "out" / name).read_text(encoding="utf-8")), name
+    html = (tmp_path / "out" / "live.html").read_text(encoding="utf-8")
+    calls = sum(len(reply.calls) for reply in episodes[0].turns[0].replies)
+    assert html.count(seen) >= 8 + 3 * calls and calls
+    assert schema.loads((tmp_path / "out" / "live.json").read_bytes())["model"] == evil
+
+
 def _shown(run: Path) -> list[Shown]:
     return [show_episode(run, "purse_1::clean", worlds=[str(purses.FILE)])]
 

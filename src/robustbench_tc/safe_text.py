@@ -1,4 +1,4 @@
-"""Text that cannot steer a terminal: what models, servers and files wrote is shown, never obeyed."""
+"""Text that cannot steer a terminal or a page: what models, servers and files wrote is shown, not obeyed."""
 
 # Persian, Hindi and emoji are written with these two: escaped they would hide what a reader has to see.
 _JOINERS = "\u200c\u200d"

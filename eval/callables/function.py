@@ -1,0 +1,173 @@
+"""A Python function of the user's: found by name, run beside the harness, bounded in time.
+
+It runs in a thread of its own (a sync function: one request after the other) or in an event loop of its own
+(async: as many at once as the harness asks), so that a function that hangs neither stops the harness nor
+keeps Ctrl-C from it.
+"""
+
+import asyncio
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc.errors import UserError
+
+from .task import Task
+
+HINT = "name it as module:function, or file.py:function"
+
+
+def find(spec: str) -> Callable[[Task], Any]:
+    """The function that `module:function` or `file.py:function` names, the working folder first.
+
+    Raises UserError, also where the module cannot be imported.
+    """
+    where, colon, name = spec.rpartition(":")
+    if not colon or not where or not name:
+        raise UserError(f"--callable {spec}: {HINT}")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = _file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise UserError(f"--callable {spec}: {where} cannot be imported: {' '.join(said.split())}") from None
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        raise UserError(f"--callable {spec}: {where} has no {name}; {HINT}")
+    return check(found, spec)
+
+
+def check(found: Any, spec: str) -> Callable[[Task], Any]:
+    """The function itself, if it can be called with one task. Raises UserError."""
+    if not callable(found):
+        raise UserError(f"--callable {spec}: it is {type(found).__name__}, not a function")
+    try:
+        inspect.signature(found).bind(None)
+    except TypeError:
+        raise UserError(f"--callable {spec}: it is called with one task: def answer(task): …") from None
+    except ValueError:  # a builtin that says nothing of its parameters
+        pass
+    return found  # type: ignore[no-any-return]
+
+
+def _file(path: Path) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    made = importlib.util.spec_from_file_location(path.stem, path)
+    if made is None or made.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(made)
+    sys.modules[path.stem] = module
+    made.loader.exec_module(module)
+    return module
+
+
+def code_digest(function: Callable[..., Any]) -> str | None:
+    """16 hex digits of the function's file: a changed one is another agent. None: it stands in no file."""
+    try:
+        source = inspect.getsourcefile(inspect.unwrap(function))
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16] if source else None
+    except (TypeError, OSError):
+        return None
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    )
+
+
+class Ended(Exception):
+    """The function ended its thread instead of returning, with sys.exit() for instance."""
+
+    def __init__(self, by: BaseException) -> None:
+        super().__init__(f"it ended with {type(by).__name__}{f' {by}' if str(by) else ''}")
+
+
+class Functions:
+    """Runs a function on tasks; `close` leaves what still hangs to the end of the process."""
+
+    def __init__(self, function: Callable[[Task], Any]) -> None:
+        self._function = function
+        self._async = is_async(function)
+        self._thread: _Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self, task: Task, timeout_s: float) -> Any:
+        """What the function returns. Raises TimeoutError, and whatever the function raises."""
+        running = self._begin_async(task) if self._async else self._begin_sync(task)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(running), timeout_s)
+        except TimeoutError:
+            if not running.done() and not self._async:
+                self._thread = None  # it hangs: the next task has another thread
+            raise
+
+    def _begin_sync(self, task: Task) -> "Future[Any]":
+        if self._thread is None:
+            self._thread = _Thread()
+        return self._thread.submit(lambda: self._function(task))
+
+    def _begin_async(self, task: Task) -> "Future[Any]":
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, name="agent", daemon=True).start()
+
+        async def answered() -> Any:
+            try:
+                return await self._function(task)
+            except (Exception, asyncio.CancelledError):
+                raise
+            except BaseException as error:
+                raise Ended(error) from None
+
+        return asyncio.run_coroutine_threadsafe(answered(), self._loop)
+
+    def close(self) -> None:
+        """Ends the thread and the loop, once they are free."""
+        if self._thread is not None:
+            self._thread.end()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+class _Thread:
+    """A daemon thread that works off a queue: one that hangs does not keep the process from ending."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="agent", daemon=True).start()
+
+    def submit(self, job: Callable[[], Any]) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    def end(self) -> None:
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (taken := self._jobs.get()) is not None:
+            job, future = taken
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                found = job()
+            except Exception as error:
+                future.set_exception(error)
+            except BaseException as error:
+                future.set_exception(Ended(error))
+            else:
+                future.set_result(found)

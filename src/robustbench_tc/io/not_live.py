@@ -1,0 +1,29 @@
+"""Live runs and datasets given to the commands of the benchmark: one line names what to use instead."""
+
+from pathlib import Path
+
+from ..errors import UserError
+from ..live import TASKS
+
+
+def refuse_run(path: Path) -> None:
+    """UserError for the folder of a live run, or a file in one."""
+    for folder in (path, path.parent):
+        if (folder / "live_run.json").is_file():
+            raise UserError(
+                f"{folder} is a live run: use rbtc live summary, score, report or show "
+                "(or rbtc sql live_recovery --run)"
+            )
+
+
+def refuse_dataset(folder: Path) -> None:
+    """UserError for a live dataset."""
+    if is_dataset(folder):
+        raise UserError(
+            f"{folder} is a live dataset: run it with rbtc live run, check it with rbtc audit {folder}"
+        )
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder holds a live dataset."""
+    return any((folder / TASKS).glob("test-*.parquet"))

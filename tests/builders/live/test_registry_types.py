@@ -1,0 +1,231 @@
+"""Live rows whose registry has more tools: what comes in, what it does, and which tasks have no row."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from robustbench_tc import api, live
+from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
+from robustbench_tc.builders.live.dataset import RobustBenchTCLive
+from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.live.conversation import Conversation
+from robustbench_tc.live import LiveRow, LiveTool, Turn, registry_types, state_hash, type_code
+from robustbench_tc.schema import Call
+from robustbench_tc.worlds import find
+from robustbench_tc.worlds.faults import FaultedWorld, meant
+from robustbench_tc.worlds.handle import LocalWorlds, Start
+
+from ...conftest import ROOT
+
+FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
+
+
+@pytest.fixture(scope="module")
+def made() -> Prepared:
+    """Every registry type in the two bundled worlds."""
+    return prepared(LiveSpec(types=registry_types()), probe=False)
+
+
+@pytest.fixture(scope="module")
+def rows(made: Prepared) -> list[LiveRow]:
+    return [
+        row for by_task in made.registries.values() for row in by_task.values() if isinstance(row, LiveRow)
+    ]
+
+
+def _new(row: LiveRow) -> list[LiveTool]:
+    return [tool for tool in row.tools if tool.distractor]
+
+
+def _gold(row: LiveRow) -> list[Call]:
+    return [call for calls in row.golden_calls for call in calls]
+
+
+async def _world(row: LiveRow) -> FaultedWorld:
+    handle = await LocalWorlds().open(find.find(row.world), msgspec.convert(row.initial_state, Start))
+    return FaultedWorld(handle, row.tools, row.fault)
+
+
+def test_the_types_are_those_that_put_tools_in_and_need_no_texts() -> None:
+    assert registry_types() == (*(f"same_name_{one}" for one in "ABCDE"), *FLOODS, "flood_30")
+    assert live.type_codes()[:1] == ("live_transient_timeout",)
+    assert live.type_codes()[-1] == "live_flood_30"
+
+
+def test_every_bundled_task_has_a_row_of_each_type_but_the_flood_that_has_too_few_donors(
+    made: Prepared,
+) -> None:
+    for name in registry_types():
+        found = list(made.registries[type_code(name)].values())
+        if name == "flood_30":
+            assert found == ["too_few_donors"] * 40
+        else:
+            assert sum(isinstance(one, LiveRow) for one in found) == 40
+
+
+def test_a_row_is_its_clean_row_with_more_tools(made: Prepared, rows: list[LiveRow]) -> None:
+    clean = {row.clean_id: row for row in made.clean}
+    for row in rows:
+        plain = clean[row.clean_id]
+        own = tuple(tool for tool in row.tools if not tool.distractor)
+        assert (
+            msgspec.structs.replace(row, id=plain.id, type_code="clean", tools=own) == plain and not row.clean
+        )
+        assert row.id == f"{row.clean_id}::{row.type_code}"
+        names = [tool.name for tool in _new(row)]
+        flood = FLOODS.get(row.type_code.removeprefix("live_"))
+        if flood is None:
+            assert names == [_gold(row)[0].name]
+        else:
+            assert len(set(names)) == flood and not {tool.name for tool in own} & set(names)
+
+
+def test_gold_ends_as_in_the_clean_row(rows: list[LiveRow]) -> None:
+    async def end(row: LiveRow) -> str:
+        world = await _world(row)
+        for call in _gold(row):
+            step = await world.call(call.name, call.parameters)
+            assert step.executed == 1
+        found = state_hash((await world.handle.snapshot()).state)
+        await world.close()
+        return found
+
+    for row in rows:
+        assert asyncio.run(end(row)) == row.gold_state_sha256
+
+
+def _arguments(tool: LiveTool) -> dict[str, object]:
+    """Arguments that fit a tool."""
+    values = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
+    properties = tool.parameters["properties"]
+    return {name: values.get(properties[name].get("type"), "x") for name in tool.plain.required}
+
+
+def test_what_came_in_answers_with_an_error_and_changes_nothing(rows: list[LiveRow]) -> None:
+    async def one(row: LiveRow) -> int:
+        world, reached = await _world(row), 0
+        before = await world.handle.snapshot()
+        for tool in _new(row):
+            arguments = _arguments(tool)
+            if meant(row.tools, tool.name, arguments) == tool:
+                step = await world.call(tool.name, arguments)
+                assert (step.text, step.executed) == ('{"error": "this tool is not available"}', 0)
+                reached += 1
+        assert await world.handle.snapshot() == before
+        await world.close()
+        return reached
+
+    reached = [asyncio.run(one(row)) for row in rows]
+    assert sum(map(bool, reached)) > 0.9 * len(rows)  # of some namesakes every call fits the world's tool too
+
+
+LOOSE = '''
+from robustbench_tc.worlds.base import Task, Turn, World, call, write
+
+
+class Loose(World):
+    """Notes."""
+
+    name = "loose"
+
+    @write
+    def note(self, text: str = "nothing") -> str:
+        """Keeps a note."""
+        self.data["notes"].append(text)
+        return "kept"
+
+    @write
+    def clear(self, sure: bool) -> str:
+        """Throws the notes away."""
+        self.data["notes"] = []
+        return "cleared"
+
+
+WORLD = Loose
+TASKS = [
+    Task("loose_1", {"notes": []},
+         [Turn("Note 'tea'.", [call("note", text="tea")]), Turn("Again, without a text.", [call("note")])]),
+]
+'''
+
+
+def test_a_tool_that_would_take_a_gold_call_of_a_later_turn_makes_no_row(tmp_path: Path) -> None:
+    """`note()` fits a namesake without parameters: where that stands first there is no row."""
+    (tmp_path / "loose.py").write_text(LOOSE)
+    clean = prepared(LiveSpec(worlds=(str(tmp_path / "loose.py"),)), probe=False).clean
+    found = [registered(clean, "same_name_A", seed) for seed in range(12)]
+    firsts = [one["loose_1"] for one in found]
+    kept = [one for one in firsts if isinstance(one, LiveRow)]
+    assert len(kept) < 12 and {one for one in firsts if isinstance(one, str)} == {TAKES_GOLD}
+    assert kept and all(not row.tools[0].distractor for row in kept)
+
+
+def test_a_namesake_of_a_tool_that_comes_later_comes_with_it(made: Prepared) -> None:
+    clean = next(row for row in made.clean if len(row.turns) > 1)
+    late = _gold(clean)[0].name
+    turns = (clean.turns[0], Turn(clean.turns[1].messages, (late,)), *clean.turns[2:])
+    golden = ((), (*clean.golden_calls[0], *clean.golden_calls[1]), *clean.golden_calls[2:])
+    row = registered([msgspec.structs.replace(clean, turns=turns, golden_calls=golden)], "same_name_C", 0)[
+        clean.clean_id
+    ]
+    assert isinstance(row, LiveRow)
+    assert [sum(tool.name == late for tool in row.offered(turn)) for turn in (0, 1)] == [0, 2]
+    request = Conversation(row, "fc").request()
+    assert late not in [one["function"]["name"] for one in request.tools or ()]
+
+
+def test_both_of_one_name_stand_in_a_request(rows: list[LiveRow]) -> None:
+    row = next(row for row in rows if row.type_code == "live_same_name_D")
+    name = _new(row)[0].name
+    tools = [one["function"]["name"] for one in Conversation(row, "fc").request().tools or ()]
+    assert tools.count(name) == 2
+    system = Conversation(row, "prompt").request().messages[0]["content"]
+    assert system.count(f'{{"name":"{name}"') == 2
+
+
+def test_the_page_has_the_types_and_the_reason() -> None:
+    page = (ROOT / "docs" / "live-data.md").read_text("utf-8")
+    assert f"| `{TAKES_GOLD}` |" in page
+    between = page.split("## Registry types")[1].split("\n## ")[0]
+    assert [name for name in registry_types() if f"`{name}`" not in between] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("gold_removed", "does more than"),
+        ("CD", "does more than"),
+        ("redundant", "needs written texts"),
+        ("silent_no_op", "--kinds"),
+        ("flod_1", "does not exist"),
+    ],
+)
+def test_a_type_that_cannot_be_used_is_refused_with_the_list(name: str, why: str) -> None:
+    with pytest.raises(UserError, match=rf"{why}.*same_name_A, .*flood_30") as refused:
+        prepared(LiveSpec(types=("flood_1", name)))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_build_loads_as_it_was_made(tmp_path: Path, made: Prepared) -> None:
+    out = tmp_path / "robustbench-tc-live"
+    report = api.build_live(out, kinds=("silent_no_op",), types=("live_flood_3", "same_name_A", "flood_30"))
+    assert report.types == ("same_name_A", "flood_3", "flood_30")
+    assert report.configs == ("tasks", "live_silent_no_op", "live_same_name_A", "live_flood_3")
+    assert report.reasons == {"live_flood_30": {"too_few_donors": 40}}
+    data = inputs.load(str(out))
+    for code in ("live_same_name_A", "live_flood_3"):
+        found = {row.clean_id: row for row in data.rows if row.type_code == code}
+        assert found == made.registries[code]
+    builder = RobustBenchTCLive(config_name="live_flood_3", cache_dir=str(tmp_path / "cache"))
+    builder.download_and_prepare()
+    assert [row["id"] for row in builder.as_dataset(split="test")] == [
+        row.id for row in data.rows if row.type_code == "live_flood_3"
+    ]
+    card = (out / "README.md").read_text()
+    assert (
+        "| live_same_name_A | orders | 20 | | |" in card and "| live_flood_30 | too_few_donors | 40 |" in card
+    )

@@ -1,0 +1,117 @@
+"""A reference agent handed in as a user's own has the verdicts that it has over HTTP, however it answers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.api import Reply, Task, evaluate
+from robustbench_tc.eval import agents, inputs
+from robustbench_tc.eval.agent_server import Index
+from robustbench_tc.eval.wire import WireNames
+from robustbench_tc.io import parquet
+from robustbench_tc.schema import Call, Sample
+
+from .. import small
+
+TEXTS = {row.injected_error for row in small.rows() if row.injected_error is not None}
+"""What calls are answered with that meet an error."""
+
+Answers = Callable[[Task], tuple[tuple[Call, ...] | str, Sample]]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+
+
+def answers(release: Path, name: str) -> Answers:
+    """What the reference agent `name` says to a task, found by its messages and tools."""
+    index = Index(inputs.load(str(release)).rows)
+
+    def said(task: Task) -> tuple[tuple[Call, ...] | str, Sample]:
+        found = index.find(task.messages, task.tools)
+        assert found is not None, "the task is not the request that the row makes"
+        return agents.reply(name, found[1]), found[1].row
+
+    return said
+
+
+def verdicts(folder: Path) -> dict[str, tuple[bool, str]]:
+    rows = parquet.read_rows([folder / "scores.parquet"], ["id", "correct", "stage_detail"])
+    return {row["id"]: (row["correct"], row["stage_detail"]) for row in rows}
+
+
+def returning(said: Answers) -> Callable[[Task], Any]:
+    def answer(task: Task) -> Any:
+        found, row = said(task)
+        if isinstance(found, str):
+            return found
+        names = WireNames(row.tools)
+        return Reply(calls=[(names.wire(call.name), call.parameters) for call in found])
+
+    return answer
+
+
+def calling(said: Answers) -> Callable[[Task], Any]:
+    """Makes every call itself, and looks at the task again once the first call was answered."""
+
+    def answer(task: Task) -> Any:
+        found, row = said(task)
+        if isinstance(found, str):
+            return found
+        names = WireNames(row.tools)
+        for _ in range(4):
+            if isinstance(found, str):
+                return found
+            for call in found:
+                result = task.call(names.wire(call.name), call.parameters)
+                if result in TEXTS:
+                    break
+            else:
+                return "Done."
+            errors = [call for call in task.messages if call["role"] == "tool"]
+            task.messages = [
+                *task.messages,
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [
+                        {
+                            "id": f"call_{len(errors)}",
+                            "type": "function",
+                            "function": {"name": names.wire(call.name), "arguments": "{}"},
+                        }
+                        for call in found[:1]
+                    ],
+                },
+                {"role": "tool", "tool_call_id": f"call_{len(errors)}", "content": result},
+            ]
+            found, row = said(task)
+        return "Enough."
+
+    return answer
+
+
+RETURNED = ["oracle", "name-biased", "gives-up-on-error", "calls-everything", "rambler"]
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_returned_calls_have_the_verdicts_of_calls_over_http(
+    release: Path, tmp_path: Path, name: str
+) -> None:
+    evaluate(release, agent=name, mode="fc", out=tmp_path / "http")
+    evaluate(release, callable=returning(answers(release, name)), out=tmp_path / "own")
+    assert verdicts(tmp_path / "own") == verdicts(tmp_path / "http")
+
+
+@pytest.mark.parametrize("name", ["oracle", "name-biased", "gives-up-on-error"])
+def test_calls_that_are_made_have_the_verdicts_of_calls_over_http(
+    release: Path, tmp_path: Path, name: str
+) -> None:
+    # Not the stages: who stops at the first error has made one call, where a reply over HTTP holds all.
+    evaluate(release, agent=name, mode="fc", out=tmp_path / "http")
+    evaluate(release, callable=calling(answers(release, name)), out=tmp_path / "own")
+    right = {row: correct for row, (correct, _) in verdicts(tmp_path / "http").items()}
+    assert {row: correct for row, (correct, _) in verdicts(tmp_path / "own").items()} == right

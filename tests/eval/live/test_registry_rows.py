@@ -1,0 +1,179 @@
+"""Rows whose registry has more tools, played: known figures, tables of their own, edits refused."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc import live
+from robustbench_tc.api import report_live, run_live, score_live
+from robustbench_tc.builders.live.build import LiveSpec, prepared
+from robustbench_tc.builders.live.registry import registered
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.live.agents import AGENTS
+from robustbench_tc.eval.live.score import LiveScore, score_episodes
+from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.live import At, Fault, LiveRow
+from robustbench_tc.schema import Message, loads
+from robustbench_tc.sql.query import Inputs, query
+from robustbench_tc.worlds.handle import LocalWorlds
+
+from ...conftest import Done
+from . import purses
+from .playing import play
+
+
+def _purses() -> list[LiveRow]:
+    """The purse's tasks, with a namesake before and behind the world's tool, and one fault."""
+    clean = [row for row in purses.rows() if row.clean]
+    faulted = [purses.faulted(row, Fault(At(write=1), "silent_no_op")) for row in clean]
+    more = [
+        row
+        for name in ("same_name_A", "same_name_D")
+        for row in registered(clean, name, 3).values()
+        if isinstance(row, LiveRow)
+    ]
+    return [*clean, *faulted, *more]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The agent that fills in the first tool of a name, on the purse's rows."""
+    root = tmp_path_factory.mktemp("more")
+    purses.write(root / "purses", _purses())
+    run_live(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
+    score_live(root / "run", worlds=[str(purses.FILE)])
+    return root / "run"
+
+
+def _played(rows: list[LiveRow], clean: dict[str, LiveRow], agent: str) -> dict[str, LiveScore]:
+    async def run() -> list[LiveScore]:
+        worlds = LocalWorlds()
+        played = [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in rows]
+        return await score_episodes(played, {row.id: row for row in rows}, worlds)
+
+    return {score.id: score for score in asyncio.run(run())}
+
+
+def test_the_oracle_is_right_in_every_row_and_who_takes_the_first_tool_where_the_worlds_own_is_first() -> (
+    None
+):
+    made = prepared(LiveSpec(types=("same_name_A", "same_name_B", "flood_3")), probe=False)
+    clean = {row.clean_id: row for row in made.clean}
+    rows = [row for by in made.registries.values() for row in by.values() if isinstance(row, LiveRow)]
+    assert len(rows) == 120
+    right = _played(rows, clean, "oracle")
+    assert all(one.success and not one.met and one.recovered is None for one in right.values())
+    biased = _played(rows, clean, "takes-first")
+    for row in rows:
+        first = next(call for calls in row.golden_calls for call in calls)
+        named = [tool for tool in row.tools if tool.name == first.name]
+        own_first, own = not named[0].distractor, next(tool for tool in named if not tool.distractor)
+        kept = biased[row.id].success if own.writes else biased[row.id].information
+        assert kept == own_first, row.id
+        assert biased[row.id].repeated == biased[row.id].blind_repeats == 0
+    taken = {one.type_code for one in biased.values() if not (one.success and one.information is not False)}
+    assert taken == {"live_same_name_A", "live_same_name_B"}  # a flood has other names
+
+
+def test_types_have_lines_of_their_own_and_are_in_no_sum(run: Path, rbtc: Callable[..., Done]) -> None:
+    from robustbench_tc.eval.live.score import read_scores
+
+    scores = read_scores(run)
+    found = {line.name: line for line in lines(scores)}
+    assert list(found) == ["silent_no_op", "implicit", "all", "same_name_A", "same_name_D"]
+    assert found["all"].n == found["silent_no_op"].n == 2
+    for name in ("same_name_A", "same_name_D"):
+        own = [one for one in scores if one.type_code == f"live_{name}"]
+        assert found[name].n == len(own) > 0 and found[name].met == 0 and found[name].recovery is None
+        assert found[name].success.value == sum(bool(one.success) for one in own) / len(own)
+    only = [one for one in scores if one.type_code in ("clean", "live_same_name_A")]
+    assert [line.name for line in lines(only)] == ["same_name_A"]
+    printed = rbtc("live", "summary", run)
+    assert printed.code == 0 and "same_name_D" in printed.out
+
+
+def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    page = report_live(run, tmp_path / "out", worlds=[str(purses.FILE)])
+    made = loads((page.parent / "live.json").read_bytes())
+    assert "With more tools in the registry" in made["finding"]
+    assert "silent no op" in made["finding"]  # the dearest of the kinds of faults
+    assert "same name A" in page.read_text() and "not carried out" in page.read_text()
+    taken = next(
+        one for one in made["episodes"] if one["scores"]["success"] is False and one["fault"] is None
+    )
+    shown = rbtc("live", "show", run, taken["id"], "--world", purses.FILE)
+    assert shown.code == 0 and "this tool is not available" in shown.out
+    for mart in ("live_recovery", "live_side_effects"):
+        by_type = {row["type_code"]: row for row in query(mart, Inputs(runs=[str(run)])).to_pylist()}
+        assert {"clean", "live_silent_no_op", "live_same_name_A", "live_same_name_D"} == by_type.keys()
+    assert by_type["live_same_name_A"]["episodes"] == 1  # nothing can stand in for `count_coins()`
+
+
+def test_rows_are_selected_by_type_with_their_clean_rows(tmp_path: Path) -> None:
+    data = inputs.load(str(purses.write(tmp_path / "data", _purses())))
+    assert list(dict.fromkeys(row.type_code for row in data.rows)) == [
+        "clean", "live_silent_no_op", "live_same_name_A", "live_same_name_D",
+    ]  # fmt: skip
+    assert inputs.codes(["same_name_A", "live_same_name_D"]) == ("live_same_name_A", "live_same_name_D")
+    chosen = inputs.select(data, Selection(types=inputs.codes(["same_name_A"])))
+    assert {row.type_code for row in chosen} == {"clean", "live_same_name_A"} and len(chosen) == 2
+
+
+def _without_mark(row: LiveRow) -> dict[str, Any]:
+    return {"tools": tuple(msgspec.structs.replace(tool, distractor=False) for tool in row.tools)}
+
+
+def _in_the_way(row: LiveRow) -> dict[str, Any]:
+    own = next(t for t in row.tools if t.name == row.golden_calls[0][0].name and not t.distractor)
+    return {
+        "tools": (
+            msgspec.structs.replace(own, distractor=True),
+            *(t for t in row.tools if not t.distractor),
+        )
+    }
+
+
+EDITS: dict[str, tuple[Callable[[LiveRow], dict[str, Any]], str]] = {
+    "a fault": (lambda r: {"fault": Fault(At(write=1), "silent_no_op")}, "more than the tools"),
+    "a label": (lambda r: {"label": "repair"}, "more than the tools"),
+    "other words": (
+        lambda r: {"turns": (live.Turn((Message("user", "Hi"),)), *r.turns[1:])},
+        "more than the tools",
+    ),
+    "a tool called the world's": (_without_mark, "are not those of its clean row"),
+    "no more tools": (
+        lambda r: {"tools": tuple(t for t in r.tools if not t.distractor)},
+        "are not those of its clean row",
+    ),
+    "a changed tool": (
+        lambda r: {
+            "tools": tuple(
+                t if t.distractor else msgspec.structs.replace(t, description="?") for t in r.tools
+            )
+        },
+        "are not those of its clean row",
+    ),
+    "gold's call taken": (_in_the_way, "goes to a tool that is not of the world"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_row_is_refused_before_anything_is_asked(tmp_path: Path, edit: str) -> None:
+    change, why = EDITS[edit]
+    rows = _purses()
+    at = next(at for at, row in enumerate(rows) if row.type_code == "live_same_name_D")
+    rows[at] = msgspec.structs.replace(rows[at], **change(rows[at]))
+    with pytest.raises(UserError, match=why):
+        inputs.load(str(purses.write(tmp_path / "data", rows)))
+
+
+def test_a_clean_row_with_a_fault_is_refused(tmp_path: Path) -> None:
+    rows = [msgspec.structs.replace(row, fault=Fault(At(write=1), "silent_no_op")) for row in _purses()[:1]]
+    with pytest.raises(UserError, match="a clean row has no fault"):
+        inputs.load(str(purses.write(tmp_path / "data", rows)))

@@ -1,0 +1,91 @@
+"""`pytest --rbtc …` in a process of its own: off unless asked, a test per component where it is."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from robustbench_tc.schema import Sample
+
+from .conftest import ROOT
+from .eval import small
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "pytest", "-p", "robustbench_tc.pytest_plugin", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def again(row: Sample, number: int) -> Sample:
+    """The same row under another id: a few cases are too few for any gate to fail."""
+    clean_id = f"{row.clean_id}_{number}"
+    return msgspec.structs.replace(row, id=f"{clean_id}::{row.type_code}", clean_id=clean_id)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    small.write(folder / "bench", [again(row, number) for number in range(3) for row in small.rows()])
+    (folder / "agent.py").write_text("def answer(task):\n    return ''\n")
+    (folder / "test_mine.py").write_text("def test_mine():\n    assert True\n")
+    return folder
+
+
+def test_it_adds_nothing_unless_it_is_asked_for(place: Path) -> None:
+    done = run(place, "-q")
+    assert done.returncode == 0 and "1 passed" in done.stdout
+    loaded = run(place, "-q", "--co", "-p", "robustbench_tc.pytest_plugin")
+    assert "rbtc gate" not in loaded.stdout
+
+
+def test_a_gate_is_a_test_per_component(place: Path) -> None:
+    done = run(place, "--rbtc", "bench", "--rbtc-agent", "oracle", "--rbtc-out", "oracle")
+    assert done.returncode == 0, done.stdout
+    assert "5 passed" in done.stdout or "4 passed, 1 skipped" in done.stdout, done.stdout
+    done = run(place, "--rbtc", "bench", "--rbtc-callable", "agent:answer", "--rbtc-out", "mine", "-rs")
+    assert done.returncode == 0, done.stdout  # always wrong, so it drops nowhere
+    failing = run(
+        place,
+        "--rbtc",
+        "bench",
+        "--rbtc-agent",
+        "rambler",
+        "--rbtc-out",
+        "rambler",
+        "--rbtc-against",
+        "oracle",
+    )
+    assert failing.returncode == 1
+    assert "clean: 100.0 % → 0.0 %, a drop of +100.0 points" in failing.stdout
+    assert "Traceback" not in failing.stdout
+
+
+def test_what_a_user_can_put_right_is_one_line(place: Path) -> None:
+    done = run(place, "--rbtc", "nowhere", "--rbtc-agent", "oracle", "-k", "reward")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout and "nowhere" in done.stdout
+
+
+def test_the_plugin_is_registered() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert '[project.entry-points.pytest11]\nrbtc = "robustbench_tc.pytest_plugin"\n' in text
+
+
+def test_the_action_uses_every_input_and_commands_that_there_are() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    steps = action["runs"]["steps"]
+    used = "".join(value for step in steps for value in step.get("env", {}).values())
+    for name in action["inputs"]:
+        assert f"inputs.{name} " in used, f"input {name} is not used"
+    for step in steps:
+        assert "${{" not in step.get("run", ""), "an input in a script could be anything: hand it in as env"
+    words = [line.split() for step in steps for line in step.get("run", "").splitlines()]
+    verbs = {line[1] for line in words if line[:1] == ["rbtc"]}
+    assert verbs == {"build", "eval", "gate"}

@@ -4,19 +4,15 @@ fc mode sends the registry as native `tools=`; prompt mode puts it into the syst
 protocol of the second pass is benchmark.md §6, letter by letter: nothing else is said.
 """
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.own.wire_names import MAX_NAME, safe_name
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import prompts
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_MAX_NAME = 64
-"""What OpenAI-compatible servers accept as a function name: `[A-Za-z0-9_-]{1,64}`."""
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -42,22 +38,22 @@ class WireNames:
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         names = dict.fromkeys(tool.name for tool in tools)
-        self._wire = {name: name for name in names if _safe(name) == name}
+        self._wire = {name: name for name in names if safe_name(name) == name}
         taken = set(self._wire)
         for name in names:
             if name in self._wire:
                 continue
-            wire, number = _safe(name), 2
+            wire, number = safe_name(name), 2
             while wire in taken:
                 tail = f"_{number}"
-                wire, number = _safe(name)[: _MAX_NAME - len(tail)] + tail, number + 1
+                wire, number = safe_name(name)[: MAX_NAME - len(tail)] + tail, number + 1
             self._wire[name] = wire
             taken.add(wire)
         self._back = {wire: name for name, wire in self._wire.items()}
 
     def wire(self, name: str) -> str:
         """The name that the endpoint sees for a tool's name."""
-        return self._wire.get(name) or _safe(name)
+        return self._wire.get(name) or safe_name(name)
 
     def back(self, wire: str) -> str:
         """The tool's name for one that the endpoint sent; a name that was never sent stays."""
@@ -165,7 +161,3 @@ def as_text(tool_calls: Json) -> str:
 
 def _quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()
-
-
-def _safe(name: str) -> str:
-    return _UNSAFE.sub("_", name)[:_MAX_NAME] or "_"

@@ -1,16 +1,12 @@
 """What of a tool registry would break before any model is asked: the findings that need no similarity."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from .cases import OwnTool
-
-MAX_NAME = 64
-"""Characters of a function's name that OpenAI-compatible servers accept."""
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+from .wire_names import MAX_NAME, safe_name
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +35,7 @@ def _names(tools: Sequence[OwnTool]) -> list[Finding]:
     found = []
     for tool in tools:
         same.setdefault(tool.name, []).append(tool)
-        wire.setdefault(_UNSAFE.sub("_", tool.name)[:MAX_NAME], {}).setdefault(tool.name, tool)
+        wire.setdefault(safe_name(tool.name), {}).setdefault(tool.name, tool)
         if len(tool.name) > MAX_NAME:
             said = f"the name has {len(tool.name)} characters, clients cut it after {MAX_NAME}"
             found.append(Finding(level="warning", code="long-name", tools=(_title(tool),), message=said))

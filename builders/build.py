@@ -3,6 +3,7 @@
 DIR/<config>/test-00000-of-00001.parquet     23 sample configs, 3 tables
 DIR/README.md                                the card with the YAML that `load_dataset` reads
 DIR/build_report.json, build_report.md       counts, every skip with its reason, generators, pins
+DIR/own.json                                 of one's own cases: what rows have no column for
 DIR/errata.jsonl                             golden answers that this build corrects, where it does
 DIR/generations.jsonl                        every answer of a generator: enough to build it again
 """
@@ -39,7 +40,7 @@ from .perturb.base import Taken
 from .perturb.mixed import DESIGN
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
-from .sources import BUNDLED, Accept, KnownIssue, Pool, Profile, read
+from .sources import BUNDLED, OWN_CASES, Accept, BuildProfile, KnownIssue, Pool, read
 from .sources.fetch import resolve_root
 from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
@@ -57,7 +58,7 @@ Progress = Callable[[str], None]
 class BuildSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a build is a function of."""
 
-    profile: Profile = "paper"
+    profile: BuildProfile = "paper"
     sources: Path | None = None
     codes: tuple[str, ...] = taxonomy.codes()
     seed: int = 0
@@ -130,6 +131,8 @@ def prepare(
     """
     root = BUNDLED if spec.profile == "bundled" else spec.sources
     if pool is None:
+        if spec.profile == OWN_CASES:
+            raise ValueError("cases of one's own are read by `own.read`: pass their pool")
         root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
         progress(f"reading sources, profile {spec.profile}")
         pool = read(root, spec.profile, accept)
@@ -180,12 +183,14 @@ def build(
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
     pool: Pool | None = None,
+    beside: Mapping[str, bytes] | None = None,
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
 
     `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
     with translated values. With `check`, every row
     passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
+    `beside`: files of the build's own that lie beside its configs, by name.
     """
     with (
         parallel.on_ray(spec.workers),
@@ -221,10 +226,13 @@ def build(
             lengths=tally.lengths,
             generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
-            pins=pins().rows(but=LIVE_SOURCE) if spec.profile != "bundled" else (),
+            pins=() if spec.profile in ("bundled", OWN_CASES) else pins().rows(but=LIVE_SOURCE),
             pyarrow=pa.__version__,
         )
-        files.claim(folder, generations.NAME, ERRATA, "build_report.md", "README.md", marker.BUILD)
+        beside = beside or {}
+        files.claim(folder, generations.NAME, ERRATA, *beside, "build_report.md", "README.md", marker.BUILD)
+        for name, content in beside.items():
+            (folder / name).write_bytes(content)
         generations.write(folder / generations.NAME, recordings)
         if spec.errata:
             write_errata(folder / ERRATA, spec.errata)

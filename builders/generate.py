@@ -3,6 +3,7 @@
 recorded                     what ships with the package (default)
 recorded:PATH                a folder or file in the form of generations.jsonl
 openai:MODEL[@BASE_URL]      any OpenAI-compatible endpoint, or several: @BASE_URL,BASE_URL
+rule                         typing errors by rule, for realistic_typos alone
 none                         nobody: the types are reported as not generated
 KIND=SPEC                    one of these for one type
 """
@@ -15,6 +16,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import parse_endpoints
 
+from .generators import rule
 from .generators.base import Generator, Silent, is_written, kinds
 from .generators.endpoint import Model, Settings, Spent
 from .generators.recorded import Recorded, from_path, shipped
@@ -47,7 +49,11 @@ def make_generator(
         return Model(kind, endpoint, settings, spent, also)
     if name == "none" and not colon:
         return Silent()
-    raise unknown("generator", spec, ("recorded", "recorded:PATH", "openai:MODEL[@BASE_URL]", "none"))
+    if name == rule.Rule.label and not colon:
+        if kind != rule.KIND:
+            raise UserError(f"--generator {spec}: rules write {rule.KIND} alone: {rule.KIND}={spec}")
+        return rule.Rule()
+    raise unknown("generator", spec, ("recorded", "recorded:PATH", "openai:MODEL[@BASE_URL]", "rule", "none"))
 
 
 def parse_generators(

@@ -16,7 +16,7 @@ from robustbench_tc.schema import Sample, Tool
 from .generators.base import check
 from .generators.recorded import shipped
 from .perturb import REGISTRY, refuse_text
-from .sources import Accept, Pool, Profile, bfcl, read, rotbench
+from .sources import Accept, BuildProfile, Pool, bfcl, read, rotbench
 from .sources.pins import must_be_pinned
 
 SIBLINGS = "siblings"
@@ -35,7 +35,7 @@ def names(codes: Iterable[str]) -> tuple[str, ...]:
 
 
 def borrowed(
-    codes: Iterable[str], root: Path | None, profile: Profile, pool: Pool, accept: Accept | None = None
+    codes: Iterable[str], root: Path | None, profile: BuildProfile, pool: Pool, accept: Accept | None = None
 ) -> dict[str, tuple[Sample, ...]]:
     """The loans of the types `codes`, by name. `pool` holds the clean rows of the build.
 
@@ -45,7 +45,7 @@ def borrowed(
 
 
 def _loan(
-    name: str, root: Path | None, profile: Profile, pool: Pool, accept: Accept | None
+    name: str, root: Path | None, profile: BuildProfile, pool: Pool, accept: Accept | None
 ) -> tuple[Sample, ...]:
     if name == SIBLINGS:
         return tuple(_siblings(pool.samples, bundled=profile == "bundled"))

@@ -21,7 +21,7 @@ from . import generations
 from .build import BuildSpec, build
 from .perturb.base import Taken
 from .report import BuildReport
-from .sources import Accept, KnownIssue, Pool, Profile, rlla
+from .sources import Accept, BuildProfile, KnownIssue, Pool, rlla
 from .toolrl_dr import TrainingSpec
 from .toolrl_dr import build as build_training
 from .toolrl_report import TrainingReport
@@ -31,7 +31,7 @@ from .toolrl_versions import Checks
 class BuildSettings(msgspec.Struct, frozen=True):
     """What a rebuild needs of `build_report.json`."""
 
-    profile: Profile
+    profile: BuildProfile
     seed: int
     types: tuple[str, ...]
 

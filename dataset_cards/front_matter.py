@@ -19,12 +19,13 @@ def dataset_header(
     tags: list[str],
     configs: Iterable[dict[str, Any]],
     sizes: Mapping[str, Mapping[str, Size]] | None = None,
+    licence: str = "apache-2.0",
 ) -> str:
     """The header of a dataset: `configs` as `config` makes them, `sizes` where they are known."""
     from huggingface_hub import DatasetCardData  # here: many commands read a card's facts and write none
 
     data = DatasetCardData(
-        license="apache-2.0",
+        license=licence,
         language=["en"],
         pretty_name=name,
         size_categories=[size_category(rows)],

@@ -75,7 +75,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         types=types,
         count=count,
         transition_rows=sum(count[t.code] for t in types if t.component == "transition"),
-        skips=_skips(report),
+        skips=skips(report),
         how_made=HOW_MADE,
         flags=FLAGS,
         answerable=_answerable(report),
@@ -98,7 +98,8 @@ def _answerable(report: Report) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _skips(report: Report) -> dict[tuple[str, str], int]:
+def skips(report: Report) -> dict[tuple[str, str], int]:
+    """(type, reason) → pairs without a row."""
     counts: dict[tuple[str, str], int] = {}
     for skip in report.skipped:
         key = (skip.type_code, skip.reason)

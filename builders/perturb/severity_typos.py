@@ -7,7 +7,7 @@ a digit in it. No dictionary is asked: a slip can give another English word (`fr
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -44,7 +44,9 @@ def _neighbours() -> dict[str, str]:
 NEIGHBOURS = MappingProxyType(_neighbours())
 
 
-class _Word(NamedTuple):
+class Word(NamedTuple):
+    """A word that may be mistyped."""
+
     start: int
     end: int
     slips: int
@@ -65,13 +67,20 @@ def _is_within_a_word(text: str, start: int, end: int) -> bool:
 
 
 @remembered(SAMPLES)
-def _words(sample: Sample) -> tuple[_Word, ...]:
+def _words(sample: Sample) -> tuple[Word, ...]:
     """The words of the request that may be mistyped, in order."""
     text = query_text(sample)
-    gold = gold_texts(sample)
+    return free_words(text, gold_texts(sample), kept_values(sample, text))
+
+
+def free_words(text: str, gold: Sequence[str], kept: Sequence[str]) -> tuple[Word, ...]:
+    """The words of a text that may be mistyped, in order.
+
+    `gold`: texts of golden arguments, whose words stay; `kept`: those that stand in the text as they are.
+    """
     copied = {word.casefold() for value in gold for word in re.findall(r"[^\W\d_]+", value)}
     fixed = [match.span() for match in _QUOTED.finditer(text)]
-    for value in kept_values(sample, text):
+    for value in kept:
         spans = list(_places(text, value))
         if all(_is_within_a_word(text, *span) for span in spans):
             fixed += spans
@@ -81,7 +90,7 @@ def _words(sample: Sample) -> tuple[_Word, ...]:
         named = match.group()[0].isupper() and not _begins_a_sentence(text, start)
         if named or match.group().casefold() in copied or any(a < end and start < b for a, b in fixed):
             continue
-        found.append(_Word(start, end, max(1, (end - start) // 4)))
+        found.append(Word(start, end, max(1, (end - start) // 4)))
     return tuple(found)
 
 
@@ -118,17 +127,8 @@ class Typos(Perturbation):
 
         Raises NotApplicable(`too_few_words`) where the request has no room for them.
         """
-        span, text, words = query_span(sample), query_text(sample), _words(sample)
-        chosen = rng.sample(words, min(self.slips, len(words)))
-        if len(chosen) < self.slips:
-            again = [word for word in words for _ in range(word.slips - 1)]
-            if len(chosen) + len(again) < self.slips:
-                raise NotApplicable("too_few_words")
-            chosen += rng.sample(again, self.slips - len(chosen))
-        for word in sorted(set(chosen), reverse=True):
-            typed = _mistyped(text[word.start : word.end], chosen.count(word), rng)
-            text = text[: word.start] + typed + text[word.end :]
-        messages, change = replace_span(sample, span, text)
+        text = mistype(query_text(sample), _words(sample), self.slips, rng)
+        messages, change = replace_span(sample, query_span(sample), text)
         return self.row(sample, [change], messages=messages)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
@@ -183,6 +183,20 @@ class Typos(Perturbation):
                 other = re.sub(rf"(?<!\w){text}(?!\w)", text + text[-1], typed)
                 return _retyped(row, query_span(clean).message, other)
         return row
+
+
+def mistype(text: str, words: Sequence[Word], slips: int, rng: random.Random) -> str:
+    """The text with so many slips in these words. Raises NotApplicable where they have no room for them."""
+    chosen = rng.sample(words, min(slips, len(words)))
+    if len(chosen) < slips:
+        again = [word for word in words for _ in range(word.slips - 1)]
+        if len(chosen) + len(again) < slips:
+            raise NotApplicable("too_few_words")
+        chosen += rng.sample(again, slips - len(chosen))
+    for word in sorted(set(chosen), reverse=True):
+        typed = _mistyped(text[word.start : word.end], chosen.count(word), rng)
+        text = text[: word.start] + typed + text[word.end :]
+    return text
 
 
 def _retyped(row: Sample, message: int, text: str) -> Sample:

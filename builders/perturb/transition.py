@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, register
 
 
 class Injected(Perturbation):
@@ -28,7 +28,9 @@ class Injected(Perturbation):
     caught_by = "injected_text_is_the_protocols"
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        """The clean row with the type's injected text; nothing can keep it from applying."""
+        """The clean row with the type's injected text. Raises NotApplicable where gold calls nothing."""
+        if not any(sample.golden_answers):
+            raise NotApplicable("no_gold_call")
         return self.row(sample, (), injected_error=self.injected_error)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:

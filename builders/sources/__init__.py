@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -19,8 +19,10 @@ from .pins import pins
 
 __all__ = [
     "BUNDLED",
+    "OWN_CASES",
     "READERS",
     "REASONS",
+    "BuildProfile",
     "KnownIssue",
     "Pool",
     "Profile",
@@ -32,6 +34,13 @@ __all__ = [
 
 Profile = Literal["paper", "full", "bundled"]
 """paper: the 199 samples. full: every usable single-turn record. bundled: our own starter samples."""
+
+
+OWN_CASES: Final = "own"
+"""The profile of what is built from a user's own tools and cases: nothing of it is read here."""
+
+BuildProfile = Literal["paper", "full", "bundled", "own"]
+"""What a build says of itself."""
 
 
 def _readers() -> Iterator[Reader]:

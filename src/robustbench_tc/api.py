@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
+from .api_own import build_own
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -97,9 +98,10 @@ def build(
     *,
     profile: "Profile" = "paper",
     sources: Path | None = None,
+    cases: Path | None = None,
     types: Names = (),
     design: str | None = None,
-    generator: Sequence[str] = ("recorded",),
+    generator: Sequence[str] = (),
     seed: int = 0,
     allow_missing: bool = False,
     max_requests: int | None = None,
@@ -115,8 +117,11 @@ def build(
 ) -> BuildReport:
     """`rbtc build`: writes the benchmark into the new folder `out`, all or nothing.
 
-    `types`: codes, components, packs, levels and mixtures, by default all 22. `design`: `factorial`, whose
-    cells are built beside the `types` that are named. `generator`: who writes texts, as on the command line.
+    `cases`: a cases file of one's own tools, instead of a profile of the benchmark. `types`: codes,
+    components, packs, levels and mixtures, by default all 22. `design`: `factorial`, whose cells are built
+    beside the `types` that are named. `generator`: who writes texts, as on the command line; by default what
+    ships with the package, and for `cases` rules where they are honest.
+
     `max_cost` is in the currency of `price`, which is per million prompt and completion tokens; answers of
     endpoints are kept in `store` and never asked for twice. `workers` moves no byte.
 
@@ -137,12 +142,16 @@ def build(
     if design not in (None, "factorial"):
         raise unknown("design", str(design), ("factorial",))
     refuse_foreign(store)
+    if cases is not None:
+        for name, given in (("sources", sources), ("errata", errata)):
+            if given is not None:
+                raise UserError(f"--{name} is for the published benchmark: leave it out beside --cases")
     spec = BuildSpec(
         profile=profile,
         sources=sources,
         codes=select_types([*words(types), *(factorial() if design else ())]),
         seed=seed,
-        generators=tuple(generator),
+        generators=tuple(generator) or ("recorded",),
         settings=Settings(
             store=store,
             concurrency=concurrency,
@@ -157,6 +166,9 @@ def build(
     )
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
+    if cases is not None:
+        replace = {"force": force, "discard_changes": discard_changes}
+        return build_own(Path(cases), spec, out, generator=generator, progress=progress, **replace)
     return build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
 
 

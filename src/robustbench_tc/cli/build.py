@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ..errors import UserError
 from ..taxonomy import CLEAN
 from . import _console
 from ._generating import AsJson, Concurrency, MaxCost, MaxRequests, Price, Store
@@ -22,6 +23,10 @@ ProfileName = Annotated[
         "bundled",
         help="paper: the 199 samples. full: the whole pools. bundled: starter samples.",
     ),
+]
+Cases = Annotated[
+    Path | None,
+    typer.Option(help="A cases file of your own tools (docs/own.md), instead of a profile."),
 ]
 Sources = Annotated[
     Path | None, typer.Option(help="Upstream files (default: RBTC_SOURCES, else the fetched ones).")
@@ -43,8 +48,8 @@ Design = Annotated[
 Generator = Annotated[
     list[str] | None,
     typer.Option(
-        help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]] or none; TYPE=… for "
-        "one type. Repeatable."
+        help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typing "
+        "errors) or none; TYPE=… for one type. Repeatable."
     ),
 ]
 AllowMissing = Annotated[
@@ -62,6 +67,7 @@ def build(
         Path, typer.Option(help="The release folder. Named robustbench-tc it loads by that name.")
     ] = Path("robustbench-tc"),
     profile: ProfileName = "paper",
+    cases: Cases = None,
     sources: Sources = None,
     types: Types = None,
     design: Design = None,
@@ -89,14 +95,17 @@ def build(
         return
     from .. import api
 
+    if cases is not None and _is_given(context, "profile"):
+        raise UserError("--profile is for the published benchmark: leave it out beside --cases")
     with _console.status("building", _console.written_whole(out, store)) as progress:
         report = api.build(
             out,
             profile=profile,
             sources=sources,
+            cases=cases,
             types=types or (),
             design=design,
-            generator=generator or ("recorded",),
+            generator=generator or (),
             seed=seed,
             allow_missing=allow_missing,
             max_requests=max_requests,
@@ -130,3 +139,9 @@ def build(
     _console.out.print(
         f'load_dataset("{out.name}", "{config}", split="test") in {out.absolute().parent}', markup=False
     )
+
+
+def _is_given(context: typer.Context, option: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"

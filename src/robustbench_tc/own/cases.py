@@ -5,6 +5,7 @@ not a list of accepted values; the builder puts it into the list that the row co
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -75,6 +76,8 @@ class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[OwnTool, ...]
     """In the order of `tools:` and of each file."""
     cases: tuple[Case, ...]
+    files: Sequence[Path] = ()
+    """What it was read from: the cases file, then its tool files."""
     notes: Sequence[str] = ()
     """What was read differently than one might think, a line each: shown to the user."""
 

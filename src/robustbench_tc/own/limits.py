@@ -9,16 +9,27 @@ DEPTH = 200
 """Lists and objects inside each other."""
 TOOLS = 10_000
 CASES = 100_000
+LARGE = 64 * BYTES
+"""Bytes of what is made of a user's files."""
 
 
 def read_bytes(path: Path, what: str) -> bytes:
     """The bytes of a file of at most `BYTES`. `what` names it in the error: "a tools file"."""
+    return _read(path, what, BYTES)
+
+
+def read_large(path: Path, what: str) -> bytes:
+    """The same of a file of at most `LARGE`."""
+    return _read(path, what, LARGE)
+
+
+def _read(path: Path, what: str, most: int) -> bytes:
     try:
         if not path.is_file():
             raise UserError(f"{path}: not {what}: there is no such file")
         size = path.stat().st_size
-        if size > BYTES:
-            raise UserError(f"{path}: {size:,} bytes: {what} has at most {BYTES:,}; split it")
+        if size > most:
+            raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")
         return path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None

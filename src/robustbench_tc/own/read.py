@@ -41,6 +41,7 @@ class _Cases:
             self.fail(1, "'version' is missing; write version: 1")
         if version.value != 1 or isinstance(version.value, bool):
             self.fail(version.line, "this version is not known; write version: 1")
+        self.files: list[Path] = []
         self.names = self.read_tools(more)
         self.system = self.text(self.top["system"], "system") if "system" in self.top else None
 
@@ -64,7 +65,9 @@ class _Cases:
         notes = [
             f"{name!r} is a tool of several files: listed with their prefixes" for name in self.names.shared()
         ]
-        return CaseFile(tools=self.marked(), cases=tuple(cases), notes=tuple(notes))
+        return CaseFile(
+            tools=self.marked(), cases=tuple(cases), files=(self.path, *self.files), notes=tuple(notes)
+        )
 
     # Small readers
 
@@ -108,6 +111,7 @@ class _Cases:
             if file.stem in stems:
                 self.fail(item.line, f"two files with the stem {file.stem!r}, their prefix; rename one")
             stems[file.stem] = name
+            self.files.append(file)
             try:
                 tools += read_tools(file)
             except UserError as error:

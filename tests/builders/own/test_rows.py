@@ -142,6 +142,9 @@ def test_the_book_holds_what_rows_have_no_column_for() -> None:
     )
     assert msgspec.json.decode(book(cases).json()) == {
         "version": 1,
+        "files": [],
+        "cases": 1,
+        "turns": 2,
         "read_only": ["find_order"],
         "idempotent": [],
         "results": {"own__a.1": {"find_order": ["x"]}},

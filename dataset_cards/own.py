@@ -1,0 +1,48 @@
+"""The card of a dataset of own tools: what it is, and that it is not the published benchmark."""
+
+from robustbench_tc import __version__, sources, taxonomy
+from robustbench_tc.own.book import Book
+
+from .facts import Release
+from .front_matter import config, dataset_header
+from .how_made import FLAGS, HOW_MADE
+from .render import Report, skips, template
+
+
+def own_card(report: Report, book: Book, release: Release | None = None) -> str:
+    """`README.md` of a build from `rbtc build --cases`, or with `release` of a release of it."""
+    count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
+    types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
+    version = release.plain_version if release else report.dataset_version
+    configs = [
+        config(
+            name,
+            ["test"],
+            default=name == taxonomy.CLEAN,
+            version=version,
+            sha256=report.checksums[name],
+        )
+        for name in report.configs
+    ]
+    header = dataset_header(
+        "Own tools, built with RobustBench-TC",
+        report.total,
+        ["tool-calling", "function-calling", "robustness", "agents"],
+        configs,
+        release.sizes if release else None,
+        licence="other",
+    )
+    return template("robustbench_tc_own.md.j2").render(
+        header=header,
+        report=report,
+        release=release,
+        book=book,
+        source=sources.OWN,
+        types=types,
+        without_rows=[code for code in count if code != taxonomy.CLEAN and not count[code]],
+        count=count,
+        skips=skips(report),
+        how_made=HOW_MADE,
+        flags=FLAGS,
+        package_version=__version__,
+    )

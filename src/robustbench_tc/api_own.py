@@ -1,0 +1,76 @@
+"""`api` for a user's own tools and cases: what composes readers, builders, scorers and cards."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .dataset_cards.own import own_card
+from .errors import UserError
+from .eval.validate import self_check, taken
+
+if TYPE_CHECKING:
+    from .builders.build import BuildSpec
+    from .builders.report import BuildReport
+    from .own.cases import CaseFile
+
+BY_RULE = ("none", "realistic_typos=rule")
+"""The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
+
+
+def build_own(
+    cases: Path,
+    spec: "BuildSpec",
+    out: Path,
+    *,
+    generator: Sequence[str],
+    force: bool,
+    discard_changes: bool,
+    progress: Callable[[str], None],
+) -> "BuildReport":
+    """`build` of a cases file. `generator` as named by the user. Raises UserError."""
+    from .builders.build import build
+    from .builders.own.book import book
+    from .builders.own.rows import pool
+    from .builders.sources import OWN_CASES
+    from .own.book import NAME, File
+    from .own.matchers import example
+    from .own.read import read_cases
+
+    progress(f"reading {cases.name}")
+    read = read_cases(cases)
+    found = pool(read, example)
+    for sample in found.samples:
+        if reason := self_check(sample):
+            case = sample.clean_id.partition("__")[2]
+            raise UserError(
+                f"{cases}:{_line(read, case)}: case {case}: its golden answer is not right: {reason}"
+            )
+    files = tuple(
+        File(name=path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest()) for path in read.files
+    )
+    beside = book(read, files)
+    spec = msgspec.structs.replace(spec, profile=OWN_CASES, generators=(*BY_RULE, *generator))
+    return build(
+        spec,
+        out,
+        card=partial(own_card, book=beside),
+        accept=self_check,
+        taken=taken,
+        force=force,
+        discard_changes=discard_changes,
+        progress=progress,
+        pool=found,
+        beside={NAME: beside.json()},
+    )
+
+
+def _line(cases: "CaseFile", turn: str) -> int:
+    """The line of a turn's case."""
+    for case in cases.cases:
+        if turn == case.id or turn.rpartition(".")[0] == case.id:
+            return case.line
+    return 1

@@ -107,6 +107,7 @@ class Evaluated:
                 concurrency=at_once,
                 every=every,
                 selection=selection,
+                results=self.data.results,
                 progress=moved,
             )
         except BaseException:
@@ -205,6 +206,8 @@ def evaluate(
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
+    if data.book is not None and mode is None:
+        who = who._replace(mode="fc")  # own tools are called as they are in deployment
     rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
     settings = record.Settings(
         fingerprint=data.fingerprint(),

@@ -16,6 +16,8 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_dataset
 from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.own.book import Book
+from robustbench_tc.own.book import read as read_book
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
@@ -39,8 +41,13 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What was in the files and is not in `rows`, by reason."""
     audited: tuple[TypeFigures, ...] = ()
     """What needs no reading, as the dataset's audit counted it."""
-    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
-    """Of own tools: by clean id and tool what a tool answers, in turn."""
+    book: Book | None = None
+    """Of own tools: what their cases say beside the rows."""
+
+    @property
+    def results(self) -> Mapping[str, Mapping[str, Sequence[Json]]]:
+        """By clean id and tool what a tool answers, in turn; only of own tools."""
+        return {} if self.book is None else self.book.results
 
     def anchors(self) -> dict[str, Sample]:
         """For each row id the clean row that it is judged against; see `anchors`."""
@@ -225,9 +232,15 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
     for row in rows:
         if f"{row.clean_id}::{taxonomy.CLEAN}" not in anchors:
             raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
+    book = read_book(folder)
     audited = needs_no_reading.audited(folder, Counter(row.type_code for row in rows))
     return Dataset(
-        name=name, revision=revision, version=version_of(folder), rows=tuple(rows), audited=audited
+        name=name,
+        revision=revision,
+        version=version_of(folder),
+        rows=tuple(rows),
+        audited=audited,
+        book=book,
     )
 
 

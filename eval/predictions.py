@@ -15,6 +15,7 @@ from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
 from . import wire
+from .passes import goes_on, native_calls
 from .prompts import wording
 from .record import Answer, Settings
 
@@ -33,6 +34,10 @@ def combine(
     injected = None if row.injected_error is None else bool(first.has_call)
     answers = [first, *(one for one in later if one is not None)]
     scored = answers[-1]
+    if len(together := answers[wire.answered(row) :]) > 1:  # calls in order, over several replies
+        said = [one.text for one in together if one.text]
+        calls = native_calls(row, settings, together)
+        scored = msgspec.structs.replace(scored, text="\n".join(said) or None, tool_calls=calls)
     return Prediction(
         id=row.id,
         clean_id=row.clean_id,
@@ -86,7 +91,7 @@ def passes(journal: Store, row: Sample, sample_hash: str, settings: Settings, re
     """The answers to all passes of a row; none where one is not there yet."""
     found: list[Answer] = []
     words = wording(row)
-    while not found or (len(found) <= wire.answered(row) and found[-1].status == "ok" and found[-1].has_call):
+    while not found or goes_on(row, settings, found):
         one = answer(journal, settings.key(sample_hash, repeat, len(found) + 1, words))
         if one is None:
             return []

@@ -10,7 +10,8 @@ from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Sample
 
-from . import growth, wire
+from . import growth
+from .passes import most
 from .predictions import answer
 from .prompts import wording
 from .record import Answer, RunFolder, Settings, open_run
@@ -40,10 +41,7 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
     keys = [
         (
             row,
-            [
-                settings.key(hashes[row.id], repeat, n + 1, wording(row))
-                for n in range(wire.answered(row) + 1)
-            ],
+            [settings.key(hashes[row.id], repeat, n + 1, wording(row)) for n in range(most(row))],
         )
         for row in rows
         for repeat in range(settings.repeat)

@@ -1,6 +1,6 @@
 """The harness: rows and a backend in, a journal of answers out (benchmark.md §6).
 
-A row is asked once; where its type answers calls with a text, again after each of them.
+A row is asked once, or as often as `passes` says.
 
 Every answer is on disk before its row counts as done, so a run may be killed at any moment: the same command
 goes on where it stopped, and asks nothing twice that was answered. Real failures of the endpoint are recorded
@@ -8,7 +8,7 @@ as `request_error` and asked again by the next session; they are never a model's
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,7 +17,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Store
 from robustbench_tc.schema import Json, Sample, Tool
 
-from . import wire
+from . import passes, wire
 from .predictions import answer
 from .prompts import wording
 from .read_reply import read_reply
@@ -51,7 +51,7 @@ class Harness:
     """One session over one journal.
 
     `workers` pairs are in hand at a time; the backend bounds the requests under way, so that a worker that
-    waits for the disk keeps no request waiting.
+    waits for the disk keeps no request waiting. `results`: by clean id what the tools of own cases answer.
     """
 
     def __init__(
@@ -62,9 +62,11 @@ class Harness:
         backend: Backend,
         *,
         workers: int,
+        results: Mapping[str, passes.Results] | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._settings = settings
+        self._results = results or {}
         self._hashes = hashes
         self._journal = journal
         self._backend = backend
@@ -96,18 +98,20 @@ class Harness:
 
     async def _row(self, row: Sample, repeat: int) -> tuple[Answer, bool]:
         """All passes of one row: the answer that is scored, and whether anything was asked for it."""
-        replies: list[tuple[str | None, Json]] = []
+        answers: list[Answer] = []
         asked = False
-        while True:
-            number = len(replies) + 1
+        while not answers or passes.goes_on(row, self._settings, answers):
+            number = len(answers) + 1
             found = self._kept(row, repeat, number)
             if found is None:
                 asked = True
-                ask = wire.following(row, self._settings.mode, replies)
+                replies = [(one.text, one.tool_calls) for one in answers]
+                results = self._results.get(row.clean_id, {})
+                texts = passes.result_texts(row, self._settings, answers, results)
+                ask = wire.following(row, self._settings.mode, replies, texts)
                 found = await self._ask(row, repeat, number, ask)
-            if number > wire.answered(row) or found.status != "ok" or not found.has_call:
-                return found, asked
-            replies.append((found.text, found.tool_calls))
+            answers.append(found)
+        return answers[-1], asked
 
     def _key(self, row: Sample, repeat: int, number: int) -> str:
         return self._settings.key(self._hashes[row.id], repeat, number, wording(row))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -33,6 +33,7 @@ from .backends.endpoint import EndpointBackend
 from .backends.vllm import VLLMTransport, check_takes
 from .inputs import Selection
 from .models import Model
+from .passes import Results
 from .prompts import wording
 from .record import BATCHES, RunFolder, Session
 from .request_settings import RequestSettings
@@ -231,13 +232,14 @@ def run(
     concurrency: int,
     every: Sequence[Sample] | None = None,
     selection: Selection | None = None,
+    results: Mapping[str, Results] | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
 
     `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
-    asked for, for the record. Raises UserError where it cannot go on; the folder is then good for another
-    start.
+    asked for, for the record. `results`: by clean id what the tools of own cases answer. Raises UserError
+    where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()
@@ -262,7 +264,13 @@ def run(
                 progress(state)
 
             harness = Harness(
-                settings, hashes, journal, opened.backend, workers=2 * concurrency, progress=tell
+                settings,
+                hashes,
+                journal,
+                opened.backend,
+                workers=2 * concurrency,
+                results=results,
+                progress=tell,
             )
             try:
                 return await harness.run(rows)

@@ -4,11 +4,13 @@ fc mode sends the registry as native `tools=`; prompt mode puts it into the syst
 protocol of the second pass is benchmark.md §6, letter by letter: nothing else is said.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.own.wire_names import MAX_NAME, safe_name
 from robustbench_tc.schema import Json, Sample, Tool
 
@@ -66,9 +68,34 @@ def first(row: Sample, mode: str) -> Ask:
         return Ask([dict(m) for m in prompts.messages(row)])
     names = WireNames(row.tools)
     return Ask(
-        [{"role": m.role, "content": m.content} for m in prompts.own_messages(row)],
+        _native(row, names),
         [function(tool, names) for tool in row.tools],
     )
+
+
+def _native(row: Sample, names: WireNames) -> list[dict[str, Json]]:
+    """The row's messages; of own cases with the calls of earlier turns as native ones, where each has its
+    result."""
+    messages = prompts.own_messages(row)
+    said: list[dict[str, Json]] = [{"role": m.role, "content": m.content} for m in messages]
+    if row.source != sources.OWN:
+        return said
+    for place, message in enumerate(messages):
+        found = earlier_calls(message) if message.role == "assistant" else None
+        if found is None:
+            continue
+        text, calls = found
+        results = list(itertools.takewhile(lambda one: one["role"] == "tool", said[place + 1 :]))
+        if len(results) != len(calls):
+            continue
+        made: list[dict[str, Json]] = [
+            {"id": f"call_{place}_{n}", "name": call.name, "arguments": schema.dumps(call.parameters)}
+            for n, call in enumerate(calls)
+        ]
+        said[place] = calling(text, made, names)
+        for result, call in zip(results, made, strict=True):
+            result["tool_call_id"] = call["id"]
+    return said
 
 
 def answered(row: Sample) -> int:
@@ -78,11 +105,20 @@ def answered(row: Sample) -> int:
     return taxonomy.get(row.type_code).answered_calls if taxonomy.known(row.type_code) else 1
 
 
-def following(row: Sample, mode: str, replies: Sequence[tuple[str | None, Json]]) -> Ask:
-    """The request after so many replies (text, native calls), each answered with the row's text."""
+def following(
+    row: Sample,
+    mode: str,
+    replies: Sequence[tuple[str | None, Json]],
+    results: Sequence[Sequence[str] | None] = (),
+) -> Ask:
+    """The request after so many replies (text, native calls).
+
+    `results`: for each reply what its calls were answered with, in their order; without any, the row's text.
+    """
     asked = first(row, mode)
     for number, (text, tool_calls) in enumerate(replies, 1):
-        asked = _after(row, mode, asked, text, tool_calls, number)
+        said = results[number - 1] if number <= len(results) else None
+        asked = _after(row, mode, asked, text, tool_calls, number, said)
     return asked
 
 
@@ -91,8 +127,16 @@ def second(row: Sample, mode: str, text: str | None, tool_calls: Json) -> Ask:
     return following(row, mode, [(text, tool_calls)])
 
 
-def _after(row: Sample, mode: str, asked: Ask, text: str | None, tool_calls: Json, number: int) -> Ask:
-    """The request that follows `asked` and its reply: the reply, then the row's text as its tool's result.
+def _after(
+    row: Sample,
+    mode: str,
+    asked: Ask,
+    text: str | None,
+    tool_calls: Json,
+    number: int,
+    said: Sequence[str] | None = None,
+) -> Ask:
+    """The request that follows `asked` and its reply: the reply, then what its calls are answered with.
 
     `text` and `tool_calls` are the reply as journaled (names mapped back). One tool message per call id in
     fc mode; a reply that wrote its call as text, in either mode, gets one user turn.
@@ -102,9 +146,10 @@ def _after(row: Sample, mode: str, asked: Ask, text: str | None, tool_calls: Jso
         prefix = "call_" if number == 1 else f"call_{number}_"
         calls = [{**call, "id": call.get("id") or f"{prefix}{i}"} for i, call in enumerate(tool_calls)]
         assistant = calling(text, calls, WireNames(row.tools))
+        ids = [call["id"] for call in calls]
+        texts = dict.fromkeys(ids, error) if said is None else dict(zip(ids, said, strict=True))
         results = [
-            {"role": "tool", "tool_call_id": call_id, "content": error}
-            for call_id in dict.fromkeys(call["id"] for call in calls)
+            {"role": "tool", "tool_call_id": call_id, "content": text} for call_id, text in texts.items()
         ]
         return Ask([*asked.messages, assistant, *results], asked.tools)
     reply = text if text and text.strip() else as_text(tool_calls)
@@ -112,7 +157,7 @@ def _after(row: Sample, mode: str, asked: Ask, text: str | None, tool_calls: Jso
         [
             *asked.messages,
             {"role": "assistant", "content": reply},
-            {"role": "user", "content": prompts.TOOL_RESULT + error},
+            {"role": "user", "content": prompts.TOOL_RESULT + (error if said is None else "\n".join(said))},
         ],
         asked.tools,
     )

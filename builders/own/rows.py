@@ -7,6 +7,7 @@ from robustbench_tc import sources
 from robustbench_tc.builders.sources import Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage, category
+from robustbench_tc.own.history import as_text
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
 
 DONE = "Done."
@@ -79,7 +80,7 @@ def _messages(messages: Sequence[ChatMessage], case: Case, turn: CaseTurn) -> It
             )
         if calls := message.get("tool_calls"):
             try:
-                written = tool_call_tags([_of_chat(call) for call in calls])
+                written = as_text([_of_chat(call) for call in calls])
             except (KeyError, TypeError, ValueError, RecursionError):
                 raise UserError(
                     f"case {case.id}, line {turn.line}: tool_calls that cannot be read: each has "
@@ -105,19 +106,13 @@ def _of_chat(call: Json) -> Call:
     return Call(str(function["name"]), found)
 
 
-def tool_call_tags(calls: Sequence[Call]) -> str:
-    """Calls as a model writes them in this format: one JSON object a line between tags (as `eval.render`)."""
-    lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in calls]
-    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
-
-
 def _gold_history(
     answer: Answer, turn: CaseTurn, tools: Sequence[Tool], example: Example
 ) -> Iterator[Message]:
     """What a right agent leaves of a turn: its calls, a result for each, and a closing word."""
     if answer.calls:
         places = zip(answer.calls, answer.places, strict=True)
-        yield Message("assistant", tool_call_tags([_made(call, tools[at], example) for call, at in places]))
+        yield Message("assistant", as_text([_made(call, tools[at], example) for call, at in places]))
         used: dict[str, int] = {}
         for call in answer.calls:
             yield Message("tool", result(turn.results, call.name, used.get(call.name, 0)))

@@ -10,12 +10,12 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Stats
 from robustbench_tc.schema import Json
 
+from ..passes import Results
 from ..request_settings import RequestOptions, RequestSettings
 from ..session import OpenBackend, Opened
 from . import command as commands
 from . import function as functions
 from .backend import AgentBackend, Runner
-from .invocation import Results
 from .task import Task
 
 Function: TypeAlias = str | Callable[[Task], Any]

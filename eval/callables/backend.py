@@ -15,10 +15,11 @@ from robustbench_tc import seeding
 from robustbench_tc.llm import Completion, LLMError, Stats
 from robustbench_tc.schema import Sample
 
-from .. import wire
+from .. import passes, wire
+from ..passes import Results
 from .command import Failed
 from .function import Ended
-from .invocation import Invocation, Results
+from .invocation import Invocation
 from .task import Task, Unreadable, reply_of
 
 
@@ -78,7 +79,7 @@ class AgentBackend:
         except BaseException:
             del self._sessions[row.id, repeat]
             raise
-        if ask.number > wire.answered(row) or not found.tool_calls:
+        if ask.number >= passes.most(row) or not found.tool_calls:
             del self._sessions[row.id, repeat]
         return found
 

@@ -9,19 +9,16 @@ Calls beyond are answered and count for nothing: they are what an agent does wit
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from robustbench_tc.llm import Completion
-from robustbench_tc.own.cases import NO_RESULT
-from robustbench_tc.schema import Json, Sample, dumps
+from robustbench_tc.schema import Json, Sample
 
-from .. import wire
+from .. import passes, wire
+from ..passes import Results
 from ..score import answered_with_success
 from .task import MAX_CALLS, Reply, arguments_of, calls_of, name_of, text_of, tokens_of
-
-Results = Mapping[str, Sequence[Json]]
-"""By tool name: what it answers, used in turn, the last repeats."""
 
 
 class Served(NamedTuple):
@@ -42,6 +39,7 @@ class Invocation:
         self._names = wire.WireNames(row.tools)
         self._answered = wire.answered(row)
         self._both = answered_with_success(row)
+        self._in_order = passes.in_order(row)
         self._longest = max((1, *(len(golden) for golden in row.golden_answers)))
         self._lock = threading.Lock()
         self._batches: list[list[Served]] = [[]]
@@ -93,10 +91,8 @@ class Invocation:
             if place <= self._answered:
                 return self._row.injected_error or ""
             known = self._names.back(name)
-            answers = self._results.get(known, ())
-            found = answers[min(self._used[known], len(answers) - 1)] if answers else NO_RESULT
             self._used[known] += 1
-        return found if isinstance(found, str) else dumps(found)
+            return passes.result_text(self._results, known, self._used[known] - 1)
 
     def close(self) -> None:
         """Takes no further call: the agent has answered, or was given up."""
@@ -113,7 +109,8 @@ class Invocation:
         with self._lock:
             batches = [batch for batch in self._batches if batch]
         place = self._first + len(batches) - 1
-        if not batches or place <= self._answered:
+        made = sum(map(len, batches[max(0, self._answered + 1 - self._first) :]))
+        if not batches or place <= self._answered or made < self._in_order:
             batches.append(returned)
         found = []
         for index, batch in enumerate(batches):

@@ -9,8 +9,10 @@ part of the keys of their answers alone.
 """
 
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from string import Template
 
 import msgspec
@@ -99,7 +101,21 @@ def messages(row: Sample) -> list[dict[str, str]]:
     ours = system_text(row.output_format, row.source, row.tools, is_open=_is_open(row))
     system = "\n\n".join([ours, *(m.content for m in said if m.role == "system")])
     rest = [m for m in said if m.role != "system"]
+    if row.source == sources.OWN:
+        rest = _with_results(rest)
     return [_plain(Message("system", system)), *map(_plain, rest)]
+
+
+def _with_results(said: Sequence[Message]) -> list[Message]:
+    """Results of earlier calls as one turn of the user: a message of role tool answers a native call only."""
+    found: list[Message] = []
+    for role, group in groupby(said, key=lambda message: message.role):
+        texts = [message.content for message in group]
+        if role == "tool":
+            found.append(Message("user", TOOL_RESULT + "\n".join(texts)))
+        else:
+            found += [Message(role, text) for text in texts]
+    return found
 
 
 def _plain(message: Message) -> dict[str, str]:

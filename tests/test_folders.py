@@ -58,6 +58,7 @@ FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
 MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
 
 OUTPUTS: dict[str, list[Output]] = {
+    "init folder": [Output("init {out}")],
     "build --out": [
         Output(BUILD, "build"),
         Output(f"{BUILD} --force", "build"),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
-from .api_own import build_own
+from .api_own import build_own, init
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -68,6 +68,7 @@ __all__ = [
     "compare_with_paper",
     "evaluate",
     "gate",
+    "init",
     "publish",
     "release",
     "report",

@@ -68,6 +68,19 @@ def build_own(
     )
 
 
+def init(folder: Path | str) -> tuple[str, ...]:
+    """`rbtc init`: writes the example of own tools and cases into a new or empty folder; its files' names.
+
+    Raises UserError where something is there already; then, and where a file cannot be written, nothing is.
+    """
+    from .io.new_folder import write_new
+    from .own.desk import desk
+
+    files = desk()
+    write_new(Path(folder), files)
+    return tuple(files)
+
+
 def _line(cases: "CaseFile", turn: str) -> int:
     """The line of a turn's case."""
     for case in cases.cases:

@@ -78,6 +78,7 @@ def _app() -> "typer.Typer":
         compare,
         eval,
         gate,
+        init,
         leaderboard,
         live,
         publish,
@@ -110,7 +111,7 @@ def _app() -> "typer.Typer":
     app.callback()(options)
     # One panel per stage, in the order of the pipeline.
     panels: dict[str, dict[str, Callable[..., None]]] = {
-        "Build": {"show": show.show, "validate": vectors.validate},
+        "Build": {"init": init.init, "show": show.show, "validate": vectors.validate},
         "Evaluate": {
             "eval": eval.eval_,
             "score": runs.score,

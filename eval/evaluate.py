@@ -127,6 +127,14 @@ class _Who(NamedTuple):
     """The addresses of a model; none of an agent of the user's."""
     own: OwnAgent | None = None
 
+    def asking(self, data: Dataset) -> "_Who":
+        """In the mode that suits the dataset: own tools are called natively, as in deployment."""
+        return self if data.book is None else self._replace(mode="fc")
+
+    def place(self, out: str | Path | None) -> Path:
+        """The run's folder."""
+        return record.default_place(self.name, self.mode) if out is None else Path(out)
+
 
 def _own(own: OwnAgent) -> _Who:
     return _Who(own.name, "fc", own.backend, own.settings, (), own)
@@ -206,8 +214,7 @@ def evaluate(
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
-    if data.book is not None and mode is None:
-        who = who._replace(mode="fc")  # own tools are called as they are in deployment
+    who = who if mode else who.asking(data)
     rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
     settings = record.Settings(
         fingerprint=data.fingerprint(),
@@ -219,8 +226,7 @@ def evaluate(
         repeat=repeat,
         **who.settings.identity,
     )
-    path = record.default_place(who.name, who.mode) if out is None else Path(out)
-    folder = _folder(path, data, rows, settings, reuse, discard_changes if fresh else None)
+    folder = _folder(who.place(out), data, rows, settings, reuse, discard_changes if fresh else None)
     total = len(rows) * folder.record.settings.repeat
     run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=agent)
     started(run)

@@ -20,7 +20,7 @@ from . import pages
 
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
-ROOMS = ("cli", "compute", "data", "eval", "io", "llm")
+ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own")
 """What of the package a board runs on, beside the modules at its top."""
 
 

@@ -1,13 +1,19 @@
 """`rbtc init`, and bar 1: from it to a red gate in a minute."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from robustbench_tc import api
+from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
+from robustbench_tc.taxonomy import types
 
-from ..conftest import Done
+from ..conftest import ROOT, Done
 
 Rbtc = Callable[..., Done]
 
@@ -43,3 +49,71 @@ def test_a_place_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path, 
     assert done.code == 1 and done.out == ""
     assert done.err.startswith("rbtc: ") and done.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the README of the example was followed, to the end of its commands."""
+    folder = tmp_path_factory.mktemp("desk")
+    shell(folder, "rbtc init demo")
+    text = desk()["README.md"].decode()
+    (block,) = (part.partition("```")[0] for part in text.split("```sh\n")[1:])
+    for line in block.splitlines():
+        command, _, comment = line.partition(" #")
+        shell(folder / "demo", command.strip(), int(command.startswith("rbtc gate")), comment)
+    return folder / "demo"
+
+
+def shell(folder: Path, command: str, code: int = 0, comment: str = "") -> None:
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == code, f"{command} #{comment}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+def right(run: Path) -> dict[str, tuple[int, int]]:
+    """Of the clean rows and of each component how many are right, of how many."""
+    components = {one.code: one.component for one in types()}
+    rows = read(run).rows
+    found: dict[str, tuple[int, int]] = {}
+    for code, correct in zip(rows["type_code"], rows["correct"], strict=True):
+        component = components.get(code, code)
+        sofar = found.get(component, (0, 0))
+        found[component] = sofar[0] + int(correct), sofar[1] + 1
+    return found
+
+
+def test_the_biased_agent_fails_the_gate_by_the_reward_component(demo: Path) -> None:
+    found = api.gate(demo / "run")
+    assert found.exit_code == 1
+    assert {line.name: line.outcome for line in found.lines} == {
+        "observation": "pass",
+        "action": "pass",
+        "reward": "fail",
+        "transition": "pass",
+    }
+    assert right(demo / "run") == {
+        "clean": (37, 37),
+        "observation": (37, 37),
+        "action": (160, 160),
+        "reward": (64, 184),
+        "transition": (192, 192),
+    }
+
+
+def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
+    run = read(demo / "runs" / "mine")
+    assert set(run.rows["status"]) == {"ok"}
+    counts = right(demo / "runs" / "mine")
+    assert counts["clean"] == (13, 37) and counts["reward"] == (24, 184)
+    assert "agent:answer" in (demo / "report" / "report.html").read_text("utf-8")
+
+
+def test_every_golden_answer_is_right_however_it_is_perturbed(demo: Path) -> None:
+    shell(demo, "rbtc eval bench --agent oracle --out runs/oracle && rbtc validate bench")
+    assert all(hits == rows for hits, rows in right(demo / "runs" / "oracle").values())

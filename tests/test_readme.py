@@ -33,8 +33,11 @@ NOT_RUN = {
 }
 """Beginnings of the commands that are not run here, with the reason."""
 
-REFUSED = ("rbtc leaderboard submit-check",)
-"""Beginnings of the commands that end with 1: the README's run holds 20 samples, a submission every row."""
+REFUSED = {
+    "rbtc leaderboard submit-check": "the README's run holds 20 samples, a submission every row",
+    "rbtc gate runs/desk": "the agent of the example loses more than it may",
+}
+"""Beginnings of the commands that end with 1, with the reason."""
 
 
 def blocks() -> Iterator[tuple[str, str]]:
@@ -91,7 +94,7 @@ def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
                     plan = ["make", "-n", *command.split()[1:]]
                     subprocess.run(plan, cwd=ROOT, check=True, capture_output=True)
                 elif not command.startswith(tuple(NOT_RUN)):
-                    shell.run(command, int(command.startswith(REFUSED)))
+                    shell.run(command, int(command.startswith(tuple(REFUSED))))
                     ran.append(command)
     assert len(ran) >= 15
     assert (shell.folder / "report" / "report.html").is_file()

@@ -1,4 +1,4 @@
-"""The scorer of a user's own tools and cases: names, arguments by matcher, calls in any order (own.md §2).
+"""The scorer of a user's own tools and cases: names, arguments by matcher, calls in any order (docs/own.md).
 
 A reply is right if it fulfils one acceptable answer: as many calls as that has, each golden call met by a
 call of its own. What a case says beside its answers stands in the row's category (`own.cases.category`).

@@ -12,7 +12,7 @@ _PARTS = 100
 
 
 def is_matcher(value: Json) -> bool:
-    """Whether a value in gold is a matcher (own.md §1.1)."""
+    """Whether a value in gold is a matcher (docs/own.md)."""
     return isinstance(value, dict) and len(value.keys() & MATCHERS) == 1 and value.keys() <= MATCHERS | BESIDE
 
 

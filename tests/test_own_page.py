@@ -1,0 +1,139 @@
+"""docs/own.md as a user follows it: its commands one after the other, its tables row by row."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.own import matchers, yaml
+from robustbench_tc.own.desk import desk
+from robustbench_tc.own.read import read_cases
+
+from .conftest import ROOT
+from .trees import write
+
+PAGE = (ROOT / "docs" / "own.md").read_text("utf-8")
+CASES = "version: 1\ntools: [orders.json, crm.json]\ncases:\n- "
+IMAGE = 150_000
+"""Bytes of an image."""
+
+
+def blocks(language: str) -> list[str]:
+    every = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return [text for name, text in every if name == language]
+
+
+def table(heading: str) -> Iterator[list[str]]:
+    """The cells of a table's rows, by the beginning of its heading."""
+    lines = iter(PAGE[PAGE.index(f"\n| {heading} |") + 1 :].splitlines())
+    next(lines), next(lines)
+    for line in lines:
+        if not line.startswith("| "):
+            return
+        yield [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The folder in which every command of the page was run, and what each printed."""
+    folder, printed = tmp_path_factory.mktemp("page"), dict[str, str]()
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    for line in "".join(blocks("sh")).splitlines():
+        command, _, comment = (part.strip() for part in line.partition(" #"))
+        if command.startswith("cd "):
+            folder /= command.removeprefix("cd ")
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        )
+        code = int(comment.removeprefix("exit code ")) if comment.startswith("exit code ") else 0
+        assert done.returncode == code, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        printed[command] = done.stdout
+    return folder, printed
+
+
+def test_every_command_does_what_the_page_says(followed: tuple[Path, dict[str, str]]) -> None:
+    folder, printed = followed
+    assert len(printed) >= 10
+    assert (folder / "report" / "report.html").is_file()
+    (shown,) = blocks("")
+    summary = printed["rbtc eval bench --agent name-biased --out run"]
+    figures = [line.split() for line in shown.splitlines()]
+    assert len(figures) == 6
+    for name, *values in figures:
+        assert re.search(rf"^ +{name} +{' +'.join(map(re.escape, values))} ", summary, re.MULTILINE), name
+    clean, perturbed = figures[0][3], figures[1][3]
+    assert f"{clean} clean rows" in PAGE and f"{perturbed} perturbed ones" in PAGE
+    gate = printed["rbtc gate run"]
+    assert "reward dropped more than is allowed, and more than chance explains" in gate
+    assert "right on 13 of the 37 requests" in PAGE
+    mine = printed["rbtc eval bench --callable agent:answer --out runs/mine"]
+    assert re.search(r"^ clean +13 / 37 ", mine, re.MULTILINE)
+
+
+def test_the_first_case_is_the_example_of_the_desk() -> None:
+    first = blocks("yaml")[0]
+    assert first in desk()["cases.yaml"].decode()
+
+
+def test_the_whole_cases_file_can_be_read(tmp_path: Path) -> None:
+    write(tmp_path, {**desk(), "cases.yaml": blocks("yaml")[1]})
+    assert len(read_cases(tmp_path / "cases.yaml").cases) == 5
+
+
+def test_matchers_accept_and_refuse_what_the_table_says() -> None:
+    seen = set()
+    for matcher, accepted, refused in table("matcher"):
+        (text,) = quoted(matcher)
+        expected = yaml.load(text.encode(), "the page").data()
+        assert matchers.problem(expected) is None
+        seen.add(matchers.kind(expected))
+        for right, cell in ((True, accepted), (False, refused)):
+            assert quoted(cell)
+            for value in map(json.loads, quoted(cell)):
+                assert matchers.matches(value, expected, {}) is right, (text, value)
+    assert seen == matchers.MATCHERS
+
+
+def test_every_error_of_the_table_is_said(tmp_path: Path) -> None:
+    write(tmp_path, desk())
+    path, rows = tmp_path / "cases.yaml", list(table("case"))
+    assert len(rows) >= 12
+    for case, said in rows:
+        path.write_text(CASES + quoted(case)[0] + "\n")
+        with pytest.raises(UserError) as error:
+            read_cases(path)
+        assert str(error.value).startswith(f"{path}:4: ")
+        assert quoted(said)[0] in str(error.value)
+
+
+def test_every_key_of_a_cases_file_is_in_the_tables() -> None:
+    from robustbench_tc.own.read import TOP, TURN
+
+    top = {quoted(row[0])[0] for row in table("key")}
+    assert top == set(TOP)
+    of_a_case = PAGE[PAGE.index("Of a case:") :]
+    named = set(re.findall(r"^\| `(\w+)` \|", of_a_case[: of_a_case.index("A call is")], re.MULTILINE))
+    assert named == {"id", "turns", *TURN}
+
+
+def test_the_images_are_there_and_small() -> None:
+    named = re.findall(r"!\[[^\]]+\]\(images/([\w-]+\.png)\)", PAGE)
+    assert sorted(named) == sorted(path.name for path in (ROOT / "docs" / "images").iterdir())
+    for name in named:
+        data = (ROOT / "docs" / "images" / name).read_bytes()
+        assert data.startswith(b"\x89PNG") and len(data) <= IMAGE

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
-from .api_own import build_own
+from .api_own import build_own, rebuild_own
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -426,6 +426,7 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     from .audits.folder import Folder
     from .audits.provenance import Rebuild
     from .builders.rebuild import rebuild
+    from .builders.sources import OWN_CASES
 
     build = Folder(folder)
     if build.kind == "live":
@@ -433,11 +434,14 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     if build.kind == "training":
         return _training_rebuild_of(folder, sources, rlla)._replace(cards=_rendered_again)
     profile = str(build.report.get("profile"))
-    if profile == "bundled":
+    if profile in ("bundled", OWN_CASES):
         root, origin, why_not = None, "the starter samples of the package", ""
     else:
         root, why_not = sources_at_hand(sources, "full" if profile == "full" else "paper")
         origin = "" if root is None else "the pinned sources"
+
+    if profile == OWN_CASES:
+        return Rebuild(rebuild_own, "the build's own clean rows", "", _rendered_again)
 
     def make(build: Path, out: Path) -> None:
         rebuild(build, out, sources=root, card=benchmark_card, accept=self_check, taken=taken)

@@ -68,6 +68,19 @@ def build_own(
     )
 
 
+def rebuild_own(folder: Path, out: Path) -> None:
+    """Builds into `out` what `folder` says it is, from its own clean rows and its book. Raises UserError."""
+    from .builders.rebuild import rebuild
+    from .own.book import NAME, read
+
+    beside = read(folder)
+    if beside is None:
+        raise UserError(f"{NAME} is missing: build the dataset again")
+    card = partial(own_card, book=beside)
+    files = {NAME: beside.json()}
+    rebuild(folder, out, sources=None, card=card, accept=self_check, taken=taken, beside=files)
+
+
 def _line(cases: "CaseFile", turn: str) -> int:
     """The line of a turn's case."""
     for case in cases.cases:

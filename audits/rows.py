@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, dumps, loads, parameter_hashes, tool_hash
 from robustbench_tc.steps import steps
 
@@ -223,6 +223,8 @@ class RowChecks:
 
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
         """Whether every golden value of the clean row has a class, and the flag says what these amount to."""
+        if row.source == sources.OWN:
+            return {}  # what may stand in an own argument is the case's to say
         try:
             if clean.clean_id not in self._unstated:
                 classes, missing = self._golds(clean)
@@ -271,7 +273,7 @@ def _collect(row: Sample, found: Found) -> None:
     """The row's rewritten texts and new tools, for the audits that look at those."""
     judged = taxonomy.known(row.type_code) and taxonomy.get(row.type_code).judged_as is not None
     for path, tool, parameter, before, after in rewritten_texts(row):
-        if not judged:  # written by rule
+        if not judged or row.generator == "rule":
             break
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None

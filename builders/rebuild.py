@@ -5,7 +5,7 @@ and `known_issues`; whoever asks then has to know by other means that these two 
 from ToolRL's files alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
@@ -80,6 +80,7 @@ def rebuild(
     card: Callable[[BuildReport], str],
     accept: Accept | None = None,
     taken: Taken | None = None,
+    beside: Mapping[str, bytes] | None = None,
 ) -> BuildReport:
     """Builds into `out` what `folder` says it is; without `sources` from its own clean rows.
 
@@ -104,7 +105,16 @@ def rebuild(
         allow_missing=True,
     )
     pool = own_pool(folder) if sources is None and settings.profile != "bundled" else None
-    return build(spec, out, card=card, accept=accept, taken=taken, generators=generators, pool=pool)
+    return build(
+        spec,
+        out,
+        card=card,
+        accept=accept,
+        taken=taken,
+        generators=generators,
+        pool=pool,
+        beside=beside,
+    )
 
 
 def own_pool(folder: Path) -> Pool:

@@ -10,6 +10,7 @@ from robustbench_tc.schema import sample_features
 from ..folder import TABLES, Folder, type_name
 from ..hygiene.rows import HYGIENE
 from ..invariants import INVARIANTS
+from ..own_tools import is_own
 from ..report import Check
 from ..rows import HANDED_IN, OF_THE_PASS
 from ..scan import Scan
@@ -65,11 +66,11 @@ def rows_suite(scan: Scan) -> list[Check]:
     columns = frame(scan.found.rows)
     seed = scan.folder.report.get("seed")
     columns["build_seed"] = seed
-    return run("benchmark_rows", columns, _rows_expectations(frozenset(scan.counts)))
+    return run("benchmark_rows", columns, _rows_expectations(frozenset(scan.counts), is_own(scan.folder)))
 
 
 @cache
-def _rows_expectations(configs: frozenset[str]) -> tuple[Expectation, ...]:
+def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation, ...]:
     """Those of a build with these configs: an invariant for types of other packs only is none of them."""
     from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
     from_the_units = [SUITES.holds("rows", name, protects) for name, protects in HANDED_IN.items()]
@@ -105,7 +106,7 @@ def _rows_expectations(configs: frozenset[str]) -> tuple[Expectation, ...]:
             "A source has a scorer: no scorer, no score.",
             "ExpectColumnValuesToBeInSet",
             column="source",
-            value_set=list(sources.names()),
+            value_set=[sources.OWN] if own else list(sources.names()),
         ),
         SUITES.native(
             "rows",
@@ -163,10 +164,13 @@ def _parts_agree(components: Mapping[str, str]) -> tuple[Expectation, ...]:
             "rows",
             "gold_tool_index_is_in_the_registry",
             "`gold_tool_index` is a place of the registry; it is null where no call is right.",
-            ("type_code", "gold_tool_index", "tools"),
+            ("type_code", "source", "gold_tool_index", "tools"),
             lambda f: (
                 ((f["gold_tool_index"] >= 0) & (f["gold_tool_index"] < f["tools"]))
-                | (_wants_nothing(f["type_code"]) & f["gold_tool_index"].isna())
+                | (
+                    (_wants_nothing(f["type_code"]) | (f["source"] == sources.OWN))
+                    & f["gold_tool_index"].isna()
+                )
             ),
         ),
     )

@@ -9,6 +9,7 @@ import msgspec
 from robustbench_tc import sources, taxonomy
 
 from ..folder import TABLES, Folder
+from ..own_tools import is_own
 from ..report import Check
 from ..scan import Scan
 from .gx import Expectation, Suites, frame, run
@@ -28,7 +29,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     """The set of configs, and the number of rows in each."""
     folder, report = scan.folder, scan.folder.report
     there = set(folder.configs())
-    profile = str(report.get("profile"))
+    profile, own = str(report.get("profile")), is_own(folder)
     exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
     papers = _papers_rows(scan)
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
@@ -41,7 +42,8 @@ def configs_suite(scan: Scan) -> list[Check]:
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
         sample_config = config not in TABLES
         data["id"].append(config)
-        data["complete"].append("" if config in there else "the config is missing")
+        left_out = own and (config == "known_issues" or _is_skipped_whole(scan, config, skips))
+        data["complete"].append("" if config in there or left_out else "the config is missing")
         data["known"].append(
             "" if config in (*CONFIGS, *TABLES, *extensions) else "no config of the benchmark"
         )
@@ -141,6 +143,15 @@ def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str
     return f"{len(missing)} samples are neither rows nor skips with a reason" if missing else ""
 
 
+def _is_skipped_whole(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> bool:
+    """Whether a type has no row because each sample was skipped with a reason, or because nobody wants it."""
+    if config not in (scan.folder.report.get("types") or ()):
+        return True
+    reasons = skips.get(config, {})
+    clean = scan.present.get(taxonomy.CLEAN, set())
+    return bool(clean) and clean == {one for one, reason in reasons.items() if reason.strip()}
+
+
 def tables_suite(folder: Folder) -> list[Check]:
     """The three tables: their columns, and the taxonomy as this package has it."""
     data: dict[str, list[Any]] = {"id": [], "columns": [], "taxonomy": []}
@@ -148,6 +159,8 @@ def tables_suite(folder: Folder) -> list[Check]:
     built = list(folder.report.get("types") or ())
     types = {kind.code: kind for kind in taxonomy.among((*stated, *built))}
     for table in TABLES:
+        if table == "known_issues" and is_own(folder) and table not in folder.configs():
+            continue  # nothing was left out, and an empty table could not be loaded
         data["id"].append(table)
         rows = list(folder.rows(table)) if table in folder.configs() else []
         names = {

@@ -8,6 +8,8 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.steps import steps
 from robustbench_tc.taxonomy import Channel, NoCall, PerturbationType
 
+from ..own_tools import no_call_of_the_case
+
 Verdict: TypeAlias = str | None
 """None: does not apply to this row. "": holds. Anything else: what is wrong."""
 
@@ -144,7 +146,8 @@ def invariant(
 
 def no_call(row: Sample) -> NoCall:
     """What a reply without a call is worth in the row."""
-    return taxonomy.get(row.type_code).no_call if taxonomy.known(row.type_code) else "wrong"
+    by_type = taxonomy.get(row.type_code).no_call if taxonomy.known(row.type_code) else "wrong"
+    return (no_call_of_the_case(row) or by_type) if by_type == "wrong" else by_type
 
 
 def first_answer_names(sample: Sample) -> tuple[str, ...]:

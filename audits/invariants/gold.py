@@ -2,7 +2,7 @@
 
 import re
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import Call, GoldenAnswer, Sample
 
 from .allowed import without_descriptions
@@ -27,11 +27,13 @@ def gold_is_there(row: Sample, clean: Sample) -> Verdict:
     if not row.golden_answers:
         return "there is no accepted answer"
     worth, empty = no_call(row), [not golden for golden in row.golden_answers]
+    several = row.source == sources.OWN  # of one's own cases more than one answer may hold no call
     if worth == "right":
-        return HOLDS if row.golden_answers == ((),) else "an answer is accepted beside that without calls"
-    if any(empty) and worth == "wrong":
-        return "an accepted answer holds no call"
-    fits = sum(empty) == (worth == "accepted") and not all(empty)
+        fits = all(empty) and (len(empty) == 1 or several)
+        return HOLDS if fits else "an answer is accepted beside that without calls"
+    if worth == "wrong":
+        return "an accepted answer holds no call" if any(empty) else HOLDS
+    fits = any(empty) and not all(empty) and (sum(empty) == 1 or several)
     return HOLDS if fits else "not one accepted answer is without calls, beside one with calls"
 
 
@@ -47,7 +49,7 @@ def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
     """With equal names only `gold_tool_index` says which tool is meant."""
     names = first_answer_names(row)
     index = row.gold_tool_index
-    if no_call(row) == "right":
+    if no_call(row) == "right" or (row.source == sources.OWN and not names):
         return HOLDS if index is None else "gold_tool_index points at a tool, and none is right"
     if index is None or not 0 <= index < len(row.tools) or not names:
         return "gold_tool_index points at no tool"

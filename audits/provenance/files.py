@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc.io import audit_files, errata, manifest, marker
+from robustbench_tc.own.book import NAME as BOOK
 
 from ..folder import Folder
 from ..inventory import empty_folders
+from ..own_tools import is_own
 from ..report import Check, Failure, check
 
 GENERATIONS = "generations.jsonl"
@@ -83,7 +85,9 @@ def named(folder: Folder) -> Named:
 
 def of_kind(folder: Folder) -> tuple[str, ...]:
     """The files besides Parquet that a build of this kind has."""
-    return OF_EVERY_BUILD if folder.kind == "live" else OF_A_BUILD
+    if folder.kind == "live":
+        return OF_EVERY_BUILD
+    return (*OF_A_BUILD, BOOK) if is_own(folder) else OF_A_BUILD
 
 
 def files_checks(folder: Folder, known: Named) -> list[Check]:

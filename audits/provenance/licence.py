@@ -6,6 +6,7 @@ from typing import Any
 from robustbench_tc.worlds.find import BFCL
 
 from ..folder import Folder
+from ..own_tools import is_own
 from ..report import Check, Failure, check
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -47,7 +48,7 @@ def _sources(folder: Folder) -> list[Failure]:
         files = folder.report.get("sources") or []
         bare = [Failure(str(f.get("file", "?")), "no sha256") for f in files if not f.get("sha256")]
         return bare or ([] if files else [Failure("build_report.json", "it names no source file")])
-    if folder.report.get("profile") == "bundled":
+    if folder.report.get("profile") == "bundled" or is_own(folder):
         return []
     if folder.kind == "live" and BFCL not in _worlds(folder):
         return []  # its worlds are files whose tasks stand in them

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
-from .api_own import build_own, init
+from .api_own import NO_LICENCE, build_own, card_of, init, rebuild_own
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -427,6 +427,7 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     from .audits.folder import Folder
     from .audits.provenance import Rebuild
     from .builders.rebuild import rebuild
+    from .builders.sources import OWN_CASES
 
     build = Folder(folder)
     if build.kind == "live":
@@ -434,11 +435,14 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     if build.kind == "training":
         return _training_rebuild_of(folder, sources, rlla)._replace(cards=_rendered_again)
     profile = str(build.report.get("profile"))
-    if profile == "bundled":
+    if profile in ("bundled", OWN_CASES):
         root, origin, why_not = None, "the starter samples of the package", ""
     else:
         root, why_not = sources_at_hand(sources, "full" if profile == "full" else "paper")
         origin = "" if root is None else "the pinned sources"
+
+    if profile == OWN_CASES:
+        return Rebuild(rebuild_own, "the build's own clean rows", "", _rendered_again)
 
     def make(build: Path, out: Path) -> None:
         rebuild(build, out, sources=root, card=benchmark_card, accept=self_check, taken=taken)
@@ -560,6 +564,7 @@ def release(
     repo: str | None = None,
     doi: str | None = None,
     trial: bool = False,
+    own_data: bool = False,
     key: "Ed25519PrivateKey | None" = None,
     sources: Path | None = None,
     benchmark: Path | None = None,
@@ -572,7 +577,7 @@ def release(
 
     `previous`: a folder or `org/name@v1.0.0` that this version follows; a version that says less than the
     data have changed is refused. `key` signs the manifest. `sources`, `benchmark`, `training`, `worlds` and
-    `world_python`: as for `audit`. Raises UserError.
+    `world_python`: as for `audit`. `own_data`: a dataset of own tools may leave your hands. Raises UserError.
     """
     from .io import manifest
     from .release import freeze
@@ -596,6 +601,7 @@ def release(
         repo=repo,
         doi=doi,
         trial=trial,
+        own_data=own_data,
         key=key,
     )
 
@@ -665,7 +671,7 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     from .dataset_cards.croissant import About, croissant
     from .dataset_cards.facts import release_facts
     from .dataset_cards.training import training_card
-    from .release.freeze import licence_text
+    from .release.freeze import OWN_PROFILE, licence_text
 
     if facts.kind == "checkpoint":
         return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
@@ -697,16 +703,19 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     )
     writers = sorted({str(made.get("generator", "")) for made in report.generators.values()} - {""})
     if isinstance(report, BuildReport):
-        card = benchmark_card(report, release)
+        card = card_of(folder, report, release)
         clean = sum(report.rows.get("clean", {}).values())
         said = responsible_ai.benchmark(clean, list(read), writers)
     else:
         card = training_card(report, release)
         said = responsible_ai.training(sum(row["train"] for row in report.rows.values()), writers)
+    own = isinstance(report, BuildReport) and report.profile == OWN_PROFILE
+    licence = NO_LICENCE if own else licence_text()
+    description = "Tool calling under deployment noise" if benchmark else "Training rows for tool calling"
     about = About(
         name=facts.kind,
         version=facts.version,
-        description="Tool calling under deployment noise" if benchmark else "Training rows for tool calling",
+        description="Requests to somebody's own tools under deployment noise" if own else description,
         creator=citation.CREATOR,
         url=address,
         published=published,
@@ -718,7 +727,7 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
     named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
     made["build_report.json"] = msgspec.structs.replace(report, files=named).json()
-    return {**made, "croissant.json": croissant(folder, about, sha256), "LICENSE": licence_text()}
+    return {**made, "croissant.json": croissant(folder, about, sha256), "LICENSE": licence}
 
 
 class Amended(NamedTuple):

@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .dataset_cards.own import own_card
+from .dataset_cards.render import benchmark_card
 from .errors import UserError
 from .eval.validate import self_check, taken
 
 if TYPE_CHECKING:
     from .builders.build import BuildSpec
     from .builders.report import BuildReport
+    from .dataset_cards.facts import Release
+    from .own.book import Book
     from .own.cases import CaseFile
 
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
+
+NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says
+what may be done with them; robustbench-tc, which the rows were made with, gives no licence for them.
+"""
+"""LICENSE of a release of own tools."""
 
 
 def build_own(
@@ -79,6 +87,35 @@ def init(folder: Path | str) -> tuple[str, ...]:
     files = desk()
     write_new(Path(folder), files)
     return tuple(files)
+
+
+def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:
+    """The card of a release of the benchmark, or of own tools. Raises UserError."""
+    from .builders.sources import OWN_CASES
+    from .own.book import read
+
+    if report.profile != OWN_CASES:
+        return benchmark_card(report, release)
+    return own_card(report, _book(read(folder)), release)
+
+
+def _book(found: "Book | None") -> "Book":
+    from .own.book import NAME
+
+    if found is None:
+        raise UserError(f"{NAME} is missing: build the dataset again")
+    return found
+
+
+def rebuild_own(folder: Path, out: Path) -> None:
+    """Builds into `out` what `folder` says it is, from its own clean rows and its book. Raises UserError."""
+    from .builders.rebuild import rebuild
+    from .own.book import NAME, read
+
+    beside = _book(read(folder))
+    card = partial(own_card, book=beside)
+    files = {NAME: beside.json()}
+    rebuild(folder, out, sources=None, card=card, accept=self_check, taken=taken, beside=files)
 
 
 def _line(cases: "CaseFile", turn: str) -> int:

@@ -23,6 +23,10 @@ def publish(
     ] = "robustbench-tc",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")] = False,
     private: Annotated[bool, typer.Option("--private", help="If the repository has to be created.")] = False,
+    own_data: Annotated[
+        bool,
+        typer.Option("--i-own-this-data", help="A dataset of own tools may leave your hands."),
+    ] = False,
     timeout: Timeout = 300.0,
 ) -> None:
     """Put a release on the Hub: one commit, read back and compared, then tagged with its version.
@@ -44,6 +48,7 @@ def publish(
             kind=manifest.check_kind(kind),
             dry_run=dry_run,
             private=private,
+            own_data=own_data,
             timeout_s=timeout,
             progress=progress,
         )

@@ -53,6 +53,10 @@ def release(
     trial: Annotated[
         bool, typer.Option("--trial", help="Let the starter samples through, to try the commands.")
     ] = False,
+    own_data: Annotated[
+        bool,
+        typer.Option("--i-own-this-data", help="A dataset of own tools may leave your hands."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit a build and freeze it: cards with its own numbers, croissant.json, a manifest of every file.
@@ -82,6 +86,7 @@ def release(
             repo=repo,
             doi=doi,
             trial=trial,
+            own_data=own_data,
             key=key,
             sources=sources,
             benchmark=benchmark,

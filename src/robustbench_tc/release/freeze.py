@@ -112,12 +112,21 @@ def kind_of(folder: Path) -> Kind:
     )
 
 
-def unpublishable(kind: Kind, profile: str | None) -> str | None:
-    """Why a build of this profile is never published; None where it may be.
+OWN_PROFILE = "own"
+"""What a build of own tools says of its profile."""
+
+OWN_DATA = "--i-own-this-data"
+"""The option by which its maker says that a dataset of own tools may leave his hands."""
+
+
+def unpublishable(kind: Kind, profile: str | None, own_data: bool = False) -> str | None:
+    """Why a build of this profile is not published; None where it may be. `own_data`: OWN_DATA was said.
 
     The bundled worlds are the live dataset's own: nothing of upstream's stands behind them that they could
     be taken for.
     """
+    if profile == OWN_PROFILE and not own_data:
+        return f"it holds somebody's own tools and requests: {OWN_DATA} says that they may leave your hands"
     if kind != "robustbench-tc-live" and profile == "bundled":
         return "it holds the starter samples, which are never published as the benchmark"
     return None
@@ -136,14 +145,15 @@ def release(
     repo: str | None = None,
     doi: str | None = None,
     trial: bool = False,
+    own_data: bool = False,
     key: "Ed25519PrivateKey | None" = None,
 ) -> Manifest:
     """Freezes the build folder into the new folder `out` and returns its manifest.
 
     The gate's verdict is that of `audit`, which is run here on the very files that are released; a report
     that lies in the build is not read. `key` signs the manifest. `trial` lets the starter samples through,
-    whose releases are never published. UserError where the gate is red, where `out` exists, or where a file
-    holds a secret of the environment.
+    whose releases are never published; `own_data`: OWN_DATA was said. UserError where the gate is red, where
+    `out` exists, or where a file holds a secret of the environment.
     """
     version = manifest.check_version(version)
     _check_names(repo, doi)
@@ -153,10 +163,13 @@ def release(
     _check_place(build, out)
     plain = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
     about = _about(plain, build, kind)
-    if (reason := unpublishable(kind, about.profile)) and not trial:
-        raise UserError(
-            f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
-        )
+    if reason := unpublishable(kind, about.profile, own_data):
+        if about.profile == OWN_PROFILE:
+            raise UserError(f"{build} is not released: {reason}")
+        if not trial:
+            raise UserError(
+                f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
+            )
     carried = _carried(build, kind, about)
     rows = _rows(about, kind)
     with files.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:

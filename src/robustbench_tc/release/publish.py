@@ -47,17 +47,19 @@ def publish(
     token: str | None = None,
     dry_run: bool = False,
     private: bool = False,
+    own_data: bool = False,
     timeout_s: float = TIMEOUT_S,
     progress: Progress = lambda line: None,
 ) -> Published:
     """Uploads the release `folder` to `repo` and tags it with its version.
 
-    `token` None: the one of HF_TOKEN or `hf auth login`. `dry_run` asks the Hub but changes nothing. Raises
-    UserError, one line without the token in it, for a folder that is not a gated release of this kind, a
-    token without write rights, a tag that exists, and for whatever breaks on the way.
+    `token` None: the one of HF_TOKEN or `hf auth login`. `dry_run` asks the Hub but changes nothing.
+    `own_data`: OWN_DATA was said. Raises UserError, one line without the token in it, for a folder that is
+    not a gated release of this kind, a token without write rights, a tag that exists, and for whatever breaks
+    on the way.
     """
     folder = Path(folder)
-    release = check_folder(folder, kind)
+    release = check_folder(folder, kind, own_data)
     hub = Hub(
         repo,
         "model" if kind == "checkpoint" else "dataset",
@@ -105,14 +107,14 @@ def publish(
     return msgspec.structs.replace(done, commit=commit, read_back=len(local))
 
 
-def check_folder(folder: Path, kind: Kind) -> Manifest:
+def check_folder(folder: Path, kind: Kind, own_data: bool = False) -> Manifest:
     """The manifest of a folder that may be published. UserError if it is unreleased, ungated or changed."""
     release = manifest.read(folder)
     if release.kind != kind:
         raise UserError(f"{folder} is a release of {release.kind}: publish it with --kind {release.kind}")
     if kind != "checkpoint" and (release.gate is None or not release.gate.passed):
         raise UserError(f"{folder} has no green gate: release its build again")
-    if reason := unpublishable(release.kind, release.profile):
+    if reason := unpublishable(release.kind, release.profile, own_data):
         raise UserError(f"{folder}: {reason}")
     found = manifest.problems(folder)
     if found:

@@ -144,7 +144,8 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, sql --format, live show run, live summary run, live report run, live check file
+gate run, gate --against, lint files, build --cases, sql --format, live show run, live summary run,
+live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
 

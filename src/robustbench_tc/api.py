@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
-from .api_own import NO_LICENCE, build_own, card_of, init, rebuild_own
+from .api_own import NO_LICENCE, build_own, card_of, init, lint, rebuild_own
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -69,6 +69,7 @@ __all__ = [
     "evaluate",
     "gate",
     "init",
+    "lint",
     "publish",
     "release",
     "report",

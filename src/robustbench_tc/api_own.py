@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .dataset_cards.facts import Release
     from .own.book import Book
     from .own.cases import CaseFile
+    from .own.linted import Linted
 
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
@@ -87,6 +88,19 @@ def init(folder: Path | str) -> tuple[str, ...]:
     files = desk()
     write_new(Path(folder), files)
     return tuple(files)
+
+
+def lint(files: "Sequence[Path | str]") -> "Linted":
+    """`rbtc lint`: what of these tools would break before any model is asked; `exit_code` is the command's.
+
+    `files`: tool files, or a cases file for the tools that it names. Raises UserError for one that cannot be
+    read.
+
+    >>> lint(["orders.json"]).exit_code()  # doctest: +SKIP
+    """
+    from .own.linted import lint_files
+
+    return lint_files(map(Path, files))
 
 
 def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:

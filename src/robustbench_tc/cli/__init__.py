@@ -80,6 +80,7 @@ def _app() -> "typer.Typer":
         gate,
         init,
         leaderboard,
+        lint,
         live,
         publish,
         release,
@@ -111,7 +112,7 @@ def _app() -> "typer.Typer":
     app.callback()(options)
     # One panel per stage, in the order of the pipeline.
     panels: dict[str, dict[str, Callable[..., None]]] = {
-        "Build": {"init": init.init, "show": show.show, "validate": vectors.validate},
+        "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
         "Evaluate": {
             "eval": eval.eval_,
             "score": runs.score,

@@ -5,15 +5,10 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import Json
 
-MATCHERS = frozenset({"any", "exact", "number", "date", "set", "one_of", "regex"})
-BESIDE = frozenset({"tolerance", "optional"})
+from .matchers import kind
+
 _PARTS = 100
 """Schemas looked at behind one (`$ref`, `allOf`, `anyOf`); what lies beyond is not checked."""
-
-
-def is_matcher(value: Json) -> bool:
-    """Whether a value in gold is a matcher (docs/own.md)."""
-    return isinstance(value, dict) and len(value.keys() & MATCHERS) == 1 and value.keys() <= MATCHERS | BESIDE
 
 
 def problem(arguments: Mapping[str, Json], schema: dict[str, Json], extra: bool) -> tuple[str, str] | None:
@@ -70,7 +65,7 @@ def resolve(ref: Json, root: dict[str, Json]) -> Json:
 
 def _misfit(value: Json, schema: Json, root: dict[str, Json], needed: bool = False) -> str | None:
     """Why a gold value cannot be right under a schema."""
-    if is_matcher(value):
+    if kind(value) is not None:
         return next((found for one in _choices(value) if (found := _misfit(one, schema, root))), None)
     if value is None and not needed:
         return None  # null or absent

@@ -1,12 +1,21 @@
-"""What of a tool registry would break before any model is asked: the findings that need no similarity."""
+"""What of a tool registry would break before any model is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
+from robustbench_tc.schema import Json, Tool, dumps
+
+from . import alike, instructions
 from .cases import OwnTool
+from .instructions import LONGEST
+from .units import lacks_unit
 from .wire_names import MAX_NAME, safe_name
+from .words import words_of
+
+LISTED = 1_000
+"""Pairs of tools that are reported as alike at most."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +30,26 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
     """Findings by kind, each kind in the order of the tools."""
-    return (*_names(tools), *_roots(tools), *_descriptions(tools))
+    return (
+        *_names(tools),
+        *_roots(tools),
+        *_instructions(tools),
+        *_alike(tools),
+        *_descriptions(tools),
+        *_units(tools),
+    )
+
+
+def tokens(tools: Sequence[OwnTool]) -> int:
+    """About how many tokens the registry costs in every request: a token for four bytes of it as it is sent.
+
+    No tokenizer is asked: each model has its own, and they lie some ten to twenty per cent around this.
+    """
+    sent = [
+        {"name": safe_name(one.name), "description": one.tool.description, "parameters": one.tool.parameters}
+        for one in tools
+    ]
+    return sum(-(-len(dumps({"type": "function", "function": one}).encode()) // 4) for one in sent)
 
 
 def _title(tool: OwnTool) -> str:
@@ -44,10 +72,10 @@ def _names(tools: Sequence[OwnTool]) -> list[Finding]:
             said = f"{len(several)} tools are called {name[:80]!r}; rename all but one"
             titles = tuple(map(_title, several))
             found.append(Finding(level="error", code="same-name", tools=titles, message=said))
-    for sent, alike in wire.items():
-        if len(alike) > 1:
-            said = f"{len(alike)} names become {sent!r} as clients send them; rename all but one"
-            titles = tuple(map(_title, alike.values()))
+    for sent, several_names in wire.items():
+        if len(several_names) > 1:
+            said = f"{len(several_names)} names become {sent!r} as clients send them; rename all but one"
+            titles = tuple(map(_title, several_names.values()))
             found.append(Finding(level="error", code="name-collision", tools=titles, message=said))
     return found
 
@@ -80,3 +108,64 @@ def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:
                 said = f"requires {name[:60]!r}, which its properties do not declare"
                 found.append(Finding(level="warning", code="required-undeclared", tools=titles, message=said))
     return found
+
+
+def _instructions(tools: Sequence[OwnTool]) -> list[Finding]:
+    found = []
+    for tool in tools:
+        for where, text in texts_of(tool.tool):
+            if (what := instructions.found(text)) is not None:
+                said = f"{where} {what}: a description describes; whoever may write here steers the agent"
+                found.append(Finding(level="error", code="instruction", tools=(_title(tool),), message=said))
+    return found
+
+
+def _alike(tools: Sequence[OwnTool]) -> list[Finding]:
+    """Pairs of tools that a model can hardly tell apart; those of one name on the wire are `_names`'."""
+    wire = [safe_name(tool.name) for tool in tools]
+    found: dict[tuple[int, int], str] = {}
+    for what, least, sets in (
+        ("names", 0.6, [words_of(tool.name) for tool in tools]),
+        ("descriptions", 0.9, [words_of(tool.tool.description[:LONGEST]) for tool in tools]),
+    ):
+        for one, other in alike.pairs(sets, least):
+            if wire[one] != wire[other] and len(found) < LISTED:
+                found.setdefault((one, other), what)
+    return [
+        Finding(
+            level="warning",
+            code="near-duplicate",
+            tools=(_title(tools[one]), _title(tools[other])),
+            message=f"their {what} are nearly the same: say in both what only this one does",
+        )
+        for (one, other), what in sorted(found.items())
+    ]
+
+
+def _units(tools: Sequence[OwnTool]) -> list[Finding]:
+    return [
+        Finding(
+            level="warning",
+            code="no-unit",
+            tools=(_title(tool),),
+            message=f"the number {name[:60]!r} is of something measured, and no unit is named",
+        )
+        for tool in tools
+        for name, schema in tool.tool.properties.items()
+        if isinstance(schema, dict) and lacks_unit(name, schema)
+    ]
+
+
+def texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
+    """Every text of a tool that a model reads, and where it stands."""
+    yield "the description", tool.description
+    left: list[tuple[str, Json]] = [("the schema", tool.parameters)]
+    while left:
+        where, value = left.pop()
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key in ("description", "title", "examples", "default") and isinstance(inner, str):
+                    yield f"a {key} in {where}", inner
+                left.append((f"{key[:40]!r}" if isinstance(inner, dict) else where, inner))
+        elif isinstance(value, list):
+            left += [(where, inner) for inner in value]

@@ -63,10 +63,8 @@ def _is_page(value: Json) -> bool:
 
 def _page(value: dict[str, Json], number: int, where: str) -> dict[str, Json]:
     """One `tools/list` result, out of its JSON-RPC envelope."""
-    error = value.get("error")
-    if error is not None:
-        said = error.get("message") if isinstance(error, dict) else error
-        raise UserError(f"{where}: page {number} is an error of the server: {str(said)[:100]!r}")
+    if value.get("error") is not None:
+        raise UserError(f"{where}: page {number} is an error of the server, not a list of its tools")
     page = value["result"] if "tools" not in value and "result" in value else value
     if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
         raise UserError(f"{where}: page {number}: 'tools' must be a list")

@@ -163,13 +163,7 @@ def release(
     _check_place(build, out)
     plain = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
     about = _about(plain, build, kind)
-    if reason := unpublishable(kind, about.profile, own_data):
-        if about.profile == OWN_PROFILE:
-            raise UserError(f"{build} is not released: {reason}")
-        if not trial:
-            raise UserError(
-                f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
-            )
+    _check_profile(build, kind, about.profile, trial=trial, own_data=own_data)
     carried = _carried(build, kind, about)
     rows = _rows(about, kind)
     with files.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:
@@ -291,6 +285,17 @@ def read_report(folder: Path) -> AuditReport:
         return msgspec.convert(_load(folder / AUDIT), AuditReport)
     except msgspec.ValidationError as error:
         raise UserError(f"{folder / AUDIT} is not as this package writes it: {error}") from None
+
+
+def _check_profile(build: Path, kind: Kind, profile: str | None, *, trial: bool, own_data: bool) -> None:
+    """UserError for a build that may not be released; `trial` lets the starter samples through."""
+    reason = unpublishable(kind, profile, own_data)
+    if reason is not None and profile == OWN_PROFILE:
+        raise UserError(f"{build} is not released: {reason}")
+    if reason is not None and not trial:
+        raise UserError(
+            f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
+        )
 
 
 def _carried(build: Path, kind: Kind, about: About) -> list[str]:

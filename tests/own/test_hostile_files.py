@@ -1,0 +1,96 @@
+"""Hostile tool files and cases files: one line each, within bounds, and no secret in any output."""
+
+import io
+import json
+import os
+import resource
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.cli import main
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.read import read_cases
+
+from .hostile import CASES, SECRET, TOOL, cases_files, tool_files
+
+TOOL_FILES, CASES_FILES = dict(tool_files()), dict(cases_files())
+
+SECONDS = 10
+MEGABYTES = 1_000
+
+
+def outcome(*words: str) -> tuple[int, str, str]:
+    """Exit code and outputs of a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["rbtc", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+
+def test_there_are_two_hundred() -> None:
+    assert len(TOOL_FILES) + len(CASES_FILES) >= 200
+
+
+@pytest.mark.parametrize("said", TOOL_FILES)
+def test_a_hostile_tool_file_is_one_line(said: str, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_bytes(TOOL_FILES[said])
+    begun = time.monotonic()
+    code, out, err = outcome("lint", str(path))
+    assert time.monotonic() - begun < SECONDS
+    assert SECRET not in out + err
+    if err:
+        assert (code, out, err.count("\n")) == (1, "", 1), (out, err)
+        assert str(path) in err
+    else:
+        assert code in (0, 1)
+        assert "tools, about" in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("said", CASES_FILES)
+def test_a_hostile_cases_file_is_one_line_with_its_place(said: str, tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([TOOL]))
+    path = tmp_path / "cases.yaml"
+    path.write_bytes(CASES_FILES[said])
+    begun = time.monotonic()
+    with pytest.raises(UserError) as raised:
+        read_cases(path)
+    assert time.monotonic() - begun < SECONDS
+    assert "\n" not in str(raised.value)
+    assert str(path) in str(raised.value)
+    assert SECRET not in str(raised.value)
+
+
+def test_the_file_that_they_are_made_of_is_right(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([TOOL]))
+    (tmp_path / "cases.yaml").write_text(CASES)
+    assert len(read_cases(tmp_path / "cases.yaml").cases) == 1
+    assert outcome("lint", str(tmp_path / "cases.yaml"))[0] == 0
+
+
+def test_five_thousand_tools_are_read_within_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([TOOL | {"name": f"get_order_{n}"} for n in range(5_000)]))
+    begun = time.monotonic()
+    code, _, err = outcome("lint", str(path))
+    assert (code, err) == (0, "")
+    assert time.monotonic() - begun < SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MEGABYTES * 1024 * 2
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "missing"])
+def test_what_is_no_file_is_one_line(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "loop":
+        path.symlink_to(path)
+    code, out, err = outcome("lint", str(path))
+    assert (code, out, err.count("\n")) == (1, "", 1)

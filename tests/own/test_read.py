@@ -149,7 +149,7 @@ def call(arguments: str, more: str = "") -> str:
         (call("{}"), 4, "'order_id' is required"),
         (call("{order_id: '1'}"), 4, "is of type string, the tool wants integer"),
         (call("{order_id: null}"), 4, "is of type null"),
-        (call("{order_id: 1, colour: red}"), 4, "declares no such parameter"),
+        (call("{order_id: 1, colour: red}"), 4, "is not a parameter of the tool"),
         (case('{id: a, request: x, expect: [{call: odd, arguments: {q: 1}}]}'), 4, "it has: a b"),
         (call("{order_id: 1, reason: lost}"), 4, "the tool allows: broken, late"),
         (call("{order_id: 1, amount: many}"), 4, "wants null or number"),

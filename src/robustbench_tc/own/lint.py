@@ -6,6 +6,8 @@ from typing import Literal
 import msgspec
 
 from .cases import OwnTool
+from .instructions import instructions
+from .units import missing_units
 from .wire_names import MAX_NAME, safe_name
 
 
@@ -21,7 +23,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
     """Findings by kind, each kind in the order of the tools."""
-    return (*_names(tools), *_roots(tools), *_descriptions(tools))
+    return (*_names(tools), *_roots(tools), *_descriptions(tools), *_instructions(tools), *_units(tools))
 
 
 def _title(tool: OwnTool) -> str:
@@ -79,4 +81,22 @@ def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:
             if name not in properties:
                 said = f"requires {name[:60]!r}, which its properties do not declare"
                 found.append(Finding(level="warning", code="required-undeclared", tools=titles, message=said))
+    return found
+
+
+def _instructions(tools: Sequence[OwnTool]) -> list[Finding]:
+    found = []
+    for tool in tools:
+        for place, what in instructions(tool.tool):
+            said = f"{place[:100]!r} holds {what}; say what the tool does, not what the model must do"
+            found.append(Finding(level="error", code="instruction", tools=(_title(tool),), message=said))
+    return found
+
+
+def _units(tools: Sequence[OwnTool]) -> list[Finding]:
+    found = []
+    for tool in tools:
+        for name, kind in missing_units(tool.tool):
+            said = f"the parameter {name[:60]!r} seems to be a {kind} and states no unit; name it"
+            found.append(Finding(level="warning", code="no-unit", tools=(_title(tool),), message=said))
     return found

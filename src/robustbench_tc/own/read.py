@@ -12,7 +12,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json
 
-from . import gold, yaml
+from . import gold, matchers, yaml
 from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
 from .limits import CASES, read_bytes
 from .names import Names
@@ -206,6 +206,9 @@ class _Cases:
                 self.fail(given.line, "'arguments' must be a mapping of parameter names to values")
             arguments = given.data()
             tool = self.names.tools[place].tool
+            for name, value in arguments.items():
+                if reason := matchers.problem(value):
+                    self.fail(given.keys[name], f"{tool.name[:60]}: {name[:60]!r}: {reason[:200]}")
             if wrong := gold.problem(arguments, tool.parameters, extra):
                 line = given.keys.get(wrong[0], found["call"].line)
                 self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")

@@ -47,6 +47,7 @@ def test_what_is_there_is_refused_and_kept(tmp_path: Path) -> None:
     for name, said in (
         ("full", "is not empty"),
         ("file", "is not a folder"),
+        ("file/new", "file is not a folder"),
         ("link", "is a link"),
         ("loose", "is a link"),
     ):

@@ -51,8 +51,8 @@ def tool_files() -> Iterator[tuple[str, bytes]]:
     yield "binary", bytes(random.Random(1).randrange(256) for _ in range(2_000))
     yield "half of a surrogate pair", whole.replace(b"Gets", b"\\ud800")
     yield "a key twice", b'[{"name": "a", "name": "b", "parameters": {}}]'
-    for number in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "-" + "9" * 20_000):
-        yield f"the number {number[:12]}", whole.replace(b'"string"', number.encode())
+    for figure in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "-" + "9" * 20_000):
+        yield f"the number {figure[:12]}", whole.replace(b'"string"', figure.encode())
     for body in (
         {"$ref": "#"},
         {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
@@ -71,6 +71,7 @@ def tool_files() -> Iterator[tuple[str, bytes]]:
         "object",
     ):
         yield f"parameters {json.dumps(body)[:40]}", json.dumps([TOOL | {"parameters": body}]).encode()
+    wrong: Any
     for wrong in ("", " ", 7, None, [], {}):
         yield f"the name {wrong!r}", json.dumps([TOOL | {"name": wrong}]).encode()
     yield "no name", json.dumps([{"parameters": {}}]).encode()

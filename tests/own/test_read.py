@@ -149,7 +149,7 @@ def call(arguments: str, more: str = "") -> str:
         (call("{}"), 4, "'order_id' is required"),
         (call("{order_id: '1'}"), 4, "is of type string, the tool wants integer"),
         (call("{order_id: null}"), 4, "is of type null"),
-        (call("{order_id: 1, colour: red}"), 4, "declares no such parameter"),
+        (call("{order_id: 1, colour: red}"), 4, "is not a parameter of the tool"),
         (case('{id: a, request: x, expect: [{call: odd, arguments: {q: 1}}]}'), 4, "it has: a b"),
         (call("{order_id: 1, reason: lost}"), 4, "the tool allows: broken, late"),
         (call("{order_id: 1, amount: many}"), 4, "wants null or number"),
@@ -181,3 +181,12 @@ def test_schemas_that_multiply_are_bounded(folder: Path) -> None:
     schema = {"$ref": "#/$defs/a0", "properties": {"p": {"$ref": "#/$defs/a0"}}, "$defs": defs | {"a50": {}}}
     (folder / "crm.json").write_text(json.dumps([{"name": "wide", "parameters": schema}]))
     assert read(folder, case("{id: a, request: x, expect: [{call: wide, arguments: {p: {q: 1}}}]}")).cases
+
+
+def test_a_matcher_that_cannot_be_used_is_an_error_with_its_line(folder: Path) -> None:
+    for matcher in ("{regex: '('}", "{number: x}", "{any: false}", "{date: tomorrow}"):
+        text = HEAD + "- id: a\n  request: x\n  expect:\n  - call: refund_order\n    arguments:\n"
+        text += f"      order_id: 1\n      reason: {matcher}\n"
+        with pytest.raises(UserError, match=r"cases\.yaml:10: refund_order: 'reason': ") as caught:
+            read(folder, text)
+        assert "\n" not in str(caught.value)

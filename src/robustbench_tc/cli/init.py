@@ -29,6 +29,7 @@ def init(
     _console.echo(f"wrote {len(written)} files: {', '.join(written)}")
     _console.echo("next:")
     if folder.resolve() != Path.cwd():
-        _console.echo(f"  cd {shlex.quote(str(folder))}")
+        dashed = "./" if str(folder).startswith("-") else ""
+        _console.echo(f"  cd {shlex.quote(dashed + str(folder))}")
     for line in NEXT:
         _console.echo(f"  {line}")

@@ -6,13 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import UserError
-from .files import atomic_dir, claim, new_or_empty
+from .files import atomic_dir, claim, named, new_or_empty
 from .places import real
 
 
 def check_new(path: Path) -> None:
     """UserError unless nothing is at `path`, or an empty folder that is not a link."""
     path = real(path)
+    for parent in path.parents:
+        if parent.exists() and not parent.is_dir():
+            raise UserError(f"{parent} is not a folder: choose another name")
     if new_or_empty(path):
         return
     if path.is_symlink():
@@ -38,8 +41,9 @@ def write_new(path: Path, files: Mapping[str, bytes]) -> None:
     # An empty folder may be the one that a shell stands in: it is filled, not replaced.
     written: list[Path] = []
     try:
-        for name, data in files.items():
-            _write(path / name, data, written)
+        with named(path):
+            for name, data in files.items():
+                _write(path / name, data, written)
     except BaseException:
         _undo(path, written)
         raise

@@ -20,7 +20,7 @@ def problem(arguments: Mapping[str, Json], schema: dict[str, Json], extra: bool)
                 return name, found
         elif not extra and not open_:
             known = ", ".join(list(properties)[:20]) or "none"
-            return name, f"the tool declares no such parameter (it has: {known[:200]})"
+            return name, f"is not a parameter of the tool (it has: {known[:200]})"
     for name in required:
         if name not in arguments:
             return name, "is required by the tool and missing"

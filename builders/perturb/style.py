@@ -46,6 +46,11 @@ class _Slot(msgspec.Struct, frozen=True):
         return self.form.get("type")
 
     @property
+    def is_number(self) -> bool:
+        """Whether numbers are all that it takes: a list of types may be more."""
+        return isinstance(self.kind, str) and self.kind in _NUMBERS
+
+    @property
     def is_special(self) -> bool:
         """Whether it has more than a type and a description, which no other parameter can take over."""
         return not self.form.keys() <= {"type", "description", "items"}
@@ -197,7 +202,7 @@ def _can_be(slot: _Slot, own: _Slot) -> bool:
     """Whether the parameter can be said in the slot's type: anything as a text, a number as another."""
     if slot.is_special or own.is_special:
         return False
-    return slot.kind == "string" or (slot.kind in _NUMBERS and own.kind in _NUMBERS)
+    return slot.kind == "string" or (slot.is_number and own.is_number)
 
 
 def _form(slot: _Slot, own: _Slot) -> dict[str, Json]:

@@ -25,6 +25,8 @@ def read_large(path: Path, what: str) -> bytes:
 
 def _read(path: Path, what: str, most: int) -> bytes:
     try:
+        if path.is_dir():
+            raise UserError(f"{path}: not {what}: it is a folder")
         if not path.is_file():
             raise UserError(f"{path}: not {what}: there is no such file")
         size = path.stat().st_size

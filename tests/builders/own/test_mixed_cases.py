@@ -47,6 +47,12 @@ MORE = """
 - id: first-same
   request: Count the parcels of order 8, whichever counter you like best.
   expect: [{call: "count", arguments: {order: 8, tags: {set: []}, raw: {exact: {regex: literal}}}}]
+- id: odd-schema
+  request: Set it to Hello, then do the thing without parameters, please.
+  expect:
+  - {call: set_it, arguments: {a: Hello, b: null, c: {next: {}}, d: 4, e: [1], default: x, f: 1, g: [1, "2"]}}
+  - {call: no_parameters}
+- {id: name-alone, request: Do the thing that has a name alone., expect: [{call: name_alone}]}
 - id: calls-before
   messages:
   - {role: user, content: Which items are in order 9?}
@@ -62,6 +68,13 @@ COUNT = """{"name": "count", "description": "%s", "inputSchema": {"type": "objec
  "properties": {"order": {"type": "integer", "description": "Number of the order."},
   "tags": {"type": "array", "items": {"type": "string"}}, "raw": {"type": "object"}}}}"""
 EXTRA = f'{{"tools": [{COUNT % "Counts parcels in the hall."}, {COUNT % "Counts those on the road."}]}}'
+ODD = """[{"type": "function", "function": {"name": "set_it", "description": "Sets it.", "parameters": {
+ "type": "object", "required": ["a"], "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}}}},
+ "properties": {"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+  "c": {"$ref": "#/$defs/node"}, "d": true, "e": {}, "default": {"type": "string"}, "f": {"enum": ["x", 1]},
+  "g": {"type": ["array", "object"], "items": {"type": ["integer", "string"]}}}}}},
+ {"type": "function", "function": {"name": "no_parameters", "parameters": {"type": "object"}}},
+ {"type": "function", "function": {"name": "name_alone"}}]"""
 PAIR = "version: 1\ntools: [extra.json]\ncases:\n- "
 
 
@@ -95,8 +108,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's files and more cases, in a folder whose name holds a blank."""
     files: dict[str, str | bytes] = dict(desk())
     text = desk()["cases.yaml"].decode()
-    files["cases.yaml"] = text.replace("crm.json]", "crm.json, extra.json]", 1) + MORE
-    files["extra.json"] = EXTRA
+    files["cases.yaml"] = text.replace("crm.json]", "crm.json, extra.json, odd.json]", 1) + MORE
+    files |= {"extra.json": EXTRA, "odd.json": ODD}
     return write(tmp_path_factory.mktemp("own") / "my cases", files)
 
 
@@ -149,7 +162,8 @@ def test_what_lies_beside_says_what_was_read(folder: Path, tmp_path: Path) -> No
     api.build(tmp_path / "bench", cases=folder / "cases.yaml", types=["CD"])
     found = read(tmp_path / "bench")
     assert found is not None
-    assert {one.name for one in found.files} == {"cases.yaml", "orders.json", "crm.json", "extra.json"}
+    names = {"cases.yaml", "orders.json", "crm.json", "extra.json", "odd.json"}
+    assert {one.name for one in found.files} == names
     for name in ("own.json", "build_report.json", "README.md"):
         assert str(folder) not in (tmp_path / "bench" / name).read_text("utf-8")
 

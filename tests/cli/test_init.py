@@ -61,7 +61,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (block,) = (part.partition("```")[0] for part in text.split("```sh\n")[1:])
     for line in block.splitlines():
         command, _, comment = line.partition(" #")
-        shell(folder / "demo", command.strip(), int(command.startswith("rbtc gate")), comment)
+        shell(folder / "demo", command.strip(), int(command.startswith(("rbtc gate", "rbtc lint"))), comment)
     return folder / "demo"
 
 

@@ -27,7 +27,7 @@ def main() -> None:
         _ends.watch()
         _run()
     except KeyboardInterrupt:
-        _ends.interrupted(AGAIN)
+        _ends.interrupted_again(AGAIN)
 
 
 def _run() -> None:
@@ -58,7 +58,7 @@ def _run() -> None:
         hint = advice.get(error.errno or 0)
         _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
     if code == _ends.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
-        _ends.interrupted(AGAIN)
+        _ends.interrupted_again(AGAIN)
     sys.exit(code)
 
 

@@ -1,5 +1,6 @@
-"""What of a tool registry would break before any model is asked: the findings that need no similarity."""
+"""What of a tool registry would break, or mislead a model, before any model is asked."""
 
+import json
 from collections.abc import Sequence
 from typing import Literal
 
@@ -7,6 +8,7 @@ import msgspec
 
 from .cases import OwnTool
 from .instructions import instructions
+from .near import DESCRIPTIONS, NAMES, alike, words
 from .units import missing_units
 from .wire_names import MAX_NAME, safe_name
 
@@ -23,7 +25,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
     """Findings by kind, each kind in the order of the tools."""
-    return (*_names(tools), *_roots(tools), *_descriptions(tools), *_instructions(tools), *_units(tools))
+    return (
+        *_names(tools),
+        *_roots(tools),
+        *_descriptions(tools),
+        *_instructions(tools),
+        *_units(tools),
+        *_near(tools),
+    )
 
 
 def _title(tool: OwnTool) -> str:
@@ -46,10 +55,10 @@ def _names(tools: Sequence[OwnTool]) -> list[Finding]:
             said = f"{len(several)} tools are called {name[:80]!r}; rename all but one"
             titles = tuple(map(_title, several))
             found.append(Finding(level="error", code="same-name", tools=titles, message=said))
-    for sent, alike in wire.items():
-        if len(alike) > 1:
-            said = f"{len(alike)} names become {sent!r} as clients send them; rename all but one"
-            titles = tuple(map(_title, alike.values()))
+    for sent, equal in wire.items():
+        if len(equal) > 1:
+            said = f"{len(equal)} names become {sent!r} as clients send them; rename all but one"
+            titles = tuple(map(_title, equal.values()))
             found.append(Finding(level="error", code="name-collision", tools=titles, message=said))
     return found
 
@@ -100,3 +109,31 @@ def _units(tools: Sequence[OwnTool]) -> list[Finding]:
             said = f"the parameter {name[:60]!r} seems to be a {kind} and states no unit; name it"
             found.append(Finding(level="warning", code="no-unit", tools=(_title(tool),), message=said))
     return found
+
+
+def _near(tools: Sequence[OwnTool]) -> list[Finding]:
+    """Names and descriptions that resemble an earlier tool's; equal names are a finding of their own."""
+    kept = list({tool.name: tool for tool in reversed(tools)}.values())[::-1]
+    found = []
+    for what, threshold, texts in (
+        ("name", NAMES, [tool.name for tool in kept]),
+        ("description", DESCRIPTIONS, [tool.tool.description for tool in kept]),
+    ):
+        for place, earlier in alike([words(text) for text in texts], threshold):
+            titles = tuple(_title(kept[at]) for at in (*earlier, place))
+            said = f"the {what} shares most of its words with an earlier tool's; say what sets them apart"
+            found.append(Finding(level="warning", code=f"near-{what}", tools=titles, message=said))
+    return found
+
+
+def registry_tokens(tools: Sequence[OwnTool]) -> int:
+    """About how many tokens the registry costs per request: UTF-8 bytes of its compact JSON over 4."""
+    sent = [
+        {
+            "type": "function",
+            "function": {"name": tool.tool.name, "description": tool.tool.description}
+            | {"parameters": tool.tool.parameters},
+        }
+        for tool in tools
+    ]
+    return -(-len(json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode()) // 4)

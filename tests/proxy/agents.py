@@ -50,8 +50,9 @@ def assembled(stream: bytes) -> Json:
                     calls[part["index"]] = {
                         "id": part["id"],
                         "type": part["type"],
-                        "function": {"name": part["function"]["name"], "arguments": ""},
+                        "function": {"name": "", "arguments": ""},
                     }
+                calls[part["index"]]["function"]["name"] += part["function"].get("name", "")
                 calls[part["index"]]["function"]["arguments"] += part["function"].get("arguments", "")
             finish = choice.get("finish_reason") or finish
     assert finish is not None and len(ids) == 1
@@ -78,7 +79,7 @@ def work(
     registered = {tool["function"]["name"] for tool in tools}
     messages = list(messages)
     for _ in range(rounds):
-        body: dict[str, Json] = {"model": "m", "messages": messages, "tools": tools}
+        body: dict[str, Json] = {"model": "m", "messages": messages, "tools": tools, "user": session}
         if stream:
             body["stream"] = True
         status, said = client.post(session, body)

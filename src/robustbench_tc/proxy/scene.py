@@ -44,7 +44,7 @@ def origins(clean: Sample, row: Sample) -> list[int | None]:
         named = [at for at, tool in enumerate(row.tools) if tool.name == new.name]
         wanted = [at for at, tool in enumerate(clean.tools) if tool.name == old.name]
         place = next((at for at, origin in enumerate(found) if origin in wanted), None)
-        if old.name != new.name and named and place is not None and all(found[at] is None for at in named):
+        if named and place is not None and all(found[at] is None for at in named):
             found[named[0]], found[place] = found[place], None
     return found
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
+from .api_proxy import proxy_llm
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -67,6 +68,7 @@ __all__ = [
     "compare_with_paper",
     "evaluate",
     "gate",
+    "proxy_llm",
     "publish",
     "release",
     "report",

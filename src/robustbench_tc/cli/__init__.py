@@ -80,6 +80,7 @@ def _app() -> "typer.Typer":
         gate,
         leaderboard,
         live,
+        proxy,
         publish,
         release,
         report,
@@ -139,8 +140,8 @@ def _app() -> "typer.Typer":
     show.app.command("sources")(sources.list_sources)
     groups = (
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
-        ("Evaluate", "live", live.app), ("Release", "audit", audit.app), ("Train", "train", train.app),
-        ("Answers", "leaderboard", leaderboard.app),
+        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)

@@ -92,7 +92,8 @@ def calls_of(message: Mapping[str, Json]) -> list[Call]:
     if message.get("role") != "assistant":
         return []
     found = []
-    for raw in message.get("tool_calls") or ():
+    calls = message.get("tool_calls")
+    for raw in calls if isinstance(calls, list) else ():
         function = raw.get("function") if isinstance(raw, Mapping) else None
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
             found.append(Call(str(raw.get("id")), function["name"], str(function.get("arguments") or "")))

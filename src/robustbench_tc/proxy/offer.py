@@ -118,13 +118,13 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
     registered: list[str] = []
     for raw in tools:
         name = name_of(raw, flat)
-        places = waiting.get(name or "")
+        places = waiting.get(name or "") or waiting.get(names.wire(name or ""))
         if name is not None and places:
             registered.append(name)
             found[places.pop(0)] = name, raw
         else:
             extras.append(raw)
-    if not found and clean.tools:
+    if not found and clean.tools and clean is not row:
         raise NotTheCase("tools_are_not_the_cases")
     offered = []
     for origin, tool in zip(origins(clean, row), row.tools, strict=True):
@@ -139,7 +139,7 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
             raw = _as_in_row(raw, old, tool, name, flat)
             offered.append(Offered(name, tool, own, old, raw))
     beyond = {name_of(raw, flat) for raw in extras}
-    if beyond & {one.name for one in offered if one.own != one.name}:
+    if clean is not row and beyond & {one.name for one in offered if one.own != one.name}:
         raise NotTheCase("name_is_taken")
     return Offer(offered, registered, extras)
 

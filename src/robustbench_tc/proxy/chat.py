@@ -192,6 +192,7 @@ def split(message: Chat, offered: Offer) -> Split:
     said = {"role": "assistant", "content": message.get("content") or None}
     if message.get("tool_calls"):
         said["tool_calls"] = list(message["tool_calls"])
+    said |= {name: value for name, value in message.items() if name.startswith("_")}  # a dialect's items
     shown = {name: value for name, value in message.items() if name != "tool_calls"}
     if out or (message.get("tool_calls") is not None and not kept):
         shown["tool_calls"] = out

@@ -44,26 +44,30 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
         return [dict(one) for one in messages[:end]], end
     asked = wire.first(clean, "fc").messages
     if [_plain(one) for one in messages[: len(asked)]] == asked:
-        return [dict(one) for one in wire.first(row, "fc").messages], len(asked)
+        said = wire.first(row, "fc").messages  # what the API says beside role and text stays, if it can
+        if [one["role"] for one in said] == [one["role"] for one in asked]:
+            pairs = zip(messages, said, strict=False)
+            return [{**own, "content": one["content"]} for own, one in pairs], len(asked)
+        return [dict(one) for one in said], len(asked)
     old, new = prompts.own_messages(clean), prompts.own_messages(row)
     places = _places(messages, old)
     last = max((at for at, one in enumerate(old) if one.role == "user"), default=None)
     if last is None or places[last] is None:
         raise NotTheCase("request_is_not_the_cases")
     end = 1 + max(place for place in places if place is not None)
-    pairs = _pairs(old, new)
-    gone = {place for at, place in enumerate(places) if at not in pairs.values()}
+    paired = _pairs(old, new)
+    gone = {place for at, place in enumerate(places) if at not in paired.values()}
     found: list[Chat] = []
     at = 0
     for number, message in enumerate(new):
-        if number not in pairs:
+        if number not in paired:
             found.append({"role": message.role, "content": message.content})
             continue
-        place = places[pairs[number]]
+        place = places[paired[number]]
         if place is None:
             continue
         found += [dict(messages[one]) for one in range(at, place) if one not in gone]
-        found.append(_edited(messages[place], old[pairs[number]].content, message.content))
+        found.append(_edited(messages[place], old[paired[number]].content, message.content))
         at = place + 1
     return [*found, *(dict(messages[one]) for one in range(at, end) if one not in gone)], end
 

@@ -1,5 +1,6 @@
 """What the door does to one conversation, case by case."""
 
+import gzip
 import http.client
 import json
 import time
@@ -81,7 +82,7 @@ def results(message: Json, text: str = "true result") -> list[Json]:
     return [{"role": "tool", "tool_call_id": one["id"], "content": text} for one in message["tool_calls"]]
 
 
-BUDGET = Plan(types=("CD",), seed=2)
+BUDGET = Plan(types=("CD",), seed=1)
 """Draws `refund` as the tool that is meant: the distractor is `refund_Budget`."""
 CHEAP = ("refund_Budget", PAY[1])
 
@@ -360,6 +361,37 @@ def test_a_stream_that_breaks_off_says_so() -> None:
     script = Script(Answer(pieces, headers=kind, break_off=True))
     with door(script, BUDGET) as (client, _), pytest.raises((ConnectionError, http.client.HTTPException)):
         client.post("case.0", {"messages": ASKED, "tools": TOOLS, "stream": True})
+
+
+def test_a_key_that_an_error_quotes_is_blanked(tmp_path: Path) -> None:
+    error = {"error": {"message": "Incorrect API key provided: sk-very-secret. Try another."}}
+    with (
+        server_of(lambda seen: Answer([json.dumps(error).encode()], 401)) as server,
+        serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url,
+    ):
+        body = json.dumps({"messages": ASKED, "tools": TOOLS}).encode()
+        place = f"{url.replace('/v1', '/s/a.0/v1')}/chat/completions"
+        assert send(place, body, {"Authorization": "Bearer sk-very-secret"}).status == 401
+    (line,) = journal.read(tmp_path / "j")
+    assert line.error == "Incorrect API key provided: ***. Try another."
+
+
+def test_a_compressed_request_passes_and_is_not_played() -> None:
+    body = gzip.compress(json.dumps({"messages": ASKED, "tools": TOOLS}).encode())
+    for plan, status in ((Plan(), 200), (BUDGET, 400)):
+        with server_of(lambda seen: Answer()) as server, serving(Door(server.url, plan)) as url:
+            place = f"{url.replace('/v1', '/s/a.0/v1')}/chat/completions"
+            assert send(place, body, {"Content-Encoding": "gzip"}).status == status
+            assert len(server.seen) == (status == 200)
+
+
+def test_an_agent_that_shows_its_tools_otherwise_meets_the_same_distractor() -> None:
+    script = Script(chat_reply([], "Done."))
+    with door(script, BUDGET) as (client, _):
+        for tools in (TOOLS, TOOLS[::-1], TOOLS[1:]):
+            client.post("case.0", {"messages": ASKED, "tools": tools})
+    for body in script.bodies:
+        assert "refund_Budget" in {one["function"]["name"] for one in body["tools"]}
 
 
 def test_keys_are_in_no_journal(tmp_path: Path) -> None:

@@ -59,9 +59,14 @@ def in_events(whole: Json) -> list[bytes]:
                        for n in range(0, len(text), 3)]  # fmt: skip
             events.append({"type": f"{kind}.done", **here, "item_id": item["id"], "arguments": text})
         elif item["type"] == "message":
-            text, kind = item["content"][0]["text"], "response.output_text"
-            events += [{"type": f"{kind}.delta", **here, "item_id": item["id"], "delta": text[n : n + 3]}
+            part = {**here, "item_id": item["id"], "content_index": 0}
+            whole_part = item["content"][0]
+            text, kind = whole_part["text"], "response.output_text"
+            events.append({"type": "response.content_part.added", **part, "part": {**whole_part, "text": ""}})
+            events += [{"type": f"{kind}.delta", **part, "logprobs": [], "delta": text[n : n + 3]}
                        for n in range(0, len(text), 3)]  # fmt: skip
+            events.append({"type": f"{kind}.done", **part, "logprobs": [], "text": text})
+            events.append({"type": "response.content_part.done", **part, "part": whole_part})
         events.append({"type": "response.output_item.done", **here, "item": item})
     events.append({"type": "response.completed", "response": whole})
     return [

@@ -1,5 +1,6 @@
 """One exchange: a request of the agent's until its reply has gone out, whole or in pieces."""
 
+import asyncio
 import json
 import re
 from contextlib import suppress
@@ -17,7 +18,7 @@ from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
 from .scene import Scene
 from .session import Session
-from .upstream import UpstreamError, reply_headers, request_headers
+from .upstream import UpstreamError, reply_headers, request_headers, secrets_of
 
 if TYPE_CHECKING:
     from .door import Door
@@ -54,6 +55,8 @@ class Played:
         self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
     ) -> None:
         """Raises Unplayed."""
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise Unplayed("a compressed body is not played: send it as it is")
         self.door = door
         self.dialect = dialect
         self.request = request
@@ -84,18 +87,22 @@ class Played:
         """The reply to the agent; the journal has its line in any case."""
         status, said = 200, None
         try:
-            if self.asked.offer.is_plain and self._asked() == self.raw:
+            asked = self._asked()
+            if asked == self.raw:
                 reply = await self._untouched()
             elif self.body.get("stream") is True:
-                reply = await self._streamed()
+                reply = await self._streamed(await self._ask(asked))
             else:
-                reply = await self._whole(await self._read(await self._ask()))
+                reply = await self._whole(await self._read(await self._ask(asked)))
             status = reply.status
             if status >= 400 and isinstance(reply, web.Response) and isinstance(reply.body, bytes):
                 said = error_of(loaded(reply.body)) or None
             return reply
         except UpstreamError as error:
             status, said = error.status, str(error)
+            raise
+        except asyncio.CancelledError:
+            status, said = 499, "the agent left before its reply was whole"
             raise
         finally:
             self._note(status, said)
@@ -117,7 +124,8 @@ class Played:
                 held=tuple(self.held),
                 status=status,
                 error=said,
-            )
+            ),
+            secrets_of(self.request.headers),
         )
 
     async def _untouched(self) -> web.StreamResponse:
@@ -149,10 +157,10 @@ class Played:
             return self.raw
         return json.dumps(self.dialect.write(self.body, messages, tools, offered)).encode()
 
-    async def _ask(self) -> ClientResponse:
+    async def _ask(self, body: bytes | None = None) -> ClientResponse:
         headers = request_headers(self.request.headers)
         headers["Accept-Encoding"] = "identity"
-        found = await self.door.upstream.ask("POST", self.path, headers, self._asked())
+        found = await self.door.upstream.ask("POST", self.path, headers, body or self._asked())
         if found.headers.get("Content-Encoding", "identity") != "identity":
             found.close()
             raise UpstreamError("the server compresses its replies although it was asked not to")
@@ -225,8 +233,7 @@ class Played:
 
     # A reply in pieces
 
-    async def _streamed(self) -> web.StreamResponse:
-        found = await self._ask()
+    async def _streamed(self, found: ClientResponse) -> web.StreamResponse:
         if _is_stream(found):
             return await self._play(found)
         reply = await self._read(found)

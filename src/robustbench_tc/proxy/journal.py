@@ -1,10 +1,12 @@
 """The journal of a door: a JSON line for each exchange, with what was changed in it and what the model said.
 
-It never holds a header, so no key. It is bounded: long texts are cut, and a full journal takes no more lines.
+It never holds a header, nor a key that a server's error quotes. It is bounded: long texts are cut, and a full
+journal takes no more lines.
 """
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +94,13 @@ class Journal:
             self._numbers[session] = self._numbers.get(session, 0) + 1
             return self._numbers[session]
 
-    def write(self, exchange: Exchange) -> None:
-        """One line, whole or not at all."""
+    def write(self, exchange: Exchange, secrets: Sequence[str] = ()) -> None:
+        """One line, whole or not at all, with `***` for what is secret."""
         if self._file is None:
             return
         line = encoded(exchange)
+        for secret in secrets:
+            line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
         with self._lock:
             if self._bytes + len(line) > MOST_BYTES:
                 self.lost += 1

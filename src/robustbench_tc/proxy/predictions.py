@@ -17,7 +17,7 @@ def of_journal(
     """One prediction for each session whose row is among `rows` (by id) and was put to the model.
 
     The scored reply is the one after as many answered calls as the row's type answers, as in the harness.
-    What the agent did later counts for nothing; a request that was sent again counts as its last reply.
+    What the agent did later counts for nothing, and so does a reply to a conversation that it began again.
     """
     said: dict[str, dict[int, Json]] = {}
     played: dict[str, Exchange] = {}
@@ -26,7 +26,7 @@ def of_journal(
             continue
         played[one.session] = one
         for number, reply in enumerate(one.replies):
-            said.setdefault(one.session, {})[one.turn + number] = reply
+            said.setdefault(one.session, {}).setdefault(one.turn + number, reply)
     found = []
     for session, one in played.items():
         row = rows[str(one.row)]

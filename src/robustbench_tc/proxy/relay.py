@@ -178,7 +178,9 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     async def start() -> web.AppRunner:
         app = web.Application(client_max_size=MOST_BODY)
         app.router.add_route("*", "/{rest:.*}", relay.handle)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", port).start()

@@ -1,6 +1,5 @@
 """Which scene a session is played: the rows of a dataset, or a type's unit on the request itself."""
 
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -84,8 +83,12 @@ class Scenes:
         names = [tool.name for tool in tools]
         single = [at for at, name in enumerate(names) if names.count(name) == 1 and name not in CONTROL_TOOLS]
         taking = [at for at in single if tools[at].properties] or single
-        rng: random.Random = seeding.rng(self._plan.seed, "door", "meant", session.case)
-        return rng.choice(taking) if taking else None
+
+        def drawn(at: int) -> float:
+            """By its name alone: it stays where an agent later shows fewer tools, or in another order."""
+            return seeding.rng(self._plan.seed, "door", "meant", session.case, names[at]).random()
+
+        return min(taking, key=drawn, default=None)
 
     @cached_property
     def _context(self) -> Context:

@@ -27,6 +27,10 @@ THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 CONNECTS_WITHIN_S = 30.0
 
 
+SHORTEST_SECRET = 6
+"""Characters: what is shorter (`none`, `EMPTY`) is no key, and may be a word of the conversation."""
+
+
 class UpstreamError(Exception):
     """The server gave no reply that can be passed on; one line, and the status that says it to the caller."""
 
@@ -121,6 +125,13 @@ def request_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
 def reply_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
     """What goes back to the caller."""
     return _without(given.items(), HOP_BY_HOP | THEIRS | _named(given.get("Connection", "")))
+
+
+def secrets_of(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What of a request's headers nothing that is written may hold, though a server's error may quote it."""
+    given = [headers.get(name, "") for name in ("Authorization", "api-key", "x-api-key", "x-goog-api-key")]
+    words = [value.rpartition(" ")[2] for value in given]
+    return tuple(word for word in words if len(word) >= SHORTEST_SECRET)
 
 
 def _named(connection: str) -> frozenset[str]:

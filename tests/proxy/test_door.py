@@ -140,7 +140,7 @@ def test_tokens_of_answered_replies_are_counted() -> None:
 def test_text_is_passed_on_while_a_calls_name_is_still_coming() -> None:
     reply = chat_reply([PAY], "One moment.")
     pieces = in_pieces(reply, 3)
-    script = Script(Answer(pieces, headers={"Content-Type": "text/event-stream"}, pause_s=0.02))
+    script = Script(Answer(pieces, headers={"Content-Type": "text/event-stream"}, pause_s=0.004))
     with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)

@@ -71,7 +71,7 @@ class ResponsesStream:
         """What goes out because of an event."""
         if not isinstance(event, dict):
             return
-        kind, index, item = event.get("type"), event.get("output_index"), event.get("item")
+        kind, index, item = str(event.get("type")), event.get("output_index"), event.get("item")
         if kind in _FAILS:
             response = event.get("response")
             self.failed = response if isinstance(response, dict) else {"error": event}

@@ -9,6 +9,7 @@ from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.errors import UserError
+from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
 from .plan import Plan
@@ -133,14 +134,41 @@ def _call(tool: Tool) -> Call:
 
 def tool_of(function: Mapping[str, Json]) -> Tool:
     """A tool as a request lists it. Raises ValueError for what is none."""
+    parameters = function.get("parameters")
+    if parameters is not None and not _is_schema(parameters):
+        raise ValueError("a tool whose parameters are no schema of an object")
     try:
         return msgspec.convert(
             {
                 "name": function["name"],
                 "description": function.get("description") or "",
-                "parameters": function.get("parameters") or {"type": "object", "properties": {}},
+                "parameters": parameters or {"type": "object", "properties": {}},
             },
             Tool,
         )
     except (KeyError, TypeError, msgspec.ValidationError):
         raise ValueError("a tool without a name, or with parameters that are no object") from None
+
+
+def _is_schema(value: Json, deep: int = 0) -> bool:
+    """Whether the parts of a schema that a unit looks at are of the kinds that JSON Schema says."""
+    if isinstance(value, bool):
+        return deep > 0
+    if not isinstance(value, Mapping) or deep > DEPTH:
+        return False
+    properties, required, items = (
+        value.get("properties", {}),
+        value.get("required", ()),
+        value.get("items", {}),
+    )
+    kinds = value.get("type", "")
+    return (
+        isinstance(properties, Mapping)
+        and isinstance(required, list | tuple)
+        and all(isinstance(name, str) for name in required)
+        and isinstance(value.get("description", ""), str)
+        and isinstance(value.get("enum", []), list)
+        and all(isinstance(kind, str) for kind in (kinds if isinstance(kinds, list) else [kinds]))
+        and all(_is_schema(inner, deep + 1) for inner in properties.values())
+        and (isinstance(items, list) or _is_schema(items, deep + 1))
+    )

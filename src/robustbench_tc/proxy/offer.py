@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from robustbench_tc.eval import wire
@@ -146,10 +146,10 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
 
 def name_of(raw: Json, flat: bool) -> str | None:
     """The name of a function among a request's tools; None for another kind of entry."""
-    if not isinstance(raw, Mapping) or raw.get("type", "function") != "function":
+    if not isinstance(raw, dict) or raw.get("type", "function") != "function":
         return None
     function = raw if flat else raw.get("function")
-    name = function.get("name") if isinstance(function, Mapping) else None
+    name = function.get("name") if isinstance(function, dict) else None
     return name if isinstance(name, str) else None
 
 

@@ -154,21 +154,17 @@ def _is_schema(value: Json, deep: int = 0) -> bool:
     """Whether the parts of a schema that a unit looks at are of the kinds that JSON Schema says."""
     if isinstance(value, bool):
         return deep > 0
-    if not isinstance(value, Mapping) or deep > DEPTH:
+    if not isinstance(value, dict) or deep > DEPTH:
         return False
-    properties, required, items = (
-        value.get("properties", {}),
-        value.get("required", ()),
-        value.get("items", {}),
-    )
+    properties, required, items = value.get("properties", {}), value.get("required", ()), value.get("items")
     kinds = value.get("type", "")
     return (
-        isinstance(properties, Mapping)
+        isinstance(properties, dict)
         and isinstance(required, list | tuple)
         and all(isinstance(name, str) for name in required)
         and isinstance(value.get("description", ""), str)
         and isinstance(value.get("enum", []), list)
         and all(isinstance(kind, str) for kind in (kinds if isinstance(kinds, list) else [kinds]))
         and all(_is_schema(inner, deep + 1) for inner in properties.values())
-        and (isinstance(items, list) or _is_schema(items, deep + 1))
+        and (items is None or isinstance(items, list) or _is_schema(items, deep + 1))
     )

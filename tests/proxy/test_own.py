@@ -11,9 +11,10 @@ from robustbench_tc.own import matchers
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.offer import offer
 from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from .agents import Client
 from .scripted import chat_reply
@@ -146,3 +147,28 @@ def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Pat
         "request_is_not_the_cases",
         "unknown_case",
     ]
+
+
+def test_tools_that_two_servers_share_a_name_of(tmp_path: Path) -> None:
+    """The row lists `crm:find` and `orders:find`; an agent registers them as its framework calls them."""
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    listed = tuple(Tool(name, f"Looks in {name}.", schema) for name in ("crm:find", "orders:find"))
+    clean = Sample(
+        id="own__a::clean",
+        clean_id="own__a",
+        type_code="clean",
+        source="own",
+        category="calls",
+        messages=(Message("user", "Find 7."),),
+        tools=listed,
+        golden_answers=((Call("orders:find", {"id": ["7"]}),),),
+        output_format="tool_call_tags",
+        gold_tool_index=1,
+    )
+    row = REGISTRY["CD"].perturb(clean, seeding.rng(1, "CD", "own__a"), Context())
+    for names in (("crm_find", "orders_find"), ("crm_find", "find"), ("find", "find")):
+        tools = [{"type": "function", "function": {"name": name, "parameters": schema}} for name in names]
+        found = offer(tools, clean, row)
+        came = next(one for one in found.offered if one.own is None)
+        assert came.name == "orders_find_Budget"
+        assert sorted(one.own for one in found.offered if one.own is not None) == sorted(names)

@@ -110,20 +110,19 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
     name of one that would come in.
     """
     names, sent = wire.WireNames(clean.tools), wire.WireNames(row.tools)
-    waiting: dict[str, list[int]] = {}
-    for at, tool in enumerate(clean.tools):
-        waiting.setdefault(names.wire(tool.name), []).append(at)
     found: dict[int, tuple[str, Json]] = {}
     extras: list[Json] = []
     registered: list[str] = []
+    known = _places(clean.tools, names)
     for raw in tools:
         name = name_of(raw, flat)
-        places = waiting.get(name or "") or waiting.get(names.wire(name or ""))
-        if name is not None and places:
-            registered.append(name)
-            found[places.pop(0)] = name, raw
-        else:
+        meant = () if name is None else (*known.get(name, ()), *known.get(names.wire(name), ()))
+        place = next((at for at in meant if at not in found), None)
+        if name is None or place is None:
             extras.append(raw)
+        else:
+            registered.append(name)
+            found[place] = name, raw
     if not found and clean.tools and clean is not row:
         raise NotTheCase("tools_are_not_the_cases")
     offered = []
@@ -142,6 +141,19 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
     if clean is not row and beyond & {one.name for one in offered if one.own != one.name}:
         raise NotTheCase("name_is_taken")
     return Offer(offered, registered, extras)
+
+
+def _places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list[int]]:
+    """The places of the case's tools by the names that an agent may register them under."""
+    found: dict[str, list[int]] = {}
+    for at, tool in enumerate(tools):
+        found.setdefault(names.wire(tool.name), []).append(at)
+    for at, tool in enumerate(tools):
+        # Listed as `crm:find`, because another server has a `find` too: the agent may know it as `find`.
+        prefix, _, short = tool.name.partition(":")
+        if prefix and short:
+            found.setdefault(short, []).append(at)
+    return found
 
 
 def name_of(raw: Json, flat: bool) -> str | None:

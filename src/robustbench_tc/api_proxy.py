@@ -1,4 +1,4 @@
-"""The doors of `api`: relays between an agent and its model that play a plan."""
+"""The doors of `api`: relays between an agent and its model that carry out a plan."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

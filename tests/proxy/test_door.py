@@ -376,7 +376,7 @@ def test_a_key_that_an_error_quotes_is_blanked(tmp_path: Path) -> None:
     assert line.error == "Incorrect API key provided: ***. Try another."
 
 
-def test_a_compressed_request_passes_and_is_not_played() -> None:
+def test_a_compressed_request_passes_and_is_not_perturbed() -> None:
     body = gzip.compress(json.dumps({"messages": ASKED, "tools": TOOLS}).encode())
     for plan, status in ((Plan(), 200), (BUDGET, 400)):
         with server_of(lambda seen: Answer()) as server, serving(Door(server.url, plan)) as url:

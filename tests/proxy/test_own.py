@@ -97,7 +97,7 @@ def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> 
     ]
 
 
-def test_a_case_of_several_turns_is_played_its_first(tmp_path: Path) -> None:
+def test_a_case_of_several_turns_is_perturbed_in_its_first(tmp_path: Path) -> None:
     found = rows(tmp_path, "CD")
     script = Script(
         chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "It cost 9."), chat_reply([], "Done.")

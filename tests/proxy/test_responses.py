@@ -205,13 +205,13 @@ def test_results_are_replaced() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"input": "Hi", "previous_response_id": "resp_1"}, "'previous_response_id' is not played"),
-        ({"input": "Hi", "conversation": "conv_1"}, "'conversation' is not played"),
-        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "'item_reference' is not played"),
-        ({"input": "Hi", "background": True}, "'background' is not played"),
+        ({"input": "Hi", "previous_response_id": "resp_1"}, "'previous_response_id' is not supported"),
+        ({"input": "Hi", "conversation": "conv_1"}, "'conversation' is not supported"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "'item_reference' is not supported"),
+        ({"input": "Hi", "background": True}, "'background' is not supported"),
         ({"input": 3}, "no 'input'"),
         ({}, "no 'input'"),
-        ({"input": "Hi", "tools": 3}, "'tools' is no list"),
+        ({"input": "Hi", "tools": 3}, "'tools' has to be a list"),
     ],
 )
 def test_what_the_door_cannot_know_is_refused_by_name(body: Json, said: str) -> None:

@@ -58,6 +58,6 @@ def test_an_error_of_the_door_is_one_that_the_client_knows() -> None:
         server_of(Script(chat_reply([], "Hi"))) as server,
         serving(Door(server.url, BUDGET)) as url,
         client(url) as own,
-        pytest.raises(openai.BadRequestError, match="'n' is not played"),
+        pytest.raises(openai.BadRequestError, match="'n' is not supported"),
     ):
         own.chat.completions.create(model="m", messages=ASKED, tools=TOOLS, n=2)

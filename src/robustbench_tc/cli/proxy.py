@@ -10,7 +10,8 @@ from . import _console
 from ._console import styled
 
 app = typer.Typer(
-    no_args_is_help=True, help="Stand between an untouched agent and its model, and play a plan of faults."
+    no_args_is_help=True,
+    help="Stand between an untouched agent and its model, and carry out a plan of faults.",
 )
 
 Upstream = Annotated[str, typer.Option(metavar="URL", help="Base URL of the model's server, up to /v1.")]
@@ -39,7 +40,7 @@ def llm(
     allow_writes: AllowWrites = False,
     timeout: Timeout = 600.0,
 ) -> None:
-    """Relay chat completions on loopback, and play the plan in each session; Ctrl-C ends it.
+    """Relay chat completions on loopback, and carry out the plan in each session; Ctrl-C ends it.
 
     Only --upstream is contacted, with the key that the agent itself sends.
 

@@ -2,13 +2,16 @@
 
 A door perturbs as the builders do and speaks the wire as the harness does, so it stands above both rooms.
 
-plan      what is to happen: the user's file
-session   which case and which repeat a request belongs to
-decide    which call meets which fault
-scene     a case's clean and perturbed row, and which tool of the one is which of the other
-chat      a request of chat completions rewritten, and its reply read back
-stream    the same for a reply that comes in pieces
-held      what the agent never saw of a conversation, for its next request
-journal   what was changed, a line for each exchange
-relay     the server on loopback
+plan         what is to happen: the user's file
+session      which case and which repeat a request belongs to
+decide       which call meets which fault
+scenes       a case's clean and perturbed row (`scene`) for a session
+offer, head  the row's tools and words in place of the request's
+chat         a conversation as the model has to see it, and a reply taken apart
+held         what the agent never saw of a conversation, for its next request
+dialect      what chat completions and the Responses API (`responses`) write differently
+stream       replies in pieces; `sse` cuts and writes events
+exchange     one request until its reply has gone out
+journal      what was changed, a line for each exchange; `predictions` reads it
+relay, door  the server on loopback, without and with a plan; `upstream` is the only one that it asks
 """

@@ -19,8 +19,8 @@ RAW = "_raw"
 ITEMS = "_items"
 
 
-class Unplayed(ValueError):
-    """A request that cannot be played; one line."""
+class Unsupported(ValueError):
+    """A request that this door does not support; one line."""
 
 
 class Said(NamedTuple):
@@ -60,7 +60,7 @@ class Dialect(Protocol):
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
-        """A request with its conversation in `messages`. Raises Unplayed."""
+        """A request with its conversation in `messages`. Raises Unsupported."""
 
     def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:
         """The request that goes to the model."""
@@ -91,11 +91,11 @@ class ChatCompletions:
     def read(self, body: Chat) -> Chat:
         messages = body.get("messages")
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            raise Unplayed("the body has no list of messages")
+            raise Unsupported("the body has no list of messages")
         if body.get("functions"):
-            raise Unplayed("'functions' is not played: send the tools as 'tools'")
+            raise Unsupported("'functions' is not supported: send the tools as 'tools'")
         if body.get("n") not in (None, 1):
-            raise Unplayed("'n' is not played: ask for one reply")
+            raise Unsupported("'n' is not supported: ask for one reply")
         return dict(body)
 
     def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:

@@ -1,4 +1,4 @@
-"""The LLM door: a relay that plays a plan."""
+"""The LLM door: a relay that carries out a plan."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from robustbench_tc.schema import Json, Sample, Tool
 from . import head
 from . import session as sessions
 from .chat import Chat
-from .dialect import ChatCompletions, Dialect, Unplayed
-from .exchange import NOT_EXPRESSIBLE, Played
+from .dialect import ChatCompletions, Dialect, Unsupported
+from .exchange import NOT_EXPRESSIBLE, Handling
 from .held import Held
 from .journal import Journal
 from .offer import name_of
@@ -21,12 +21,12 @@ from .scene import Scene
 from .scenes import Scenes, tool_of
 from .session import Session
 
-PLAYED: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
-"""What is played, by its path; anything else passes as it came."""
+DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
+"""What a plan is carried out in, by its path; anything else passes as it came."""
 
 
 class Door(Relay):
-    """Plays a plan. One instance serves many sessions at once."""
+    """Carries out a plan. One instance serves many sessions at once."""
 
     def __init__(
         self,
@@ -56,21 +56,21 @@ class Door(Relay):
             session = sessions.parse(name)
         elif self.plan.at_run_time and request.method == "POST":
             raise Refused(
-                "this plan plays sessions: use the base URL …/s/<case>.<repeat>/v1, or the header "
+                "this plan needs to know the session: use the base URL …/s/<case>.<repeat>/v1, or the header "
                 f"{sessions.HEADER}"
             )
         else:
             session = Session("-", 0)
-        dialect = PLAYED.get(path.partition("?")[0])
+        dialect = DIALECTS.get(path.partition("?")[0])
         if self.plan.idle or request.method != "POST" or dialect is None:
             return await self.passed_on(request, path, body)
         try:
-            return await Played(self, dialect, request, session, path, body).run()
-        except Unplayed as error:
+            return await Handling(self, dialect, request, session, path, body).run()
+        except Unsupported as error:
             raise Refused(str(error)) from None
 
     def scene(self, session: Session, body: Chat, flat: bool) -> Scene:
-        """What the session is played in this request."""
+        """What the session gets in this request."""
         said = head.texts(body["messages"])
         try:
             tools = _tools(body, flat)

@@ -12,7 +12,7 @@ from robustbench_tc.schema import Json
 
 from . import chat, sse
 from .chat import Chat, Split
-from .dialect import Dialect, Stream, Unplayed, loaded
+from .dialect import Dialect, Stream, Unsupported, loaded
 from .journal import Exchange, Replaced
 from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
@@ -34,9 +34,9 @@ NOT_EXPRESSIBLE = "not_expressible"
 def _parsed(raw: bytes, dialect: Dialect) -> Chat:
     found = loaded(raw)
     if not isinstance(found, dict):
-        raise Unplayed("the body is no JSON object")
+        raise Unsupported("the body has to be a JSON object")
     if not isinstance(found.get("tools") or [], list):
-        raise Unplayed("'tools' is no list")
+        raise Unsupported("'tools' has to be a list")
     return dialect.read(found)
 
 
@@ -48,15 +48,15 @@ class _Reply(NamedTuple):
     parsed: Json
 
 
-class Played:
+class Handling:
     """One request of the agent's, until its reply has gone out."""
 
     def __init__(
         self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
     ) -> None:
-        """Raises Unplayed."""
+        """Raises Unsupported."""
         if request.headers.get("Content-Encoding", "identity") != "identity":
-            raise Unplayed("a compressed body is not played: send it as it is")
+            raise Unsupported("a compressed body is not supported: send it as it is")
         self.door = door
         self.dialect = dialect
         self.request = request

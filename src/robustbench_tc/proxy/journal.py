@@ -44,11 +44,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     number: int
     """Of the exchange among those that this door has seen of the session, from 1."""
     type: str = "clean"
-    """The type that the session is played."""
+    """The type that the session gets."""
     row: str | None = None
     """The row of the dataset that was put to the model."""
     skipped: str | None = None
-    """Why the type was not played in this request: a reason in a word."""
+    """Why this request did not get the type: a reason in a word."""
     turn: int = 0
     """How many replies with calls stand before this reply in what the model saw."""
     replaced: tuple[Replaced, ...] = ()
@@ -136,9 +136,11 @@ def _whole_lines(path: Path) -> int:
         if size:
             msgspec.json.decode(first, type=Exchange)
     except (ValueError, RecursionError):
-        raise UserError(f"{path}: is no journal of a door: choose another --journal") from None
+        raise UserError(
+            f"{path} is there already and not a journal of a door: choose another --journal"
+        ) from None
     if first and not size:
-        raise UserError(f"{path}: is no journal of a door: choose another --journal")
+        raise UserError(f"{path} is there already and not a journal of a door: choose another --journal")
     return size
 
 
@@ -173,5 +175,5 @@ def read(path: Path) -> list[Exchange]:
         except (ValueError, RecursionError):
             if number == len(lines):  # the last, without its end: the door was killed
                 break
-            raise UserError(f"{path}:{number}: no line of a door's journal") from None
+            raise UserError(f"{path}:{number}: not a line of a door's journal") from None
     return found

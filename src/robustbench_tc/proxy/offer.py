@@ -43,7 +43,7 @@ class Offer:
     """The tools of one request."""
 
     def __init__(self, offered: Sequence[Offered], registered: Sequence[str], extras: Sequence[Json]) -> None:
-        """`registered`: the agent's names. `extras`: entries that are no functions of the case."""
+        """`registered`: the agent's names. `extras`: entries that are not functions of the case."""
         self.offered = tuple(offered)
         self.entries = [*(one.raw for one in offered), *extras]
         self._registered = frozenset(registered)

@@ -45,7 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     bench: str | None = None
     """A dataset's folder: its rows say how a case is perturbed."""
     types: tuple[str, ...] = ()
-    """Repeat n of a case is played the type at place n, beginning again after the last; may hold `clean`."""
+    """Repeat n of a case gets the type at place n, beginning again after the last; may hold `clean`."""
     faults: tuple[Fault, ...] = ()
     read_only: tuple[str, ...] = ()
     idempotent: tuple[str, ...] = ()

@@ -20,15 +20,15 @@ def of_journal(
     What the agent did later counts for nothing, and so does a reply to a conversation that it began again.
     """
     said: dict[str, dict[int, Json]] = {}
-    played: dict[str, Exchange] = {}
+    last: dict[str, Exchange] = {}
     for one in exchanges:
         if one.row not in rows:
             continue
-        played[one.session] = one
+        last[one.session] = one
         for number, reply in enumerate(one.replies):
             said.setdefault(one.session, {}).setdefault(one.turn + number, reply)
     found = []
-    for session, one in played.items():
+    for session, one in last.items():
         row = rows[str(one.row)]
         answers = []
         for number in range(wire.answered(row) + 1):

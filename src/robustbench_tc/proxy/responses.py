@@ -6,7 +6,7 @@ from robustbench_tc.schema import Json
 
 from . import sse
 from .chat import Chat, Split, calls_of
-from .dialect import ITEMS, RAW, Said, Unplayed
+from .dialect import ITEMS, RAW, Said, Unsupported
 from .offer import Offer
 from .responses_stream import ResponsesStream, message_of
 
@@ -24,15 +24,15 @@ class Responses:
     def read(self, body: Chat) -> Chat:
         for name in STATEFUL:
             if body.get(name) is not None:
-                raise Unplayed(f"'{name}' is not played: send the whole conversation as 'input'")
+                raise Unsupported(f"'{name}' is not supported: send the whole conversation as 'input'")
         given = body.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
-            raise Unplayed("the body has no 'input' that is a text or a list of items")
+            raise Unsupported("the body has no 'input' that is a text or a list of items")
         if any(one.get("type") == "item_reference" for one in items):
-            raise Unplayed("'item_reference' is not played: send the items themselves")
+            raise Unsupported("'item_reference' is not supported: send the items themselves")
         if body.get("background"):
-            raise Unplayed("'background' is not played: wait for the reply")
+            raise Unsupported("'background' is not supported: wait for the reply")
         messages = list(_messages(items))
         if isinstance(body.get("instructions"), str):
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})

@@ -12,7 +12,7 @@ from robustbench_tc.steps import steps
 
 
 class Scene(NamedTuple):
-    """What a session is played."""
+    """What a session gets."""
 
     code: str
     """The type, or `clean`."""

@@ -1,4 +1,4 @@
-"""Which scene a session is played: the rows of a dataset, or a type's unit on the request itself."""
+"""Which scene a session gets: the rows of a dataset, or a type's unit on the request itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -18,7 +18,7 @@ from .session import Session
 
 
 class Scenes:
-    """Scenes by session: pure, so that a conversation that is sent again is played the same."""
+    """Scenes by session: pure, so that a conversation that is sent again gets the same."""
 
     def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
         """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
@@ -136,7 +136,7 @@ def tool_of(function: Mapping[str, Json]) -> Tool:
     """A tool as a request lists it. Raises ValueError for what is none."""
     parameters = function.get("parameters")
     if parameters is not None and not _is_schema(parameters):
-        raise ValueError("a tool whose parameters are no schema of an object")
+        raise ValueError("a tool whose parameters are not the schema of an object")
     try:
         return msgspec.convert(
             {
@@ -147,7 +147,7 @@ def tool_of(function: Mapping[str, Json]) -> Tool:
             Tool,
         )
     except (KeyError, TypeError, msgspec.ValidationError):
-        raise ValueError("a tool without a name, or with parameters that are no object") from None
+        raise ValueError("a tool without a name, or with parameters that are not an object") from None
 
 
 def _is_schema(value: Json, deep: int = 0) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 HEADER = "X-RBTC-Session"
-MOST = 300
+MOST = 1_000
 """Characters of a session's name."""
 
 _PATH = re.compile(r"/s/([^/]*)(/v1(?:/.*)?)", re.DOTALL)

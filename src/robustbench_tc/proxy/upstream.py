@@ -28,7 +28,7 @@ CONNECTS_WITHIN_S = 30.0
 
 
 SHORTEST_SECRET = 6
-"""Characters: what is shorter (`none`, `EMPTY`) is no key, and may be a word of the conversation."""
+"""Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
 
 
 class UpstreamError(Exception):

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import taxonomy
+from robustbench_tc import seeding, taxonomy
 from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
+from robustbench_tc.builders.plan import donor_pools
 from robustbench_tc.builders.sources import read
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, wire
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
@@ -106,14 +109,15 @@ def test_every_type_over_the_bundled_set(tmp_path: Path) -> None:
 
 def test_types_without_a_case_over_registries_of_the_full_profile(shared: Path, tmp_path: Path) -> None:
     found = read(shared / "sources", "full").samples
-    rows = [row for row in found if row.messages[-1].role == "user"][:: max(1, len(found) // 320)][:300]
-    assert len(rows) == 300
+    count = 300 if NIGHTLY else 75
+    rows = [row for row in found if row.messages[-1].role == "user"][:: len(found) // (count + 20)][:count]
+    assert len(rows) == count
     model = CallsAll()
     plan = Plan(types=WITHOUT, allow_writes=True)
     sessions = [(f"case-{at}.{at % len(WITHOUT)}", row) for at, row in enumerate(rows)]
     lines = played(model, plan, (), sessions, tmp_path / "j")
     skipped = {line.session for line in lines if line.skipped}
-    assert len(skipped) < 60
+    assert len(skipped) < count / 5
     for at, (session, row) in enumerate(sessions):
         kind = taxonomy.get(WITHOUT[at % len(WITHOUT)])
         held = counted(model, lines, session)
@@ -142,3 +146,55 @@ def test_a_door_that_starts_again_rewrites_a_conversation_in_the_same_way(size: 
     first, second = (one[0] for one in model.bodies.values())
     assert first["tools"] == second["tools"] and first["messages"] == second["messages"]
     assert len(first["tools"]) == 3
+
+
+def made(rows: Sequence[Sample], pool: Sequence[Sample]) -> list[Sample]:
+    """For each clean row one row of a type that applies to it, every type in turn."""
+    context = Context(donors=donor_pools(pool), loans={"pool": tuple(pool)}, samples=pool)
+    out = []
+    for at, row in enumerate(rows):
+        for code in (*CODES[at % len(CODES) :], *CODES[: at % len(CODES)]):
+            try:
+                out.append(REGISTRY[code].perturb(row, seeding.rng(0, code, row.clean_id), context))
+                break
+            except (NotApplicable, UserError):  # the errors: texts of others, which this build has not
+                continue
+    return out
+
+
+def test_every_type_over_registries_of_the_full_profile(shared: Path, tmp_path: Path) -> None:
+    found = read(shared / "sources", "full").samples
+    count = 300 if NIGHTLY else 75
+    some = found[:: len(found) // count][:count]
+    rows = made(some, found)
+    assert len(rows) == count
+    assert len({row.type_code for row in rows}) >= (45 if NIGHTLY else 40)
+    codes = (taxonomy.CLEAN, *CODES)
+    clean = {row.clean_id: row for row in some}
+    sessions = [(f"{row.clean_id}.{codes.index(row.type_code)}", clean[row.clean_id]) for row in rows]
+    plan = Plan(bench="full", types=codes, allow_writes=True)
+    door_rows = (*some, *rows, *(_empty(code) for code in CODES))
+    model = CallsAll()
+    lines = played(model, plan, door_rows, sessions, tmp_path / "j")
+    for (session, one), row in zip(sessions, rows, strict=True):
+        skipped = {line.skipped for line in lines if line.session == session}
+        assert skipped == {None}, (row.id, skipped)
+        held = counted(model, lines, session)
+        if not _either(row.tools):
+            assert held >= len(row.tools) - len(one.tools), row.id
+        assert model.bodies[session][0]["tools"] == wire.first(row, "fc").tools, row.id
+
+
+def _empty(code: str) -> Sample:
+    """A row of no case, so that the door's dataset has one of every type."""
+    return Sample(
+        id=f"nobody::{code}",
+        clean_id="nobody",
+        type_code=code,
+        source="own",
+        category="calls",
+        messages=(),
+        tools=(),
+        golden_answers=(),
+        output_format="tool_call_tags",
+    )

@@ -100,6 +100,26 @@ def test_what_was_touched_is_red(bench: Path, tmp_path: Path, what: str) -> None
     assert not report.passed and red(report)
 
 
+def test_the_desk_that_comes_with_the_package_is_green(tmp_path: Path) -> None:
+    api.init(tmp_path / "demo")
+    api.build(tmp_path / "bench", cases=tmp_path / "demo" / "cases.yaml")
+    assert red(api.audit(tmp_path / "bench")) == set()
+
+
+def test_a_key_in_a_request_is_found_an_address_is_not(tmp_path: Path) -> None:
+    cases = shop.write(tmp_path)
+    text = cases.read_text().replace(
+        "Find the customer Miller", "Find the customer Miller of m@shop.example.org"
+    )
+    cases.write_text(text)
+    api.build(tmp_path / "one", cases=cases, types=("CD",))
+    assert red(api.audit(tmp_path / "one")) == set()
+    key = "ghp_" + "a1B2" * 9
+    cases.write_text(text.replace("Miller of", f"Miller with {key} of"))
+    api.build(tmp_path / "two", cases=cases, types=("CD",))
+    assert "rows.clean_credentials_reviewed" in red(api.audit(tmp_path / "two"))
+
+
 def test_it_leaves_its_makers_hands_only_where_he_says_so(bench: Path, tmp_path: Path, rbtc: Any) -> None:
     release = ("release", bench, "--version", "1.0.0", "--out", tmp_path / "bench")
     for words in ((), ("--trial",)):

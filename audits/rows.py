@@ -125,12 +125,13 @@ class RowChecks:
         unit_checks: UnitChecks,
         golds: Golds,
         allowed: frozenset[str] | None = None,
+        own: bool = False,
     ) -> None:
         self._self_check, self._unit_checks = self_check, unit_checks
         self._golds = golds
         self._unstated: dict[str, tuple[str, str | None]] = {}
         """Clean id → what is wrong with the classes of its golden values, and why nobody could answer."""
-        self._texts = RowTexts(allowed)
+        self._texts = RowTexts(allowed, own=own)
         self._packed: dict[str, bytes] = {}
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""

@@ -10,6 +10,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.schema import Sample
 
 from .folder import TABLES, Chunk, Folder
+from .own_tools import is_own
 from .report import Failure
 from .rows import Found, Golds, RowChecks, SelfCheck, UnitChecks
 
@@ -36,7 +37,13 @@ class Scan:
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self._checks = RowChecks(self_check=self_check, unit_checks=unit_checks, golds=golds, allowed=allowed)
+        self._checks = RowChecks(
+            self_check=self_check,
+            unit_checks=unit_checks,
+            golds=golds,
+            allowed=allowed,
+            own=is_own(folder),
+        )
         # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
         there = [config for config in folder.configs() if config not in TABLES]
         for config in there:

@@ -43,6 +43,7 @@ PLAN: dict[str, list[str]] = {
     "leaderboard": [],
     "report": ["--sources", str(SHARED / "sources")],
     "live": [],
+    "doors": [],
 }
 """Module → arguments. One that is not in this checkout is left out of the run and said so."""
 

@@ -27,6 +27,8 @@ SLOW = (
     "test_readme.py",
     "audits/live/test_gate.py",
     "test_folders.py",
+    "cli/test_init.py",
+    "test_own_page.py",
     "eval/test_degenerate_runs.py",
     "audits/test_extensions.py",
     "test_extending.py",

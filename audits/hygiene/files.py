@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from robustbench_tc.schema import loads
 
 from ..folder import Folder
+from ..own_tools import is_own
 from ..report import Check, Failure, check
 from .leaves import Leaf, leaves
 from .texts import Find, Flagged, Texts, in_short, said
@@ -33,7 +34,7 @@ _FOOTERS = (
 
 def audit(folder: Folder, allowed: frozenset[str] | None = None) -> list[Check]:
     """Two checks: every file beside the rows, and every Parquet footer."""
-    texts = Texts(allowed, guess=False)
+    texts = Texts(allowed, guess=False, persons=not is_own(folder))
     failures: dict[bool, list[Failure]] = {False: [], True: []}
     looked_at = {False: 0, True: 0}
     for path in _files(folder):

@@ -71,9 +71,10 @@ def _shared() -> _Memory:
 class RowTexts(Texts):
     """Looks at the texts of benchmark rows."""
 
-    def __init__(self, allowed: frozenset[str] | None = None) -> None:
-        super().__init__(allowed)
-        memory = _shared()
+    def __init__(self, allowed: frozenset[str] | None = None, *, own: bool = False) -> None:
+        """`own`: rows of somebody's own tools, whose requests may name persons and orders."""
+        super().__init__(allowed, guess=not own, persons=not own)
+        memory = _Memory() if own else _shared()
         self._seen = memory.texts
         self._columns, self._parts = memory.columns, memory.parts
         self._registries, self._tools = memory.registries, memory.tools

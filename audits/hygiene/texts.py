@@ -55,9 +55,12 @@ class Known(NamedTuple):
 class Texts:
     """Looks at texts, and remembers what it found."""
 
-    def __init__(self, allowed: frozenset[str] | None = None, *, guess: bool = True) -> None:
+    def __init__(
+        self, allowed: frozenset[str] | None = None, *, guess: bool = True, persons: bool = True
+    ) -> None:
+        """`persons`: persons' addresses and numbers are looked for, `guess`: what may be a credential."""
         self._allowed = reviewed() if allowed is None else allowed
-        self._guess = guess
+        self._guess, self._persons = guess, persons
         self._seen: dict[bytes, tuple[Find, ...]] = {}
 
     def finds(self, leaf: Leaf) -> tuple[Find, ...]:
@@ -72,7 +75,8 @@ class Texts:
         """The credentials and persons' data of a text; guesses only where it stands in a row."""
         beside = f'{leaf.secret}: "{leaf.text}"' if leaf.secret else leaf.text
         found: dict[str, Match] = {}
-        for match in (*tokens(beside), *(guesses(beside) if self._guess else ()), *personal(leaf.text)):
+        maybe = guesses(beside) if self._guess else ()
+        for match in (*tokens(beside), *maybe, *(personal(leaf.text) if self._persons else ())):
             found.setdefault(match.value, match)
         return tuple(
             Find(CREDENTIAL, f"{match.kind} ({fingerprint(CREDENTIAL, match.value)[:8]})", match.value)

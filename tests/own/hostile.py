@@ -53,6 +53,7 @@ def tool_files() -> Iterator[tuple[str, bytes]]:
     yield "a key twice", b'[{"name": "a", "name": "b", "parameters": {}}]'
     for figure in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "-" + "9" * 20_000):
         yield f"the number {figure[:12]}", whole.replace(b'"string"', figure.encode())
+    body: Any
     for body in (
         {"$ref": "#"},
         {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},

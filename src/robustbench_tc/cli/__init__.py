@@ -27,7 +27,7 @@ def main() -> None:
         _ends.watch()
         _run()
     except KeyboardInterrupt:
-        _ends.interrupted(AGAIN)
+        _ends.interrupted_again(AGAIN)
 
 
 def _run() -> None:
@@ -58,7 +58,7 @@ def _run() -> None:
         hint = advice.get(error.errno or 0)
         _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
     if code == _ends.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
-        _ends.interrupted(AGAIN)
+        _ends.interrupted_again(AGAIN)
     sys.exit(code)
 
 
@@ -73,26 +73,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import (
-        audit,
-        compare,
-        eval,
-        gate,
-        init,
-        leaderboard,
-        lint,
-        live,
-        publish,
-        release,
-        report,
-        runs,
-        show,
-        sources,
-        sql,
-        train,
-        vectors,
-        verify,
-    )
+    from . import audit, leaderboard, live, proxy, show, sources, train
 
     app = typer.Typer(
         name="rbtc",
@@ -110,8 +91,25 @@ def _app() -> "typer.Typer":
         """RobustBench-TC: does my tool-calling model survive deployment?"""
 
     app.callback()(options)
-    # One panel per stage, in the order of the pipeline.
-    panels: dict[str, dict[str, Callable[..., None]]] = {
+    show.app.command("sources")(sources.list_sources)
+    groups = (
+        ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
+        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
+    )  # fmt: skip
+    for panel, name, group in groups:
+        app.add_typer(group, name=name, rich_help_panel=panel)
+    for panel, commands in _panels().items():
+        for name, command in commands.items():
+            app.command(name, rich_help_panel=panel)(command)
+    return app
+
+
+def _panels() -> dict[str, dict[str, Callable[..., None]]]:
+    """The commands that stand alone: one panel per stage, in the order of the pipeline."""
+    from . import compare, eval, gate, init, lint, publish, release, report, runs, show, sql, vectors, verify
+
+    return {
         "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
         "Evaluate": {
             "eval": eval.eval_,
@@ -138,18 +136,6 @@ def _app() -> "typer.Typer":
             "yank": publish.yank,
         },
     }
-    show.app.command("sources")(sources.list_sources)
-    groups = (
-        ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
-        ("Evaluate", "live", live.app), ("Release", "audit", audit.app), ("Train", "train", train.app),
-        ("Answers", "leaderboard", leaderboard.app),
-    )  # fmt: skip
-    for panel, name, group in groups:
-        app.add_typer(group, name=name, rich_help_panel=panel)
-    for panel, commands in panels.items():
-        for name, command in commands.items():
-            app.command(name, rich_help_panel=panel)(command)
-    return app
 
 
 def _building() -> "typer.Typer":

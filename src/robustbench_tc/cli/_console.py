@@ -21,7 +21,7 @@ from rich.text import Text
 
 from ..safe_text import safe, safe_json
 from ..sources import in_tables
-from ._ends import Interrupted
+from ._ends import Interrupted, remember
 from ._tables import UNBOUNDED, fitted
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(kept if isinstance(kept, str) else kept()) from None
+        remember(said := kept if isinstance(kept, str) else kept())
+        raise Interrupted(said) from None
 
 
 @contextmanager

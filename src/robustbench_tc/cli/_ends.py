@@ -26,6 +26,20 @@ class Interrupted(Exception):
     """Ctrl-C, with what was kept and how to go on. No KeyboardInterrupt, which typer would swallow."""
 
 
+_kept: list[str] = []
+"""What the first Ctrl-C found to be kept: a second one, on the way out, takes the exception that says it."""
+
+
+def remember(kept: str) -> None:
+    """Notes what was kept, for `interrupted_again`."""
+    _kept[:] = [kept]
+
+
+def interrupted_again(otherwise: str) -> NoReturn:
+    """As `interrupted`, with what the first Ctrl-C found, if it came to that."""
+    interrupted(_kept[0] if _kept else otherwise)
+
+
 def fail(line: str, code: int = 1) -> NoReturn:
     """Prints the one line and ends with the exit code."""
     print("rbtc: " + safe(" ".join(line.split("\n")), keep=""), file=sys.stderr)  # noqa: T201
@@ -55,6 +69,7 @@ def watch() -> None:
 
     Such places are finalizers, hooks around a fork, and generators that are thrown away.
     """
+    _kept.clear()
     shown = sys.unraisablehook
 
     def hook(unraisable: "sys.UnraisableHookArgs") -> None:

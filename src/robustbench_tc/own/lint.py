@@ -129,7 +129,9 @@ def _alike(tools: Sequence[OwnTool]) -> list[Finding]:
         ("descriptions", 0.9, [words_of(tool.tool.description[:LONGEST]) for tool in tools]),
     ):
         for one, other in alike.pairs(sets, least):
-            if wire[one] != wire[other] and len(found) < LISTED:
+            if len(found) >= LISTED:
+                break
+            if wire[one] != wire[other]:
                 found.setdefault((one, other), what)
     return [
         Finding(

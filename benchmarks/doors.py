@@ -1,0 +1,220 @@
+# ruff: noqa: T201 - a report for the terminal
+"""What the LLM door costs: requests through it against a relay that does nothing but pass bytes on.
+
+    python -m benchmarks.doors
+
+Server, bare relay and door each run in a process of their own on loopback; the same requests go through one
+and the other in turn. `relay`: no plan. `clean`: a plan that changes nothing, journal written. `perturbed`: a
+distractor comes in. Requests whole and streamed, one at a time and 16 at once.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": f"tool_{number}",
+            "description": "Looks something up in the registry of the town. " * 3,
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    name: {"type": "string", "description": name} for name in ("id", "day", "place")
+                },
+                "required": ["id"],
+            },
+        },
+    }
+    for number in range(20)
+]
+MESSAGES = [
+    {"role": "system", "content": "Be brief. " * 200},
+    {"role": "user", "content": "When is it open?"},
+]
+CALL = {"id": "call_0", "type": "function", "function": {"name": "tool_3", "arguments": '{"id": "7"}'}}
+WHOLE = {"role": "assistant", "content": "Let me see. " * 20, "tool_calls": [CALL]}
+REPLY = json.dumps(
+    {"id": "x", "object": "chat.completion", "created": 1, "model": "m",
+     "choices": [{"index": 0, "message": WHOLE, "finish_reason": "tool_calls"}]}
+).encode()  # fmt: skip
+
+
+def events() -> list[bytes]:
+    """The same reply in 62 pieces."""
+
+    def event(delta: Any, finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        chunk = {
+            "id": "x",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+        }
+        return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+    words = [event({"content": word}) for _ in range(20) for word in ("Let ", "me ", "see. ")]
+    return [
+        *words,
+        event({"tool_calls": [{"index": 0, **CALL}]}),
+        event({}, "tool_calls") + b"data: [DONE]\n\n",
+    ]
+
+
+EVENTS = events()
+
+
+async def upstream(request: web.Request) -> web.StreamResponse:
+    body = json.loads(await request.read())
+    if not body.get("stream"):
+        return web.Response(body=REPLY, content_type="application/json")
+    reply = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await reply.prepare(request)
+    for piece in EVENTS:
+        await reply.write(piece)
+    await reply.write_eof()
+    return reply
+
+
+class Bare:
+    """The least that a relay can do."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.client: aiohttp.ClientSession | None = None
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if self.client is None:
+            self.client = aiohttp.ClientSession(
+                auto_decompress=False, connector=aiohttp.TCPConnector(limit=0)
+            )
+        body = await request.read()
+        kind = {"Content-Type": request.headers["Content-Type"]}
+        async with self.client.post(f"{self.address}/chat/completions", data=body, headers=kind) as found:
+            headers = {"Content-Type": found.headers["Content-Type"]}
+            reply = web.StreamResponse(status=found.status, headers=headers)
+            await reply.prepare(request)
+            async for piece in found.content.iter_any():
+                await reply.write(piece)
+            await reply.write_eof()
+            return reply
+
+
+def serve(handler: Any) -> None:
+    """Serves for ever on a free port, which is printed."""
+
+    async def run() -> None:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{rest:.*}", handler)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        print(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(run())
+
+
+def door(address: str, plan: str, journal: str) -> None:
+    from robustbench_tc import api
+
+    with api.proxy_llm(address, plan, journal=journal or None) as url:
+        print(url, flush=True)
+        time.sleep(10_000)
+
+
+@contextlib.contextmanager
+def process(*words: str) -> Iterator[str]:
+    """One role in a process of its own; its address."""
+    command = [sys.executable, "-m", "benchmarks.doors", *words]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        yield running.stdout.readline().strip()
+    finally:
+        running.kill()
+        running.wait()
+
+
+async def timed(url: str, count: int, stream: bool, at_once: int) -> float:
+    """Seconds for so many requests."""
+    body = json.dumps({"model": "m", "messages": MESSAGES, "tools": TOOLS, "stream": stream}).encode()
+    place = url.replace("/v1", "/s/case.0/v1") + "/chat/completions"
+    async with aiohttp.ClientSession() as client:
+        gate = asyncio.Semaphore(at_once)
+
+        async def one() -> None:
+            async with (
+                gate,
+                client.post(place, data=body, headers={"Content-Type": "application/json"}) as got,
+            ):
+                assert got.status == 200
+                await got.read()
+
+        await one()
+        began = time.perf_counter()
+        await asyncio.gather(*(one() for _ in range(count)))
+        return time.perf_counter() - began
+
+
+def measured(count: int, rounds: int) -> dict[str, Any]:
+    """The median ratio over rounds in which bare relay and door take turns."""
+    found: dict[str, Any] = {"requests": count, "rounds": rounds}
+    with tempfile.TemporaryDirectory() as folder, process("upstream") as server:
+        plans = {"relay": "version: 1\n", "clean": "version: 1\ntypes: [clean]\n",
+                 "perturbed": "version: 1\ntypes: [CD_NT]\n"}  # fmt: skip
+        with process("bare", server) as bare:
+            for name, text in plans.items():
+                path = Path(folder, f"{name}.yaml")
+                path.write_text(text)
+                journal = "" if name == "relay" else str(path.with_suffix(".jsonl"))
+                with process("door", server, str(path), journal) as ours:
+                    for stream in (False, True):
+                        for at_once in (1, 16):
+                            ratios, seconds = [], []
+                            for _ in range(rounds):
+                                base = asyncio.run(timed(bare, count, stream, at_once))
+                                mine = asyncio.run(timed(ours, count, stream, at_once))
+                                ratios.append(mine / base)
+                                seconds.append(mine / count)
+                            key = f"{'streamed' if stream else 'whole'}_{at_once}_at_once"
+                            found.setdefault(name, {})[key] = {
+                                "ratio_to_bare": round(statistics.median(ratios), 3),
+                                "ms_a_request": round(1000 * statistics.median(seconds), 3),
+                            }
+    return found
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("role", nargs="*")
+    parser.add_argument("--requests", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    if not given.role:
+        print(json.dumps(measured(given.requests, given.rounds)))
+    elif given.role[0] == "upstream":
+        serve(upstream)
+    elif given.role[0] == "bare":
+        serve(Bare(given.role[1]))
+    else:
+        door(*given.role[1:])
+
+
+if __name__ == "__main__":
+    main()

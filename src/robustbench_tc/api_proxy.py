@@ -1,0 +1,68 @@
+"""The doors of `api`: relays between an agent and its model that carry out a plan."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from .errors import UserError
+from .schema import Sample, loads
+
+
+@contextmanager
+def proxy_llm(
+    upstream: str,
+    plan: str | Path,
+    *,
+    port: int = 0,
+    journal: str | Path | None = None,
+    allow_writes: bool = False,
+    silence_s: float = 600.0,
+) -> Iterator[str]:
+    """`rbtc proxy llm`: an OpenAI-compatible address on loopback, while the block runs; yields it.
+
+    `upstream`: the base URL of the model's server. `port`: 0 for a free one. `journal`: a file that gets a
+    line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `silence_s`:
+    how long the server may say nothing.
+
+    Raises UserError for a plan that is none, a dataset that lacks one of its types, and a port that is taken.
+
+    >>> with proxy_llm("http://127.0.0.1:8000/v1", "plan.yaml") as base_url:  # doctest: +SKIP
+    ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
+    """
+    from .eval import inputs
+    from .proxy.door import Door
+    from .proxy.plan import read_plan
+    from .proxy.relay import serving
+
+    found = read_plan(Path(plan))
+    rows: tuple[Sample, ...] = ()
+    if found.bench is not None:
+        rows = inputs.load(found.bench).rows
+        read_only, idempotent = _of_own_tools(Path(found.bench))
+        found = msgspec.structs.replace(
+            found,
+            read_only=(*found.read_only, *read_only),
+            idempotent=(*found.idempotent, *idempotent),
+        )
+    if allow_writes:
+        found = msgspec.structs.replace(found, allow_writes=True)
+    path = None if journal is None else Path(journal)
+    door = Door(upstream, found, rows=rows, journal=path, silence_s=silence_s)
+    with serving(door, port) as url:
+        yield url
+
+
+def _of_own_tools(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tools that a dataset of own tools calls read-only and idempotent, as an agent registers them."""
+    from .own.wire_names import safe_name
+
+    path = folder / "own.json"
+    if not path.is_file():
+        return (), ()
+    try:
+        book = loads(path.read_bytes())
+        return tuple(map(safe_name, book["read_only"])), tuple(map(safe_name, book["idempotent"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{path}: not as `rbtc build` writes it: build the dataset again") from None

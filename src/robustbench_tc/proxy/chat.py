@@ -1,0 +1,214 @@
+"""A conversation of chat completions: as the agent sends it, and as the model has to see it."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from robustbench_tc.schema import Json
+
+from . import head, held
+from .decide import decide, may_replace
+from .held import Held, Kept
+from .journal import Replaced
+from .offer import Offer, offer
+from .plan import Plan
+from .scene import Scene
+from .session import Session
+
+Chat = dict[str, Json]
+
+
+class Call(NamedTuple):
+    """A call of the model's."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Conversation:
+    """What the model sees, growing while the door answers calls itself."""
+
+    def __init__(self, messages: list[Chat], start: int, key: bytes, offered: Offer) -> None:
+        """`start`: where the case's own words end. `key`: of the conversation as the agent sent it."""
+        self.messages = messages
+        self.start = start
+        self.key = key
+        self.offer = offered
+
+    @property
+    def turn(self) -> int:
+        """How many replies with calls it holds."""
+        return sum(bool(calls_of(message)) for message in self.messages[self.start :])
+
+    def faulted(
+        self, plan: Plan, session: Session, scene: Scene
+    ) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
+        """The messages with faults in place of results; which results of the last calls were replaced, and
+        which were spared because their tool may write."""
+        batches: list[list[Call]] = []
+        asked: dict[int, tuple[int, Call]] = {}
+        """By the place of a result: the batch and the call."""
+        for place in range(self.start, len(self.messages)):
+            message = self.messages[place]
+            if calls := calls_of(message):
+                batches.append(calls)
+            elif message.get("role") == "tool" and batches:
+                for call in batches[-1]:
+                    if call.id == message.get("tool_call_id"):
+                        asked[place] = len(batches), call
+                        break
+        flat = [call for calls in batches for call in calls]
+        owns = [self.offer.meant(call.name, call.arguments).own for call in flat]
+        order = {id(call): at for at, call in enumerate(flat)}
+        drawn = decide(plan, session, [own or call.name for own, call in zip(owns, flat, strict=True)])
+        out = list(self.messages)
+        replaced: list[Replaced] = []
+        spared: list[Replaced] = []
+        for place, (batch, call) in asked.items():
+            own = owns[order[id(call)]]
+            text, kind = scene.text, scene.code
+            if batch > scene.answered:
+                decision = drawn[order[id(call)]]
+                text = None if decision is None else decision.fault.text
+                kind = "" if decision is None else decision.fault.kind
+            if text is None:
+                continue
+            label = "no_effect" if own is None else "after_effect"
+            one = Replaced(call=call.id, tool=own or call.name, kind=kind, label=label)
+            if own is not None and not may_replace(plan, own):
+                spared += [one] if batch == len(batches) else []
+                continue
+            out[place] = {**out[place], "content": text}
+            replaced += [one] if batch == len(batches) else []
+        return out, replaced, spared
+
+    def answer_itself(self, message: Chat, answers: Sequence[Chat]) -> None:
+        """A reply that does not go out, and the door's answers to its calls."""
+        self.messages += [message, *answers]
+
+
+def calls_of(message: Mapping[str, Json]) -> list[Call]:
+    """The calls of an assistant's message that can be read."""
+    if message.get("role") != "assistant":
+        return []
+    found = []
+    calls = message.get("tool_calls")
+    for raw in calls if isinstance(calls, list) else ():
+        function = raw.get("function") if isinstance(raw, Mapping) else None
+        if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+            found.append(Call(str(raw.get("id")), function["name"], str(function.get("arguments") or "")))
+    return found
+
+
+def conversation(
+    body: Chat, scene: Scene, session: Session, remembered: Held, *, flat: bool = False
+) -> Conversation:
+    """The agent's request as the model has to see it, results not yet faulted. Raises NotTheCase."""
+    messages: list[Chat] = body["messages"]
+    offered = offer(body.get("tools") or (), scene.clean, scene.row, flat=flat)
+    begun, taken = head.as_in_row(messages, scene.clean, scene.row)
+    found = list(begun)
+    waiting: tuple[Json, ...] = ()
+    keys = held.keys(f"{session} {scene.code}", messages)
+    key = next(keys)
+    for place, message in enumerate(messages):
+        here, key = key, next(keys)
+        if place < taken:
+            continue
+        if waiting and message.get("role") != "tool":
+            found += waiting
+            waiting = ()
+        kept = remembered.get(here) if message.get("role") == "assistant" else None
+        if kept is None:
+            found.append(_named(message, offered))
+            continue
+        found += kept.before
+        same = kept.reply is not None and tuple(call.id for call in calls_of(message)) == kept.calls
+        found.append(dict(kept.reply) if same else _named(message, offered))
+        waiting = kept.answers if same else ()
+    return Conversation([*found, *waiting], len(begun), key, offered)
+
+
+def _named(message: Chat, offered: Offer) -> Chat:
+    """A message with the model's names of the tools that it calls."""
+    calls = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(calls, list):
+        return dict(message)
+    return {**message, "tool_calls": [_renamed(raw, offered) for raw in calls]}
+
+
+def _renamed(raw: Json, offered: Offer) -> Json:
+    function = raw.get("function") if isinstance(raw, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        return raw
+    return {**raw, "function": {**function, "name": offered.forward(function["name"])}}
+
+
+class Split(NamedTuple):
+    """A reply taken apart."""
+
+    out: Chat
+    """What the agent gets."""
+    reply: Chat
+    """What the model said, as its next request holds it."""
+    answers: list[Chat]
+    """The door's answers to calls that do not go out."""
+    held: list[dict[str, Json]]
+    """Those calls, for the journal."""
+    sent: tuple[str, ...]
+    """Ids of the calls that go out."""
+
+    @property
+    def goes_out(self) -> bool:
+        """Whether there is anything for the agent to do, or to read: else the door answers."""
+        return bool(self.sent) or not self.held
+
+    @property
+    def changed(self) -> bool:
+        """Whether the agent's copy is not what the model said."""
+        return bool(self.held) or calls_of(self.out) != calls_of(self.reply)
+
+
+def split(message: Chat, offered: Offer) -> Split:
+    """What of a reply goes out, in the agent's names."""
+    out, answers, kept, sent = [], [], [], []
+    for raw in message.get("tool_calls") or ():
+        function = raw.get("function") if isinstance(raw, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            out.append(raw)
+            continue
+        name, arguments = function["name"], function.get("arguments")
+        meant = offered.meant(name, arguments if isinstance(arguments, str) else "")
+        call_id = raw.get("id")
+        if meant.own is None:
+            answers.append({"role": "tool", "tool_call_id": call_id, "content": meant.answer})
+            kept.append({"id": call_id, "name": name, "answer": meant.answer})
+            continue
+        sent.append(str(call_id))
+        new = {**function, "name": meant.own}
+        if isinstance(arguments, str):
+            new["arguments"] = meant.arguments
+        out.append({**raw, "function": new})
+    said = {"role": "assistant", "content": message.get("content") or None}
+    if message.get("tool_calls"):
+        said["tool_calls"] = list(message["tool_calls"])
+    said |= {name: value for name, value in message.items() if name.startswith("_")}  # a dialect's items
+    shown = {name: value for name, value in message.items() if name != "tool_calls"}
+    if out or (message.get("tool_calls") is not None and not kept):
+        shown["tool_calls"] = out
+    return Split(shown, said, answers, kept, tuple(sent))
+
+
+def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> None:
+    """Remembers what the agent does not see of a reply. `began`: messages when the agent's request came."""
+    before = tuple(asked.messages[began:])
+    if before or last.changed:
+        kept = Kept(
+            before=before,
+            reply=last.reply if last.changed else None,
+            calls=last.sent,
+            answers=tuple(last.answers),
+        )
+        remembered.put(asked.key, kept)
+    else:
+        remembered.forget(asked.key)

@@ -1,0 +1,101 @@
+"""The LLM door: a relay that carries out a plan."""
+
+from pathlib import Path
+
+from aiohttp import web
+
+from robustbench_tc.schema import Json, Sample, Tool
+
+from . import head
+from . import session as sessions
+from .chat import Chat
+from .dialect import ChatCompletions, Dialect, Unsupported
+from .exchange import NOT_EXPRESSIBLE, Handling
+from .held import Held
+from .journal import Journal
+from .offer import name_of
+from .plan import Plan
+from .relay import SILENCE_S, Refused, Relay
+from .responses import Responses
+from .scene import Scene
+from .scenes import Scenes, tool_of
+from .session import Session
+
+DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
+"""What a plan is carried out in, by its path; anything else passes as it came."""
+
+
+class Door(Relay):
+    """Carries out a plan. One instance serves many sessions at once."""
+
+    def __init__(
+        self,
+        upstream: str,
+        plan: Plan,
+        *,
+        rows: tuple[Sample, ...] = (),
+        journal: Path | None = None,
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        """`rows`: those of the plan's dataset. Raises UserError."""
+        super().__init__(upstream, silence_s=silence_s)
+        self.plan = plan
+        self.scenes = Scenes(plan, rows)
+        self.journal = Journal(journal)
+        self.held = Held()
+        self._refuses_duplicates = False
+
+    async def close(self) -> None:
+        await super().close()
+        self.journal.close()
+
+    async def exchange(
+        self, request: web.Request, name: str | None, path: str, body: bytes
+    ) -> web.StreamResponse:
+        if name is not None:
+            session = sessions.parse(name)
+        elif self.plan.at_run_time and request.method == "POST":
+            raise Refused(
+                "this plan needs to know the session: use the base URL …/s/<case>.<repeat>/v1, or the header "
+                f"{sessions.HEADER}"
+            )
+        else:
+            session = Session("-", 0)
+        dialect = DIALECTS.get(path.partition("?")[0])
+        if self.plan.idle or request.method != "POST" or dialect is None:
+            return await self.passed_on(request, path, body)
+        try:
+            return await Handling(self, dialect, request, session, path, body).run()
+        except Unsupported as error:
+            raise Refused(str(error)) from None
+
+    def scene(self, session: Session, body: Chat, flat: bool) -> Scene:
+        """What the session gets in this request."""
+        said = head.texts(body["messages"])
+        try:
+            tools = _tools(body, flat)
+        except ValueError:
+            return self.scenes.as_it_came(session, said, (), "tools_cannot_be_read")
+        found = self.scenes.of(session, said, tools)
+        names = [tool.name for tool in found.row.tools]
+        if self._refuses_duplicates and len(set(names)) < len(names):
+            return self.scenes.as_it_came(session, said, tools, NOT_EXPRESSIBLE)
+        return found
+
+    def as_it_came(self, session: Session, body: Chat, flat: bool, reason: str) -> Scene:
+        """The request without its type, for that reason."""
+        try:
+            tools = _tools(body, flat)
+        except ValueError:
+            tools = ()
+        return self.scenes.as_it_came(session, head.texts(body["messages"]), tools, reason)
+
+    def duplicates_are_refused(self) -> None:
+        """From now on no request lists two tools of one name."""
+        self._refuses_duplicates = True
+
+
+def _tools(body: Chat, flat: bool) -> tuple[Tool, ...]:
+    given: list[Json] = body.get("tools") or []
+    functions = [raw if flat else raw["function"] for raw in given if name_of(raw, flat) is not None]
+    return tuple(map(tool_of, functions))

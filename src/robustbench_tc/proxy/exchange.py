@@ -1,0 +1,309 @@
+"""One exchange: a request of the agent's until its reply has gone out, whole or in pieces."""
+
+import asyncio
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiohttp import ClientResponse, web
+
+from robustbench_tc.schema import Json
+
+from . import chat, sse
+from .chat import Chat, Split
+from .dialect import Dialect, Stream, Unsupported, loaded
+from .journal import Exchange, Replaced
+from .offer import NotTheCase
+from .relay import MOST_BODY, broken_off, error_of
+from .scene import Scene
+from .session import Session
+from .upstream import UpstreamError, reply_headers, request_headers, secrets_of
+
+if TYPE_CHECKING:
+    from .door import Door
+
+ASKED_AGAIN = 3
+"""How often the door answers a reply of calls that do not go out, and asks on."""
+
+_DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
+NOT_EXPRESSIBLE = "not_expressible"
+"""The provider refuses tools of one name."""
+
+
+def _parsed(raw: bytes, dialect: Dialect) -> Chat:
+    found = loaded(raw)
+    if not isinstance(found, dict):
+        raise Unsupported("the body has to be a JSON object")
+    if not isinstance(found.get("tools") or [], list):
+        raise Unsupported("'tools' has to be a list")
+    return dialect.read(found)
+
+
+class _Reply(NamedTuple):
+    """A whole reply of the server's."""
+
+    found: ClientResponse
+    body: bytes
+    parsed: Json
+
+
+class Handling:
+    """One request of the agent's, until its reply has gone out."""
+
+    def __init__(
+        self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
+    ) -> None:
+        """Raises Unsupported."""
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise Unsupported("a compressed body is not supported: send it as it is")
+        self.door = door
+        self.dialect = dialect
+        self.request = request
+        self.session = session
+        self.path = path
+        self.raw = raw
+        self.body = body = _parsed(raw, dialect)
+        self.number = door.journal.number(str(session))
+        self.replies: list[Json] = []
+        self.held: list[Json] = []
+        self.replaced: list[Replaced] = []
+        self.spared: list[Replaced] = []
+        self.usage: dict[str, int] = {}
+        self.begin(door.scene(session, body, dialect.flat))
+
+    def begin(self, scene: Scene) -> None:
+        """The conversation of a scene; of the request as it came, where that is not about its case."""
+        door = self.door
+        try:
+            asked = chat.conversation(self.body, scene, self.session, door.held, flat=self.dialect.flat)
+        except NotTheCase as error:
+            scene = door.as_it_came(self.session, self.body, self.dialect.flat, str(error))
+            asked = chat.conversation(self.body, scene, self.session, door.held, flat=self.dialect.flat)
+        self.scene, self.asked = scene, asked
+        self.began, self.turn = len(asked.messages), asked.turn
+
+    async def run(self) -> web.StreamResponse:
+        """The reply to the agent; the journal has its line in any case."""
+        status, said = 200, None
+        try:
+            asked = self._asked()
+            if asked == self.raw:
+                reply = await self._untouched()
+            elif self.body.get("stream") is True:
+                reply = await self._streamed(await self._ask(asked))
+            else:
+                reply = await self._whole(await self._read(await self._ask(asked)))
+            status = reply.status
+            if status >= 400 and isinstance(reply, web.Response) and isinstance(reply.body, bytes):
+                said = error_of(loaded(reply.body)) or None
+            return reply
+        except UpstreamError as error:
+            status, said = error.status, str(error)
+            raise
+        except asyncio.CancelledError:
+            status, said = 499, "the agent left before its reply was whole"
+            raise
+        finally:
+            self._note(status, said)
+
+    def _note(self, status: int, said: str | None) -> None:
+        self.door.journal.write(
+            Exchange(
+                session=str(self.session),
+                case=self.session.case,
+                repeat=self.session.repeat,
+                number=self.number,
+                type=self.scene.code,
+                row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
+                skipped=self.scene.skipped,
+                turn=self.turn,
+                replaced=tuple(self.replaced),
+                spared=tuple(self.spared),
+                replies=tuple(self.replies),
+                held=tuple(self.held),
+                status=status,
+                error=said,
+            ),
+            secrets_of(self.request.headers),
+        )
+
+    async def _untouched(self) -> web.StreamResponse:
+        """Request and reply as they are; the journal gets the reply all the same."""
+        kept = bytearray()
+        reply = await self.door.passed_on(self.request, self.path, self.raw, kept)
+        said = self.dialect.said(loaded(bytes(kept)))
+        if said is not None:
+            self._taken(chat.split(said.message, self.asked.offer), said.finish, ASKED_AGAIN)
+            return reply
+        stream, events = self.dialect.stream(self.asked.offer, None), sse.Events()
+        with suppress(sse.TooLong):
+            for data in (*events.feed(bytes(kept)), *events.end()):
+                list(stream.feed(loaded(data or "")))
+        if stream.finish is not None:
+            self._taken(stream.split(), stream.finish, ASKED_AGAIN)
+        return reply
+
+    # Asking
+
+    def _asked(self) -> bytes:
+        """The request as the model gets it."""
+        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session, self.scene)
+        self.replaced += [one for one in replaced if one not in self.replaced]
+        self.spared += [one for one in spared if one not in self.spared]
+        offered = self.asked.offer
+        tools = offered.entries if offered.entries or self.body.get("tools") is not None else None
+        if messages == self.body["messages"] and tools == self.body.get("tools") and offered.is_plain:
+            return self.raw
+        return json.dumps(self.dialect.write(self.body, messages, tools, offered)).encode()
+
+    async def _ask(self, body: bytes | None = None) -> ClientResponse:
+        headers = request_headers(self.request.headers)
+        headers["Accept-Encoding"] = "identity"
+        found = await self.door.upstream.ask("POST", self.path, headers, body or self._asked())
+        if found.headers.get("Content-Encoding", "identity") != "identity":
+            found.close()
+            raise UpstreamError("the server compresses its replies although it was asked not to")
+        return found
+
+    async def _read(self, found: ClientResponse) -> _Reply:
+        try:
+            body = await self.door.upstream.whole(found, MOST_BODY)
+        finally:
+            found.release() if found.content.at_eof() else found.close()
+        return _Reply(found, body, loaded(body))
+
+    def _refuses_names(self, reply: _Reply) -> bool:
+        """Whether the server refuses the request because two of its tools have one name."""
+        said = error_of(reply.parsed) or reply.body[:2000].decode(errors="replace")
+        return (
+            self.asked.offer.repeats_names
+            and reply.found.status in (400, 422)
+            and bool(_DUPLICATES.search(said))
+        )
+
+    def _without_type(self) -> None:
+        self.door.duplicates_are_refused()
+        self.begin(self.door.as_it_came(self.session, self.body, self.dialect.flat, NOT_EXPRESSIBLE))
+
+    def _taken(self, found: Split, finish: Json, again: int) -> bool:
+        """Notes a reply. Whether it goes out; else the door has answered it."""
+        self.replies.append(
+            {
+                "text": found.reply.get("content"),
+                "tool_calls": [call._asdict() for call in chat.calls_of(found.reply)] or None,
+                "finish_reason": finish,
+            }
+        )
+        self.held += found.held
+        if found.goes_out or again == ASKED_AGAIN:
+            chat.keep(self.door.held, self.asked, self.began, found)
+            return True
+        self.asked.answer_itself(found.reply, found.answers)
+        return False
+
+    # A whole reply
+
+    async def _whole(self, reply: _Reply) -> web.StreamResponse:
+        if self._refuses_names(reply):
+            self._without_type()
+            reply = await self._read(await self._ask())
+        for again in range(ASKED_AGAIN + 1):
+            said = self.dialect.said(reply.parsed)
+            if reply.found.status != 200 or said is None:
+                return _as_it_is(reply)
+            found = chat.split(said.message, self.asked.offer)
+            self._count(reply.parsed.get("usage"))
+            if self._taken(found, said.finish, again):
+                break
+            reply = await self._read(await self._ask())
+        if not found.changed and not self.asked.messages[self.began :]:
+            return _as_it_is(reply)
+        parsed = self.dialect.reply(reply.parsed, found)
+        if isinstance(parsed.get("usage"), dict):
+            parsed["usage"] = {**parsed["usage"], **self.usage}
+        body = json.dumps(parsed).encode()
+        return web.Response(status=200, headers=reply_headers(reply.found.headers), body=body)
+
+    def _count(self, usage: Json) -> None:
+        for name in self.dialect.usage:
+            number = usage.get(name) if isinstance(usage, dict) else None
+            if isinstance(number, int):
+                self.usage[name] = self.usage.get(name, 0) + number
+
+    # A reply in pieces
+
+    async def _streamed(self, found: ClientResponse) -> web.StreamResponse:
+        if _is_stream(found):
+            return await self._play(found)
+        reply = await self._read(found)
+        if self._refuses_names(reply):
+            self._without_type()
+            found = await self._ask()
+            if _is_stream(found):
+                return await self._play(found)
+            reply = await self._read(found)
+        return await self._whole(reply)  # an error, or a server that knows no streams
+
+    async def _play(self, found: ClientResponse) -> web.StreamResponse:
+        out = web.StreamResponse(status=200, headers=reply_headers(found.headers))
+        await out.prepare(self.request)
+        try:
+            end = await self._replies(found, out)
+        except (UpstreamError, sse.TooLong) as error:
+            await out.write(self.dialect.failure(f"rbtc proxy: {error}"))
+            broken_off(self.request)
+            return out
+        for chunk in end:
+            await out.write(self.dialect.written(chunk))
+        await out.write(self.dialect.done)
+        await out.write_eof()
+        return out
+
+    async def _replies(self, found: ClientResponse, out: web.StreamResponse) -> list[Chat]:
+        """Passes on one reply after the other until one goes out; its end. Raises UpstreamError."""
+        stream: Stream | None = None
+        for again in range(ASKED_AGAIN + 1):
+            stream = self.dialect.stream(self.asked.offer, stream)
+            await self._pieces(found, stream, out)
+            if stream.finish is None:
+                raise UpstreamError(error_of(stream.failed) or "the server's stream ended before its reply")
+            split = stream.split()
+            for chunk in stream.rest():
+                await out.write(self.dialect.written(chunk))
+            if self._taken(split, stream.finish, again):
+                break
+            found = await self._ask()
+            if not _is_stream(found):
+                reply = await self._read(found)
+                raise UpstreamError(error_of(reply.parsed) or f"the server answered {reply.found.status}")
+        assert stream is not None
+        return list(stream.end(calls=bool(split.sent)))
+
+    async def _pieces(self, found: ClientResponse, stream: Stream, out: web.StreamResponse) -> None:
+        """Passes on a reply of the server's but for its end."""
+        events = sse.Events()
+        try:
+            async for piece in self.door.upstream.pieces(found):
+                for data in events.feed(piece):
+                    await self._event(data, stream, out)
+            for data in events.end():
+                await self._event(data, stream, out)
+        finally:
+            found.release() if found.content.at_eof() else found.close()
+
+    async def _event(self, data: str | None, stream: Stream, out: web.StreamResponse) -> None:
+        if data is None:
+            await out.write(b": \n\n")
+        elif data.strip() != "[DONE]":
+            for chunk in stream.feed(loaded(data)):
+                await out.write(self.dialect.written(chunk))
+
+
+def _is_stream(found: ClientResponse) -> bool:
+    return found.status == 200 and found.content_type == "text/event-stream"
+
+
+def _as_it_is(reply: _Reply) -> web.Response:
+    headers = reply_headers(reply.found.headers)
+    return web.Response(status=reply.found.status, headers=headers, body=reply.body)

@@ -1,0 +1,179 @@
+"""The journal of a door: a JSON line for each exchange, with what was changed in it and what the model said.
+
+It never holds a header, nor a key that a server's error quotes. It is bounded: long texts are cut, and a full
+journal takes no more lines.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json
+
+VERSION = 1
+MOST_BYTES = 2**28
+"""Of a journal."""
+MOST_TEXT = 100_000
+"""Characters of one text in it."""
+
+
+class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A result that an injected text took the place of."""
+
+    call: str
+    """Its id."""
+    tool: str
+    """As the agent registered it; a tool that the door put there by its own name."""
+    kind: str
+    label: str = "after_effect"
+    """`after_effect`: the agent had carried the call out. `no_effect`: the door itself answers the tool."""
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request of the agent's and its reply."""
+
+    v: int = VERSION
+    session: str
+    case: str
+    repeat: int
+    number: int
+    """Of the exchange among those that this door has seen of the session, from 1."""
+    type: str = "clean"
+    """The type that the session gets."""
+    row: str | None = None
+    """The row of the dataset that was put to the model."""
+    skipped: str | None = None
+    """Why this request did not get the type: a reason in a word."""
+    turn: int = 0
+    """How many replies with calls stand before this reply in what the model saw."""
+    replaced: tuple[Replaced, ...] = ()
+    spared: tuple[Replaced, ...] = ()
+    """Results that a fault was meant for and that the plan does not allow to replace."""
+    replies: Json = ()
+    """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
+    answered calls itself and asked again."""
+    held: Json = ()
+    """Calls that never reached the agent: id, name, answer."""
+    status: int = 200
+    error: str | None = None
+
+
+class Journal:
+    """Writes lines, from one thread or several."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Adds to the file at `path`. None: keeps nothing."""
+        self._lock = threading.Lock()
+        self._numbers: dict[str, int] = {}
+        self.lines = 0
+        self.lost = 0
+        """Lines that no longer fitted."""
+        self._file: int | None = None
+        self._bytes = 0
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._bytes = _whole_lines(path)
+                self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                os.ftruncate(self._file, self._bytes)
+            except OSError as error:
+                raise UserError(
+                    f"{path}: cannot be written: {error.strerror}; choose another --journal"
+                ) from None
+
+    def number(self, session: str) -> int:
+        """The next number of an exchange of the session."""
+        with self._lock:
+            if len(self._numbers) >= 1_000_000:
+                self._numbers.clear()
+            self._numbers[session] = self._numbers.get(session, 0) + 1
+            return self._numbers[session]
+
+    def write(self, exchange: Exchange, secrets: Sequence[str] = ()) -> None:
+        """One line, whole or not at all, with `***` for what is secret."""
+        if self._file is None:
+            return
+        line = encoded(exchange)
+        for secret in secrets:
+            line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
+        with self._lock:
+            if self._bytes + len(line) > MOST_BYTES:
+                self.lost += 1
+                return
+            try:
+                written = os.write(self._file, line)
+            except OSError:
+                written = 0
+            if written < len(line):
+                os.ftruncate(self._file, self._bytes)
+                self.lost += 1
+                return
+            self._bytes += len(line)
+            self.lines += 1
+
+    def close(self) -> None:
+        """No line can be written any more."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _whole_lines(path: Path) -> int:
+    """The bytes of a journal that is there already, without a last line that was not finished; 0 for none."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        first = file.readline(MOST_BYTES)
+        size = len(first) if first.endswith(b"\n") else 0
+        for line in file:
+            size += len(line) if line.endswith(b"\n") else 0
+    try:
+        if size:
+            msgspec.json.decode(first, type=Exchange)
+    except (ValueError, RecursionError):
+        raise UserError(
+            f"{path} is there already and not a journal of a door: choose another --journal"
+        ) from None
+    if first and not size:
+        raise UserError(f"{path} is there already and not a journal of a door: choose another --journal")
+    return size
+
+
+def encoded(exchange: Exchange) -> bytes:
+    """An exchange as its line: long texts cut, lone surrogates as Python writes them."""
+    return msgspec.json.encode(_cut(msgspec.to_builtins(exchange))) + b"\n"
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        text = value if len(value) <= MOST_TEXT else value[:MOST_TEXT] + "… (cut)"
+        return text.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _cut(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(inner) for inner in value]
+    return value
+
+
+def read(path: Path) -> list[Exchange]:
+    """The exchanges of a journal, in order. Raises UserError naming the line that is none."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    found = []
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            found.append(msgspec.json.decode(line, type=Exchange))
+        except (ValueError, RecursionError):
+            if number == len(lines):  # the last, without its end: the door was killed
+                break
+            raise UserError(f"{path}:{number}: not a line of a door's journal") from None
+    return found

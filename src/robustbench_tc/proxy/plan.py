@@ -1,0 +1,205 @@
+"""The plan of a door: one YAML file, read once, every mistake named with its line."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.own import yaml
+from robustbench_tc.own.limits import read_bytes
+from robustbench_tc.own.yaml import Node
+
+TOP = ("version", "seed", "bench", "types", "faults", "read_only", "idempotent", "allow_writes")
+FAULT = ("kind", "rate", "at", "tools")
+
+MOST_POSITION = 100_000
+"""The largest position of a call that a fault may name."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that results meet while an agent works."""
+
+    kind: str
+    """A transition type of the core; its text takes the result's place."""
+    rate: float | None = None
+    """The share of calls, each drawn for itself."""
+    at: tuple[int, ...] = ()
+    """Or: the calls of a conversation, from 1."""
+    tools: tuple[str, ...] = ()
+    """Only these; () for all."""
+
+    @property
+    def text(self) -> str:
+        """What the call is answered with."""
+        return taxonomy.injected_error(self.kind) or ""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to happen to the sessions of a door. Without types and faults it changes nothing."""
+
+    seed: int = 0
+    bench: str | None = None
+    """A dataset's folder: its rows say how a case is perturbed."""
+    types: tuple[str, ...] = ()
+    """Repeat n of a case gets the type at place n, beginning again after the last; may hold `clean`."""
+    faults: tuple[Fault, ...] = ()
+    read_only: tuple[str, ...] = ()
+    idempotent: tuple[str, ...] = ()
+    allow_writes: bool = False
+    """Faults may take the place of writes' results too: an agent that then calls again writes twice."""
+
+    @property
+    def at_run_time(self) -> bool:
+        """Whether something depends on the session: what a request without one cannot be given."""
+        return bool(self.faults or self.bench) or len(self.types) > 1 or any(map(_answers, self.types))
+
+    @property
+    def idle(self) -> bool:
+        """Whether it asks for nothing at all."""
+        return not self.types and not self.faults
+
+
+def _answers(code: str) -> bool:
+    return code != taxonomy.CLEAN and taxonomy.get(code).answered_calls > 0
+
+
+FAULT_KINDS = tuple(
+    kind.code for kind in taxonomy.types() if kind.channel == "tool_result" and kind.injected_error
+)
+"""The transition types of the core."""
+
+WITHOUT_CASES = ("namesake", "registry", "offers", "tool_result")
+"""Channels whose types need no more of a case than a tool that is meant."""
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan of a file. `bench` is looked for beside it."""
+    plan = parse_plan(read_bytes(path, "a plan"), str(path))
+    if plan.bench is not None and "\0" not in plan.bench:
+        beside = path.parent / Path(plan.bench).expanduser()
+        if beside.exists():
+            plan = msgspec.structs.replace(plan, bench=str(beside))
+    return plan
+
+
+def parse_plan(data: bytes, where: str) -> Plan:
+    """The plan of a YAML text. `where` names the file in errors."""
+    return _Reader(where).read(yaml.load(data, where))
+
+
+class _Reader:
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def fail(self, line: int, said: str) -> NoReturn:
+        raise UserError(f"{self.where}:{line}: {' '.join(said.split())}")
+
+    def read(self, root: Node) -> Plan:
+        top = self.mapping(root, "the plan", TOP)
+        version = top.get("version")
+        if version is None:
+            self.fail(root.line, "'version' is missing; write version: 1")
+        if version.value != 1 or isinstance(version.value, bool):
+            self.fail(version.line, "this version is not known; write version: 1")
+        bench = self.text(top["bench"], "bench") if "bench" in top else None
+        seed = top.get("seed")
+        if seed is not None and (
+            not isinstance(seed.value, int) or isinstance(seed.value, bool) or not 0 <= seed.value < 2**63
+        ):
+            self.fail(seed.line, "'seed' must be a whole number from 0 on")
+        return Plan(
+            seed=0 if seed is None else seed.value,
+            bench=bench,
+            types=tuple(self.type_code(node, bench) for node in self.items(top.get("types"), "types")),
+            faults=tuple(map(self.fault, self.items(top.get("faults"), "faults"))),
+            read_only=self.names(top.get("read_only"), "read_only"),
+            idempotent=self.names(top.get("idempotent"), "idempotent"),
+            allow_writes=self.flag(top.get("allow_writes"), "allow_writes"),
+        )
+
+    def type_code(self, node: Node, bench: str | None) -> str:
+        code = self.text(node, "types")
+        if code == taxonomy.CLEAN:
+            return code
+        if not taxonomy.known(code):
+            known = [taxonomy.CLEAN, *(kind.code for kind in taxonomy.types("all"))]
+            near = get_close_matches(code, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else "`rbtc list types` shows them"
+            self.fail(node.line, f"unknown type {code[:60]!r}: {hint}")
+        kind = taxonomy.get(code)
+        if bench is not None:
+            return code
+        if kind.method == "llm" or kind.channel not in WITHOUT_CASES or kind.ground_truth_changes:
+            self.fail(
+                node.line,
+                f"{code} cannot be made without its case: name a dataset that holds its rows with 'bench'",
+            )
+        return code
+
+    def fault(self, node: Node) -> Fault:
+        found = self.mapping(node, "a fault", FAULT)
+        if "kind" not in found:
+            self.fail(node.line, f"a fault needs 'kind', one of {', '.join(FAULT_KINDS)}")
+        kind = self.text(found["kind"], "kind")
+        if kind not in FAULT_KINDS:
+            near = get_close_matches(kind, FAULT_KINDS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(FAULT_KINDS)}"
+            self.fail(found["kind"].line, f"unknown kind of fault {kind[:60]!r}: {hint}")
+        if ("rate" in found) == ("at" in found):
+            self.fail(node.line, f"the fault {kind} needs either 'rate' or 'at'")
+        return Fault(
+            kind=kind,
+            rate=self.rate(found.get("rate")),
+            at=tuple(map(self.position, self.items(found.get("at"), "at"))),
+            tools=self.names(found.get("tools"), "tools"),
+        )
+
+    def rate(self, node: Node | None) -> float | None:
+        if node is None:
+            return None
+        if isinstance(node.value, bool) or not isinstance(node.value, int | float) or not 0 < node.value <= 1:
+            self.fail(node.line, "'rate' must be a number above 0, at most 1")
+        return float(node.value)
+
+    def position(self, node: Node) -> int:
+        value = node.value
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_POSITION:
+            self.fail(node.line, f"'at' lists calls by their number, from 1 to {MOST_POSITION:,}")
+        return value
+
+    # Small readers
+
+    def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
+        if not isinstance(node.value, dict):
+            self.fail(node.line, f"{what} must be a mapping with the keys {', '.join(known)}")
+        for key in node.value:
+            if key not in known:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                self.fail(node.keys[key], f"unknown key {key[:60]!r} of {what}: {hint}")
+        return node.value
+
+    def items(self, node: Node | None, what: str) -> list[Node]:
+        """The entries of a list that may be missing, and may not be empty."""
+        if node is None:
+            return []
+        if not isinstance(node.value, list) or not node.value:
+            self.fail(node.line, f"{what!r} must be a list that is not empty; leave it out for none")
+        return node.value
+
+    def names(self, node: Node | None, what: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.text(item, what) for item in self.items(node, what)))
+
+    def text(self, node: Node, what: str) -> str:
+        if not isinstance(node.value, str) or not node.value.strip():
+            self.fail(node.line, f"{what!r} must be a text that is not empty; put it into quotes")
+        return node.value
+
+    def flag(self, node: Node | None, what: str) -> bool:
+        if node is not None and not isinstance(node.value, bool):
+            self.fail(node.line, f"{what!r} must be true or false")
+        return node is not None and bool(node.value)

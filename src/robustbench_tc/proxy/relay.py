@@ -1,0 +1,224 @@
+"""The server of a door: OpenAI-compatible, on loopback. What no plan changes passes byte by byte."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import aiohttp
+from aiohttp import web
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, dumps
+
+from . import session as sessions
+from .session import NoSession
+from .upstream import Upstream, UpstreamError, reply_headers, request_headers
+
+MOST_BODY = 2**25
+"""Bytes of a request's body: 32 MB."""
+AT_ONCE = 2**20
+"""Bytes of a reply up to which it is sent in one piece."""
+SILENCE_S = 600.0
+
+_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
+_UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
+
+
+class Refused(Exception):
+    """A request that the door does not take; one line."""
+
+    def __init__(self, said: str, status: int = 400) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+def refusal(said: str, status: int) -> web.Response:
+    """An error as OpenAI's API writes it."""
+    body = {
+        "error": {"message": f"rbtc proxy: {said}", "type": "rbtc_proxy_error", "param": None, "code": None}
+    }
+    return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
+
+
+class Relay:
+    """Passes requests on to one server, and its replies back."""
+
+    def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
+        """Raises UserError for an address that is none."""
+        from .upstream import address_of
+
+        self.address = address_of(upstream)
+        self._silence_s = silence_s
+        self._upstream: Upstream | None = None
+
+    @property
+    def upstream(self) -> Upstream:
+        """Made when first asked for, inside the loop."""
+        if self._upstream is None:
+            self._upstream = Upstream(self.address, self._silence_s)
+        return self._upstream
+
+    async def close(self) -> None:
+        """Ends the connections to the server."""
+        if self._upstream is not None:
+            await self._upstream.close()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Any request: what is wrong with it, or with the server, is an error object of one line."""
+        try:
+            _check_caller(request)
+            name, path = self._route(request)
+            body = await _body(request)
+            return await self.exchange(request, name, path, body)
+        except Refused as error:
+            return refusal(str(error), error.status)
+        except NoSession as error:
+            return refusal(str(error), 400)
+        except UpstreamError as error:
+            return refusal(str(error), error.status)
+        except web.HTTPException as error:
+            return refusal(f"{error.status} {error.reason}", error.status)
+
+    def _route(self, request: web.Request) -> tuple[str | None, str]:
+        """The session that a request names, and its path behind `/v1`, with the query."""
+        raw = request.rel_url.raw_path
+        name, path = sessions.of_path(raw)
+        if _UP.search(raw) or not (path == "/v1" or path.startswith("/v1/")):
+            raise Refused("the base URL is http://127.0.0.1:PORT/v1, or …/s/<case>.<repeat>/v1", 404)
+        query = request.rel_url.raw_query_string
+        name = name if name is not None else request.headers.get(sessions.HEADER)
+        return name, path.removeprefix("/v1") + (f"?{query}" if query else "")
+
+    async def exchange(
+        self, request: web.Request, name: str | None, path: str, body: bytes
+    ) -> web.StreamResponse:
+        """One request and its reply. A plan's door does more here."""
+        if name is not None:
+            sessions.parse(name)
+        return await self.passed_on(request, path, body)
+
+    async def passed_on(
+        self, request: web.Request, path: str, body: bytes, kept: bytearray | None = None
+    ) -> web.StreamResponse:
+        """The reply to the request as it came, unchanged. `kept` gets a copy of its body."""
+        headers = request_headers(request.headers)
+        if kept is not None:  # what is to be read must not come compressed
+            headers["Accept-Encoding"] = "identity"
+        found = await self.upstream.ask(request.method, path, headers, body)
+        try:
+            return await self._sent_back(request, found, kept)
+        finally:
+            found.release() if found.content.at_eof() else found.close()
+
+    async def _sent_back(
+        self, request: web.Request, found: aiohttp.ClientResponse, kept: bytearray | None
+    ) -> web.StreamResponse:
+        headers = reply_headers(found.headers)
+        size = found.content_length
+        if size is not None and size <= AT_ONCE and request.method != "HEAD":
+            whole = await self.upstream.whole(found, AT_ONCE)
+            if kept is not None:
+                kept += whole
+            return web.Response(status=found.status, reason=found.reason, headers=headers, body=whole)
+        reply = web.StreamResponse(status=found.status, reason=found.reason, headers=headers)
+        if size is not None:
+            reply.content_length = size
+        await reply.prepare(request)
+        try:
+            async for piece in self.upstream.pieces(found):
+                if kept is not None and len(kept) + len(piece) <= MOST_BODY:
+                    kept += piece
+                await reply.write(piece)
+        except UpstreamError:
+            broken_off(request)
+            return reply
+        await reply.write_eof()
+        return reply
+
+
+def broken_off(request: web.Request) -> None:
+    """Ends the connection to the caller without the end of the reply, as the server has done."""
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _check_caller(request: web.Request) -> None:
+    """Refuses what a web page could send: another name for this machine, or a foreign origin."""
+    if not _LOOPBACK.fullmatch(request.headers.get("Host", "")):
+        raise Refused("this door answers to 127.0.0.1 and localhost only", 403)
+    origin = request.headers.get("Origin")
+    if origin is not None and not _ORIGIN.fullmatch(origin):
+        raise Refused("requests of web pages are refused", 403)
+
+
+async def _body(request: web.Request) -> bytes:
+    too_long = Refused(f"the body is longer than {MOST_BODY:,} bytes", 413)
+    if request.content_length is not None and request.content_length > MOST_BODY:
+        raise too_long
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_long from None
+
+
+@contextmanager
+def serving(relay: Relay, port: int = 0) -> Iterator[str]:
+    """Serves on loopback, in a thread of its own, while the block runs; yields the base URL.
+
+    Raises UserError where the port is taken.
+    """
+    loop = asyncio.new_event_loop()
+    ready = threading.Event()
+    ports: list[int] = []
+    failed: list[OSError] = []
+
+    async def start() -> web.AppRunner:
+        app = web.Application(client_max_size=MOST_BODY)
+        app.router.add_route("*", "/{rest:.*}", relay.handle)
+        runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
+        )
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+            ports.append(runner.addresses[0][1])
+        except OSError as error:
+            failed.append(error)
+        ready.set()
+        return runner
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            runner = loop.run_until_complete(start())
+            if ports:
+                loop.run_forever()
+            loop.run_until_complete(runner.cleanup())
+            loop.run_until_complete(relay.close())
+        finally:
+            ready.set()
+            loop.close()
+
+    thread = threading.Thread(target=run, name="door", daemon=True)
+    thread.start()
+    ready.wait()
+    if not ports:
+        thread.join()
+        said = failed[0].strerror if failed else "unknown error"
+        raise UserError(f"--port {port}: the door cannot listen on 127.0.0.1 there ({said}): choose another")
+    try:
+        yield f"http://127.0.0.1:{ports[0]}/v1"
+    finally:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def error_of(body: Json) -> str:
+    """The message of an error object, for the journal; "" where there is none."""
+    error = body.get("error") if isinstance(body, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return said[:1000] if isinstance(said, str) else ""

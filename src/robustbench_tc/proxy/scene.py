@@ -1,0 +1,174 @@
+"""A case as it is and as it is put to the model, and which tool of the one is which of the other."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Change, Json, Sample, Tool
+from robustbench_tc.steps import steps
+
+
+class Scene(NamedTuple):
+    """What a session gets."""
+
+    code: str
+    """The type, or `clean`."""
+    clean: Sample
+    row: Sample
+    """`clean` itself where nothing is perturbed."""
+    skipped: str | None = None
+    """Why nothing is, although the plan names a type."""
+
+    @property
+    def text(self) -> str | None:
+        """What answers the first calls."""
+        return self.row.injected_error
+
+    @property
+    def answered(self) -> int:
+        """How many replies with calls are answered so."""
+        return 0 if self.text is None else taxonomy.get(self.code).answered_calls
+
+
+def origins(clean: Sample, row: Sample) -> list[int | None]:
+    """For each tool of `row` the place of the clean tool that carries out its calls; None for a distractor.
+
+    Where a tool that came in is the right one (swapped offers), it takes the place of the clean gold tool.
+    """
+    found = _origins(clean, row)
+    answers = zip(clean.golden_answers[:1], row.golden_answers[:1], strict=False)
+    for old, new in (pair for before, after in answers for pair in zip(before, after, strict=False)):
+        named = [at for at, tool in enumerate(row.tools) if tool.name == new.name]
+        wanted = [at for at, tool in enumerate(clean.tools) if tool.name == old.name]
+        place = next((at for at, origin in enumerate(found) if origin in wanted), None)
+        if named and place is not None and all(found[at] is None for at in named):
+            found[named[0]], found[place] = found[place], None
+    return found
+
+
+def _origins(clean: Sample, row: Sample) -> list[int | None]:
+    """For each tool of `row` the place of the clean tool that it is; None for one that came in."""
+    if not taxonomy.parts(row.type_code):
+        return _of_step(clean, row)
+    found: list[int | None] | None = None
+    for step in steps(row, clean):
+        here = _of_step(step.before, step.after)
+        found = here if found is None else [None if at is None else found[at] for at in here]
+    return found or []
+
+
+def _of_step(before: Sample, after: Sample) -> list[int | None]:
+    """As `_origins`, for one type: by its diff."""
+    edits: dict[int, list[Change]] = {}
+    came: set[int] = set()
+    for change in after.changes:
+        head, *rest = change.path.split("/")[1:] or [""]
+        if head != "tools" or not rest:
+            continue
+        if len(rest) > 1 or (change.before is not None and change.after is not None):
+            edits.setdefault(int(rest[0]), []).append(change)
+        elif change.before is None:
+            came.add(int(rest[0]))
+    free = list(range(len(before.tools)))
+    found: list[int | None] = []
+    for place, tool in enumerate(after.tools):
+        here = None
+        if place not in came:
+            old = _undone(tool, edits.get(place, ()))
+            here = next((at for at in free if before.tools[at] == old), None)
+            if here is None:
+                here = next((at for at in free if before.tools[at].name == old.name), None)
+        if here is not None:
+            free.remove(here)
+        found.append(here)
+    return found
+
+
+def _undone(tool: Tool, edits: Sequence[Change]) -> Tool:
+    plain = msgspec.to_builtins(tool)
+    for change in edits:
+        keys = [key.replace("~1", "/").replace("~0", "~") for key in change.path.split("/")[3:]]
+        plain = _put(plain, keys, change.before)
+    return msgspec.convert(plain, Tool)
+
+
+def _put(value: Json, keys: Sequence[str], new: Json) -> Json:
+    if not keys:
+        return new
+    inner = value.get(keys[0]) if isinstance(value, dict) else None
+    return {**(value if isinstance(value, dict) else {}), keys[0]: _put(inner, keys[1:], new)}
+
+
+def arguments_back(clean: Tool, row: Tool, text: str) -> str:
+    """A call's arguments as the clean tool declares them, where the row's names or types are others.
+
+    Names are given back by their place in the schema, texts that stand for a number, a list, or a yes or no
+    as that; a parameter that only the row's tool has is left out. What cannot be read stays as it is.
+    """
+    if clean.parameters == row.parameters:
+        return text
+    names = _names(clean, row)
+    if names is None and not _retyped(clean, row):
+        return text
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(given, dict):
+        return text
+    found: dict[str, Json] = {}
+    for name, value in given.items():
+        own = name if names is None else names.get(name, name)
+        if own is None:
+            continue
+        found[own] = _in_type(clean.properties.get(own), row.properties.get(name), value)
+    return text if found == given else json.dumps(found, ensure_ascii=False)
+
+
+def _names(clean: Tool, row: Tool) -> Mapping[str, str | None] | None:
+    """The clean names of the row's parameters, None for one that was added; None where they are the same."""
+    ours, theirs = list(clean.properties), list(row.properties)
+    if ours == theirs or (set(ours) == set(theirs) and _described(clean) == _described(row)):
+        return None
+    return {name: ours[at] if at < len(ours) else None for at, name in enumerate(theirs)}
+
+
+def _described(tool: Tool) -> dict[str, Json]:
+    return {
+        name: inner.get("description") if isinstance(inner, dict) else None
+        for name, inner in tool.properties.items()
+    }
+
+
+def _retyped(clean: Tool, row: Tool) -> bool:
+    return any(
+        _type(inner) != _type(row.properties.get(name))
+        for name, inner in clean.properties.items()
+        if name in row.properties
+    )
+
+
+def _type(schema: Json) -> Json:
+    return schema.get("type") if isinstance(schema, dict) else None
+
+
+def _in_type(clean: Json, row: Json, value: Json) -> Json:
+    kind = _type(clean)
+    if not isinstance(value, str) or _type(row) != "string" or kind in (None, "string"):
+        return value
+    if kind == "boolean":
+        return {"yes": True, "no": False, "true": True, "false": False}.get(value.strip().lower(), value)
+    try:
+        if kind == "integer":
+            return int(value)
+        if kind == "number":
+            return float(value) if not value.strip().lstrip("+-").isdigit() else int(value)
+    except ValueError:
+        return value
+    if kind == "array":
+        items = _type(clean.get("items"))
+        return [_in_type({"type": items}, {"type": "string"}, part.strip()) for part in value.split(",")]
+    return value

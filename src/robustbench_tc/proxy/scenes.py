@@ -1,0 +1,170 @@
+"""Which scene a session gets: the rows of a dataset, or a type's unit on the request itself."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from robustbench_tc import seeding, sources, taxonomy
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
+from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.limits import DEPTH
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
+
+from .plan import Plan
+from .scene import Scene
+from .session import Session
+
+
+class Scenes:
+    """Scenes by session: pure, so that a conversation that is sent again gets the same."""
+
+    def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
+        """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
+        self._plan = plan
+        self._clean: dict[str, Sample] = {}
+        self._rows: dict[tuple[str, str], Sample] = {}
+        for row in rows:
+            self._rows[row.clean_id, row.type_code] = row
+            if row.type_code == taxonomy.CLEAN:
+                self._clean[row.clean_id] = row
+        if plan.bench is not None:
+            there = {code for _, code in self._rows}
+            for code in plan.types:
+                if code not in there:
+                    raise UserError(
+                        f"{plan.bench} has no row of the type {code}: build it with --types {code}"
+                    )
+
+    def code(self, session: Session) -> str:
+        """The type of a session: the repeats of a case go through the plan's types in turn."""
+        types = self._plan.types
+        return types[session.repeat % len(types)] if types else taxonomy.CLEAN
+
+    def of(self, session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Scene:
+        """The scene of a request. `messages`: role and text, up to the first reply.
+
+        Without a dataset one of the request's tools is drawn as the one that is meant.
+        """
+        code = self.code(session)
+        asked = _row(session, messages, tools)
+        if self._plan.bench is not None:
+            clean = next((self._clean[one] for one in _ids(session.case) if one in self._clean), None)
+            if clean is None:
+                return Scene(code, asked, asked, None if code == taxonomy.CLEAN else "unknown_case")
+            row = self._rows.get((clean.clean_id, code))
+            return Scene(code, clean, row or clean, None if row is not None else "no_such_row")
+        if code == taxonomy.CLEAN:
+            return Scene(code, asked, asked)
+        meant = self._meant(session, tools)
+        if meant is None:
+            return Scene(code, asked, asked, "no_tools")
+        golden = ((_call(tools[meant]),),)
+        clean = msgspec.structs.replace(asked, golden_answers=golden, gold_tool_index=meant)
+        unit = REGISTRY[code]
+        rng = seeding.rng(self._plan.seed, unit.draws_as or code, clean.clean_id)
+        try:
+            return Scene(code, clean, unit.perturb(clean, rng, self._context))
+        except NotApplicable as skip:
+            return Scene(code, asked, asked, skip.reason)
+
+    def as_it_came(
+        self,
+        session: Session,
+        messages: Sequence[tuple[str, str]],
+        tools: Sequence[Tool],
+        reason: str,
+    ) -> Scene:
+        """The request unperturbed, for that reason."""
+        asked = _row(session, messages, tools)
+        return Scene(self.code(session), asked, asked, reason)
+
+    def _meant(self, session: Session, tools: Sequence[Tool]) -> int | None:
+        names = [tool.name for tool in tools]
+        single = [at for at, name in enumerate(names) if names.count(name) == 1 and name not in CONTROL_TOOLS]
+        taking = [at for at in single if tools[at].properties] or single
+
+        def drawn(at: int) -> float:
+            """By its name alone: it stays where an agent later shows fewer tools, or in another order."""
+            return seeding.rng(self._plan.seed, "door", "meant", session.case, names[at]).random()
+
+        return min(taking, key=drawn, default=None)
+
+    @cached_property
+    def _context(self) -> Context:
+        """Lends the tools of the bundled samples."""
+        lent = (tool for row in read(BUNDLED, "bundled").samples for tool in row.tools)
+        tools = {tool.name: tool for tool in lent if tool.name not in CONTROL_TOOLS}
+        return Context(donors={sources.OWN: tuple(tools.values())})
+
+
+def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Sample:
+    """A request as a clean row."""
+    said = ({"role": as_row(role), "content": text} for role, text in messages)
+    return Sample(
+        id=f"door__{session.case}::clean",
+        clean_id=f"door__{session.case}",
+        type_code=taxonomy.CLEAN,
+        source=sources.OWN,
+        category="calls",
+        messages=tuple(msgspec.convert(one, Message) for one in said),
+        tools=tuple(tools),
+        golden_answers=(),
+        output_format=sources.get(sources.OWN).output_format,
+    )
+
+
+def _ids(case: str) -> tuple[str, ...]:
+    """The clean ids that a case's name can mean."""
+    own = f"{sources.OWN}__{case}"
+    return own, f"{own}.1", case
+
+
+def as_row(role: str) -> str:
+    """A chat message's role as rows know it: `developer` is `system`."""
+    return role if role in ("system", "user", "assistant", "tool") else "system"
+
+
+def _call(tool: Tool) -> Call:
+    """A call that says no more than that the tool is meant: all that it requires, any values."""
+    names = tool.required or tuple(tool.properties)
+    return Call(tool.name, {name: [ANY] for name in names if isinstance(name, str)})
+
+
+def tool_of(function: Mapping[str, Json]) -> Tool:
+    """A tool as a request lists it. Raises ValueError for what is none."""
+    parameters = function.get("parameters")
+    if parameters is not None and not _is_schema(parameters):
+        raise ValueError("a tool whose parameters are not the schema of an object")
+    try:
+        return msgspec.convert(
+            {
+                "name": function["name"],
+                "description": function.get("description") or "",
+                "parameters": parameters or {"type": "object", "properties": {}},
+            },
+            Tool,
+        )
+    except (KeyError, TypeError, msgspec.ValidationError):
+        raise ValueError("a tool without a name, or with parameters that are not an object") from None
+
+
+def _is_schema(value: Json, deep: int = 0) -> bool:
+    """Whether the parts of a schema that a unit looks at are of the kinds that JSON Schema says."""
+    if isinstance(value, bool):
+        return deep > 0
+    if not isinstance(value, dict) or deep > DEPTH:
+        return False
+    properties, required, items = value.get("properties", {}), value.get("required", ()), value.get("items")
+    kinds = value.get("type", "")
+    return (
+        isinstance(properties, dict)
+        and isinstance(required, list | tuple)
+        and all(isinstance(name, str) for name in required)
+        and isinstance(value.get("description", ""), str)
+        and isinstance(value.get("enum", []), list)
+        and all(isinstance(kind, str) for kind in (kinds if isinstance(kinds, list) else [kinds]))
+        and all(_is_schema(inner, deep + 1) for inner in properties.values())
+        and (items is None or isinstance(items, list) or _is_schema(items, deep + 1))
+    )

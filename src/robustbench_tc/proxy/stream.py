@@ -1,0 +1,162 @@
+"""A streamed reply of chat completions in the agent's names.
+
+Text goes on as it comes. Of a call the fragments are held until its name is whole, which it is once arguments
+follow; where the arguments decide what the call means, until the reply ends.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from robustbench_tc.schema import Json
+
+from .chat import Chat, Split, split
+from .offer import Offer
+
+MOST_CALLS = 1_000
+
+
+class _Call:
+    """A call in pieces."""
+
+    def __init__(self) -> None:
+        self.id: Json = None
+        self.kind = "function"
+        self.name = ""
+        self.arguments = ""
+        self.place: int | None = None
+        """Among the calls that go out; None: held so far."""
+
+
+class ChatStream:
+    """One reply of the model's; several, where the door answers calls itself, go out as one."""
+
+    def __init__(self, offered: Offer, before: "ChatStream | None" = None) -> None:
+        """`before`: the reply that the door has answered, whose stream this one continues."""
+        self._offer = offered
+        self._calls: dict[int, _Call] = {}
+        self._out = 0
+        self._text: list[str] = []
+        self._other: Chat = {}
+        self._begun: Chat | None = None if before is None else before._begun
+        self._continues = before is not None
+        self._last: Chat | None = None
+        self._rest: list[Chat] = []
+        """Chunks after the end of the reply (its usage)."""
+        self.finish: str | None = None
+        self.failed: Json = None
+        """What the server said went wrong in the middle of the reply."""
+
+    def feed(self, chunk: Json) -> Iterator[Chat]:
+        """What goes out because of a chunk."""
+        if not isinstance(chunk, dict):
+            return
+        if "error" in chunk and "choices" not in chunk:
+            self.failed = chunk
+            return
+        self._begin(chunk)
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            self._rest.append(chunk)
+            return
+        delta = choice.get("delta")
+        delta = delta if isinstance(delta, dict) else {}
+        fragments = delta.get("tool_calls")
+        others = {name: value for name, value in delta.items() if name != "tool_calls"}
+        if self._continues:
+            others.pop("role", None)
+        if isinstance(delta.get("content"), str):
+            self._text.append(delta["content"])
+        if others:
+            yield self._chunk(chunk, {**choice, "delta": others, "finish_reason": None})
+        for fragment in fragments if isinstance(fragments, list) else ():
+            yield from self._fragment(fragment, chunk, choice)
+        if choice.get("finish_reason") is not None:
+            self.finish = str(choice["finish_reason"])
+            self._last = {**chunk, "choices": [{**choice, "delta": {}}]}
+            if "usage" in chunk and chunk["usage"] is not None:
+                self._rest.append({**chunk, "choices": []})
+                self._last["usage"] = None
+
+    def _begin(self, chunk: Chat) -> None:
+        if self._begun is None:
+            self._begun = {name: chunk[name] for name in ("id", "created", "model") if name in chunk}
+
+    def _chunk(self, chunk: Chat, choice: Json) -> Chat:
+        return {**chunk, **(self._begun or {}), "choices": [choice]}
+
+    def _fragment(self, fragment: Json, chunk: Chat, choice: Chat) -> Iterator[Chat]:
+        if not isinstance(fragment, Mapping):
+            return
+        index = fragment.get("index")
+        index = index if isinstance(index, int) else len(self._calls)
+        if index not in self._calls and len(self._calls) >= MOST_CALLS:
+            return
+        call = self._calls.setdefault(index, _Call())
+        function: Any = fragment.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        if fragment.get("id"):
+            call.id = fragment["id"]
+        if isinstance(fragment.get("type"), str):
+            call.kind = fragment["type"]
+        if isinstance(function.get("name"), str):
+            call.name += function["name"]
+        more = function.get("arguments")
+        more = more if isinstance(more, str) else ""
+        call.arguments += more
+        if call.place is not None:
+            if more:
+                yield self._said(chunk, choice, {"index": call.place, "function": {"arguments": more}})
+            return
+        if call.arguments and self._is_next(index) and not self._offer.needs_arguments(call.name):
+            meant = self._offer.meant(call.name, call.arguments)
+            if meant.own is not None:
+                yield self._whole(call, meant.own, call.arguments, chunk, choice)
+
+    def _is_next(self, index: int) -> bool:
+        """Whether every call before it has gone out: their order is kept."""
+        return all(call.place is not None for at, call in self._calls.items() if at < index)
+
+    def _whole(self, call: _Call, own: str, arguments: str, chunk: Chat, choice: Chat) -> Chat:
+        call.place, self._out = self._out, self._out + 1
+        entry = {
+            "index": call.place,
+            "id": call.id,
+            "type": call.kind,
+            "function": {"name": own, "arguments": arguments},
+        }
+        return self._said(chunk, choice, entry)
+
+    def _said(self, chunk: Chat, choice: Chat, entry: Chat) -> Chat:
+        return self._chunk(chunk, {**choice, "delta": {"tool_calls": [entry]}, "finish_reason": None})
+
+    def split(self) -> Split:
+        """The reply as a whole, once it has ended."""
+        message: Chat = {"role": "assistant", "content": "".join(self._text) or None}
+        if self._calls:
+            message["tool_calls"] = [
+                {"id": one.id, "type": one.kind, "function": {"name": one.name, "arguments": one.arguments}}
+                for _, one in sorted(self._calls.items())
+            ]
+        return split(message, self._offer)
+
+    def rest(self) -> Iterator[Chat]:
+        """The calls that were held and do go out."""
+        if self._last is None:
+            return
+        choice = self._last["choices"][0]
+        for _, call in sorted(self._calls.items()):
+            if call.place is None:
+                meant = self._offer.meant(call.name, call.arguments)
+                if meant.own is not None:
+                    yield self._whole(call, meant.own, meant.arguments, self._last, choice)
+
+    def end(self, *, calls: bool) -> Iterator[Chat]:
+        """The end of the reply. `calls`: whether any have gone out."""
+        if self._last is not None:
+            choice = dict(self._last["choices"][0])
+            if not calls and choice["finish_reason"] == "tool_calls":
+                choice["finish_reason"] = "stop"
+            yield self._chunk(self._last, choice)
+        for chunk in self._rest:
+            yield {**chunk, **(self._begun or {})}

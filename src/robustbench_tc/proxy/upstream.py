@@ -1,0 +1,143 @@
+"""The one server that a door asks: nothing goes anywhere else, and nothing is added to what the caller sent.
+
+No redirect is followed, no proxy or key of the environment is looked at, no cookie is kept.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.llm.address import parse_address
+
+from .session import HEADER
+
+HOP_BY_HOP = frozenset(
+    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
+    "transfer-encoding upgrade".split()
+)
+OURS = frozenset({"host", "content-length", "expect", "origin", "referer", "cookie", HEADER.lower()})
+"""Headers of a request that are between the caller and the door."""
+THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
+"""Headers of a reply that are between the server and the door."""
+
+CONNECTS_WITHIN_S = 30.0
+
+
+SHORTEST_SECRET = 6
+"""Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
+
+
+class UpstreamError(Exception):
+    """The server gave no reply that can be passed on; one line, and the status that says it to the caller."""
+
+    def __init__(self, said: str, status: int = 502) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class Upstream:
+    """Asks the server at one address; made inside the loop that uses it."""
+
+    def __init__(self, address: str, silence_s: float) -> None:
+        """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing."""
+        self.url = address_of(address)
+        self._silence_s = silence_s
+        self._session = aiohttp.ClientSession(
+            auto_decompress=False,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            connector=aiohttp.TCPConnector(limit=0),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=CONNECTS_WITHIN_S, sock_read=silence_s, connect=CONNECTS_WITHIN_S
+            ),
+            read_bufsize=2**18,
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def ask(
+        self, method: str, path: str, headers: CIMultiDict[str], body: bytes
+    ) -> aiohttp.ClientResponse:
+        """The reply, its body not yet read. `path` begins behind the address. Raises UpstreamError."""
+        try:
+            found = await self._session.request(
+                method,
+                URL(self.url + path, encoded=True),
+                headers=headers,
+                data=body or None,
+                allow_redirects=False,
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise self._failed(error) from None
+        if 300 <= found.status < 400 and found.status != 304:
+            found.close()
+            raise UpstreamError(f"{self.url} answers with a redirect: give --upstream the address it means")
+        return found
+
+    async def pieces(self, found: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The reply's body as it comes. Raises UpstreamError where it breaks off."""
+        try:
+            async for piece in found.content.iter_any():
+                yield piece
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._failed(error) from None
+
+    async def whole(self, found: aiohttp.ClientResponse, most: int) -> bytes:
+        """The reply's body. Raises UpstreamError where it breaks off or is longer than `most`."""
+        parts, size = [], 0
+        async for piece in self.pieces(found):
+            parts.append(piece)
+            size += len(piece)
+            if size > most:
+                found.close()
+                raise UpstreamError(f"{self.url} answers with more than {most:,} bytes")
+        return b"".join(parts)
+
+    def _failed(self, error: BaseException) -> UpstreamError:
+        if isinstance(error, TimeoutError | asyncio.TimeoutError):
+            return UpstreamError(f"{self.url} said nothing for {self._silence_s:g} s", 504)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return UpstreamError(f"{self.url} cannot be reached: is the server running?")
+        if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError | OSError):
+            return UpstreamError(f"{self.url} closed the connection before its reply was whole")
+        return UpstreamError(f"{self.url} gave no HTTP reply that can be read ({type(error).__name__})")
+
+
+def address_of(text: str) -> str:
+    """The address of an upstream. Raises UserError for one with credentials in it."""
+    found = parse_address(text, "--upstream")
+    if found.basic is not None:
+        raise UserError("--upstream: leave user and password out of the address: the agent sends its own key")
+    return found.url
+
+
+def request_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
+    """What goes on to the server."""
+    return _without(given.items(), HOP_BY_HOP | OURS | _named(given.get("Connection", "")))
+
+
+def reply_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
+    """What goes back to the caller."""
+    return _without(given.items(), HOP_BY_HOP | THEIRS | _named(given.get("Connection", "")))
+
+
+def secrets_of(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What of a request's headers nothing that is written may hold, though a server's error may quote it."""
+    given = [headers.get(name, "") for name in ("Authorization", "api-key", "x-api-key", "x-goog-api-key")]
+    words = [value.rpartition(" ")[2] for value in given]
+    return tuple(word for word in words if len(word) >= SHORTEST_SECRET)
+
+
+def _named(connection: str) -> frozenset[str]:
+    """Headers that a `Connection` header says are for one hop. Authorization is never one of them."""
+    return frozenset(name.strip().lower() for name in connection.split(",")) - {"authorization", ""}
+
+
+def _without(headers: Iterable[tuple[str, str]], left_out: frozenset[str]) -> CIMultiDict[str]:
+    return CIMultiDict((name, value) for name, value in headers if name.lower() not in left_out)

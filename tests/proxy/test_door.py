@@ -1,0 +1,407 @@
+"""What the door does to one conversation, case by case."""
+
+import gzip
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from robustbench_tc.proxy import journal
+from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.relay import serving
+from robustbench_tc.taxonomy import injected_error
+
+from .agents import Client, assembled
+from .scripted import chat_reply, in_pieces, sound
+from .wire import Answer, Seen, Server, send
+from .wire import serving as server_of
+
+Json = Any
+
+
+def tool(name: str, *required: str) -> Json:
+    properties = {one: {"type": "string"} for one in required}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    function = {"name": name, "description": f"Does {name}.", "parameters": schema, "strict": True}
+    return {"type": "function", "function": function}
+
+
+TOOLS = [tool("get_order", "id"), tool("refund", "id", "amount")]
+ASKED = [{"role": "user", "content": "Refund order 7."}]
+GET, PAY = ("get_order", '{"id": "7"}'), ("refund", '{"id": "7", "amount": "9"}')
+
+
+class Script:
+    """Says one reply after the other, whatever it is asked, and the last one for ever."""
+
+    def __init__(self, *replies: Json) -> None:
+        self.replies = list(replies)
+        self.bodies: list[Json] = []
+
+    def __call__(self, seen: Seen) -> Answer:
+        body = json.loads(seen.body)
+        sound(body["messages"])
+        self.bodies.append(body)
+        reply = self.replies[min(len(self.bodies), len(self.replies)) - 1]
+        if isinstance(reply, Answer):
+            return reply
+        if body.get("stream"):
+            return Answer(in_pieces(reply, 4), headers={"Content-Type": "text/event-stream"})
+        return Answer([json.dumps(reply).encode()])
+
+
+@contextmanager
+def door(script: Script, plan: Plan, path: Path | None = None) -> Iterator[tuple[Client, Server]]:
+    with server_of(script) as server, serving(Door(server.url, plan, journal=path)) as url:
+        client = Client(url)
+        yield client, server
+        client.close()
+
+
+def ask(client: Client, messages: list[Json], *, stream: bool = False, **more: Json) -> Json:
+    body = {"model": "m", "messages": messages, "tools": TOOLS, "stream": stream, **more}
+    status, said = client.post("case.0", body)
+    assert status == 200, said
+    return assembled(said) if stream else json.loads(said)
+
+
+def calls(message: Json) -> list[tuple[str, str]]:
+    return [
+        (one["function"]["name"], one["function"]["arguments"]) for one in message.get("tool_calls") or ()
+    ]
+
+
+def results(message: Json, text: str = "true result") -> list[Json]:
+    return [{"role": "tool", "tool_call_id": one["id"], "content": text} for one in message["tool_calls"]]
+
+
+BUDGET = Plan(types=("CD",), seed=1)
+"""Draws `refund` as the tool that is meant: the distractor is `refund_Budget`."""
+CHEAP = ("refund_Budget", PAY[1])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_of_both_kinds_goes_out_in_part_and_is_whole_for_the_model(
+    stream: bool, tmp_path: Path
+) -> None:
+    script = Script(chat_reply([CHEAP, GET, PAY]), chat_reply([], "Done."))
+    with door(script, BUDGET, tmp_path / "j") as (client, _):
+        first = ask(client, ASKED, stream=stream)["choices"][0]["message"]
+        assert calls(first) == [GET, PAY]
+        talk = [*ASKED, first, *results(first)]
+        last = ask(client, talk, stream=stream)["choices"][0]
+        assert (last["message"]["content"], last["finish_reason"]) == ("Done.", "stop")
+        # Sent again from an earlier place, and with more behind it, it reads the same.
+        ask(client, [*talk, last["message"], {"role": "user", "content": "Thanks"}], stream=stream)
+    names = [one["function"]["name"] for one in script.bodies[0]["tools"]]
+    assert sorted(names) == ["get_order", "refund", "refund_Budget"]
+    assert script.bodies[0]["messages"][0]["content"] != ASKED[0]["content"]  # the wish
+    _, reply, *answers = script.bodies[1]["messages"]
+    assert calls(reply) == [CHEAP, GET, PAY]
+    assert [one["content"] for one in answers] == ["true result", "true result", '{"status":"ok"}']
+    assert script.bodies[2]["messages"][: len(script.bodies[1]["messages"])] == script.bodies[1]["messages"]
+    lines = journal.read(tmp_path / "j")
+    assert [(line.number, line.turn, len(line.held)) for line in lines] == [(1, 0, 1), (2, 1, 0), (3, 1, 0)]
+    assert lines[0].held[0]["name"] == "refund_Budget"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_of_distractors_only_is_answered_at_most_three_times(stream: bool, tmp_path: Path) -> None:
+    script = Script(chat_reply([CHEAP], "Let me see."))
+    with door(script, BUDGET, tmp_path / "j") as (client, _):
+        found = ask(client, ASKED, stream=stream)["choices"][0]
+        assert not calls(found["message"]) and found["finish_reason"] == "stop"
+        ask(client, [*ASKED, found["message"], {"role": "user", "content": "And?"}], stream=stream)
+    assert len(script.bodies) == 8
+    assert len(script.bodies[3]["messages"]) == 1 + 3 * 2
+    assert script.bodies[4]["messages"][: len(script.bodies[3]["messages"])] == script.bodies[3]["messages"]
+    lines = journal.read(tmp_path / "j")
+    assert [len(line.held) for line in lines] == [4, 4]
+    assert [len(line.replies) for line in lines] == [4, 4]
+
+
+def test_tokens_of_answered_replies_are_counted() -> None:
+    script = Script(chat_reply([CHEAP]), chat_reply([PAY]))
+    with door(script, BUDGET) as (client, _):
+        assert ask(client, ASKED)["usage"] == {
+            "prompt_tokens": 6,
+            "completion_tokens": 4,
+            "total_tokens": 10,
+        }
+
+
+def test_text_is_passed_on_while_a_calls_name_is_still_coming() -> None:
+    reply = chat_reply([PAY], "One moment.")
+    pieces = in_pieces(reply, 3)
+    script = Script(Answer(pieces, headers={"Content-Type": "text/event-stream"}, pause_s=0.004))
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+        body = {"messages": ASKED, "tools": TOOLS, "stream": True}
+        began = time.monotonic()
+        connection.request("POST", "/s/case.0/v1/chat/completions", json.dumps(body))
+        found = connection.getresponse()
+        text = found.read(10)
+        early = time.monotonic() - began
+        text += found.read()
+        whole = time.monotonic() - began
+        connection.close()
+    assert early < whole / 2
+    assert calls(assembled(text)["choices"][0]["message"]) == [PAY]
+    names = [
+        one["function"]["name"]
+        for event in text.decode().split("\n\n")
+        if event.startswith("data: {")
+        for choice in json.loads(event[6:])["choices"]
+        for one in choice["delta"].get("tool_calls") or ()
+        if "name" in one["function"]
+    ]
+    assert names == ["refund"]
+
+
+TIMEOUT = injected_error("transient_timeout")
+
+
+@pytest.mark.parametrize(
+    ("plan", "contents", "spared"),
+    [
+        (Plan(faults=(Fault(kind="transient_timeout", at=(1, 2)),)), ["true result"] * 2, 2),
+        (
+            Plan(faults=(Fault(kind="transient_timeout", at=(1, 2)),), read_only=("get_order",)),
+            [TIMEOUT, "true result"],
+            1,
+        ),
+        (
+            Plan(faults=(Fault(kind="transient_timeout", rate=1.0),), idempotent=("refund",)),
+            ["true result", TIMEOUT],
+            1,
+        ),
+        (
+            Plan(faults=(Fault(kind="transient_timeout", at=(2,)),), allow_writes=True),
+            ["true result", TIMEOUT],
+            0,
+        ),
+        (Plan(types=("transient_timeout",), allow_writes=True), [TIMEOUT, TIMEOUT], 0),
+        (Plan(types=("transient_timeout",)), ["true result"] * 2, 2),
+    ],
+)
+def test_results_are_replaced_where_the_plan_allows_it(
+    plan: Plan, contents: list[str], spared: int, tmp_path: Path
+) -> None:
+    script = Script(chat_reply([GET, PAY]), chat_reply([GET]), chat_reply([], "Done."))
+    with door(script, plan, tmp_path / "j") as (client, _):
+        first = ask(client, ASKED)["choices"][0]["message"]
+        talk = [*ASKED, first, *results(first)]
+        second = ask(client, talk)["choices"][0]["message"]
+        ask(client, [*talk, second, *results(second)])
+    said = [one["content"] for one in script.bodies[1]["messages"] if one["role"] == "tool"]
+    assert said == contents
+    again = [one["content"] for one in script.bodies[2]["messages"] if one["role"] == "tool"]
+    assert again[:2] == contents
+    line = journal.read(tmp_path / "j")[1]
+    assert len(line.spared) == spared
+    assert [one.label for one in line.replaced] == ["after_effect"] * (2 - contents.count("true result"))
+
+
+def test_a_plan_with_faults_wants_sessions() -> None:
+    plan = Plan(faults=(Fault(kind="transient_timeout", rate=0.5),))
+    with door(Script(chat_reply([], "Hi")), plan) as (client, server):
+        status, said = client.post(None, {"messages": ASKED})
+        assert status == 400 and b"<case>.<repeat>" in said and not server.seen
+    with door(Script(chat_reply([], "Hi")), BUDGET) as (client, server):
+        assert client.post(None, {"messages": ASKED, "tools": TOOLS})[0] == 200
+        assert len(json.loads(server.seen[0].body)["tools"]) == 3
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_provider_that_refuses_equal_names(stream: bool, tmp_path: Path) -> None:
+    def refuses(seen: Seen) -> Answer:
+        names = [one["function"]["name"] for one in json.loads(seen.body)["tools"]]
+        if len(set(names)) < len(names):
+            return Answer([b'{"error": {"message": "tools: Tool names must be unique."}}'], 400)
+        return Script(chat_reply([GET]))(seen)
+
+    plan = Plan(types=("same_name_D",))
+    with (
+        server_of(refuses) as server,
+        serving(Door(server.url, plan, journal=tmp_path / "j")) as url,
+    ):
+        client = Client(url)
+        for _ in range(2):
+            assert calls(ask(client, ASKED, stream=stream)["choices"][0]["message"]) == [GET]
+        client.close()
+    assert len(server.seen) == 3  # asked in vain once
+    assert [line.skipped for line in journal.read(tmp_path / "j")] == ["not_expressible"] * 2
+
+
+def test_an_agent_that_rewrites_its_history_still_gets_replies() -> None:
+    script = Script(chat_reply([CHEAP, PAY]), chat_reply([], "Done."))
+    with door(script, BUDGET) as (client, _):
+        first = ask(client, ASKED)["choices"][0]["message"]
+        own = {**first, "tool_calls": [{**first["tool_calls"][0], "id": "mine"}]}
+        ask(client, [*ASKED, own, {"role": "tool", "tool_call_id": "mine", "content": "ok"}])
+        ask(client, [{"role": "user", "content": "Summary: all done."}])
+    assert calls(script.bodies[1]["messages"][1]) == [PAY]
+
+
+def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
+    text = b'{"messages":  [{"role":"user","content":"\\u00fc"}], "tools": []}'
+    reply = json.dumps(chat_reply([], "Hi"), indent=3).encode()
+    with (
+        server_of(lambda seen: Answer([reply])) as server,
+        serving(Door(server.url, Plan(types=("clean",)), journal=tmp_path / "j")) as url,
+    ):
+        got = send(f"{url.replace('/v1', '/s/a.0/v1')}/chat/completions", text)
+        assert (got.body, server.seen[0].body) == (reply, text)
+    assert journal.read(tmp_path / "j")[0].replies[0]["text"] == "Hi"
+
+
+HOSTILE: list[Json] = [
+    None,
+    [],
+    {},
+    {"messages": 1},
+    {"messages": [1]},
+    {"messages": ASKED, "tools": 3},
+    {"messages": ASKED, "n": 2},
+    {"messages": ASKED, "functions": [{"name": "f"}]},
+]
+PASSES: list[Json] = [
+    {"messages": []},
+    {"messages": [{}], "tools": [None, 3, {}, {"type": "function"}, {"type": "function", "function": 3}]},
+    {"messages": [{"role": 3, "content": {"a": 1}}], "tools": TOOLS},
+    {"messages": [{"role": "user", "content": [{"type": "text"}, 3]}], "tools": TOOLS},
+    {"messages": ASKED, "tools": [{"type": "function", "function": {"name": "f", "parameters": "no"}}]},
+    {
+        "messages": ASKED,
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"properties": 3}}}],
+    },
+    {"messages": ASKED, "tools": [tool("a", "x"), tool("a", "x")]},
+    {"messages": [*ASKED, {"role": "assistant", "tool_calls": 7}], "tools": TOOLS},
+    {
+        "messages": [*ASKED, {"role": "assistant", "tool_calls": [3, {"function": {"name": 3}}]}],
+        "tools": TOOLS,
+    },
+    {"messages": ASKED, "tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "refund"}}},
+    {"messages": [{"role": "user", "content": "\ud800"}], "tools": TOOLS},
+    {"messages": ASKED, "tools": [tool("x" * 5000, "y"), tool("", "y")]},
+]
+
+
+@pytest.mark.parametrize("code", ["same_name_D", "CD", "CD_NT", "flood_3", "transient_timeout"])
+def test_hostile_requests_get_one_line_or_an_answer(code: str, tmp_path: Path) -> None:
+    def says(seen: Seen) -> Answer:
+        return Answer([json.dumps(chat_reply([PAY], "Hi")).encode()])
+
+    plan = Plan(types=(code,), allow_writes=True)
+    with server_of(says) as server, serving(Door(server.url, plan, journal=tmp_path / "j")) as url:
+        client = Client(url)
+        for body in HOSTILE:
+            status, said = client.post("case.0", body)
+            assert status == 400 and "\n" not in json.loads(said)["error"]["message"], body
+        assert not server.seen
+        for body in PASSES:
+            status, said = client.post("case.0", body)
+            assert status == 200, (body, said)
+        client.close()
+
+
+def nonsense() -> list[Answer]:
+    values: list[Json] = [
+        None, 3, [], {}, {"choices": 3}, {"choices": []}, {"choices": [3]}, {"choices": [{"message": 3}]},
+        {"choices": [{"message": {"tool_calls": 3}}]},
+        {"choices": [{"message": {"tool_calls": [3, {}, {"function": 3}, {"function": {"name": 3}}]}}]},
+        {"choices": [{"message": {"content": 3, "tool_calls": [{"function": {"name": "refund"}}]}}]},
+        {"choices": [{"message": {"tool_calls": [{"function": {"name": "refund", "arguments": {}}}]}}]},
+        {"choices": [{"message": {"tool_calls": [{"id": None, "function": {"name": "refund_Budget"}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"function": {"name": "refund", "arguments": 3}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [3, {"index": "a"}]}, "finish_reason": "stop"}]},
+        {"error": {"message": "no"}},
+    ]  # fmt: skip
+    whole = [Answer([json.dumps(one).encode()]) for one in values]
+    kind = {"Content-Type": "text/event-stream"}
+    pieces = [Answer([b"data: " + json.dumps(one).encode() + b"\n\n", b"data: [DONE]\n\n"], headers=kind)
+              for one in values]  # fmt: skip
+    deep = b"[" * 100_000
+    return [*whole, *pieces, Answer([b"<html>"]), Answer([deep]), Answer([b"data: ", deep], headers=kind),
+            Answer([b"\xff\xfe"]), Answer([b"data: \xff\n\n", b""], headers=kind)]  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_nonsense_of_the_server_ends_without_a_traceback(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = nonsense()
+    with server_of(lambda seen: answers[0]) as server, serving(Door(server.url, BUDGET)) as url:
+        for _ in range(len(answers)):
+            client = Client(url)
+            body = {"messages": ASKED, "tools": TOOLS, "stream": stream}
+            try:
+                status, _said = client.post("case.0", body)
+                assert status in (200, 502), answers[0]
+            except (ConnectionError, http.client.HTTPException):
+                pass  # a stream that has begun can only end
+            client.close()
+            answers.pop(0)
+            if not answers:
+                break
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_stream_that_breaks_off_says_so() -> None:
+    kind = {"Content-Type": "text/event-stream"}
+    pieces = in_pieces(chat_reply([PAY], "Some text"), 4)[:4]
+    script = Script(Answer(pieces, headers=kind, break_off=True))
+    with door(script, BUDGET) as (client, _), pytest.raises((ConnectionError, http.client.HTTPException)):
+        client.post("case.0", {"messages": ASKED, "tools": TOOLS, "stream": True})
+
+
+def test_a_key_that_an_error_quotes_is_blanked(tmp_path: Path) -> None:
+    error = {"error": {"message": "Incorrect API key provided: sk-very-secret. Try another."}}
+    with (
+        server_of(lambda seen: Answer([json.dumps(error).encode()], 401)) as server,
+        serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url,
+    ):
+        body = json.dumps({"messages": ASKED, "tools": TOOLS}).encode()
+        place = f"{url.replace('/v1', '/s/a.0/v1')}/chat/completions"
+        assert send(place, body, {"Authorization": "Bearer sk-very-secret"}).status == 401
+    (line,) = journal.read(tmp_path / "j")
+    assert line.error == "Incorrect API key provided: ***. Try another."
+
+
+def test_a_compressed_request_passes_and_is_not_perturbed() -> None:
+    body = gzip.compress(json.dumps({"messages": ASKED, "tools": TOOLS}).encode())
+    for plan, status in ((Plan(), 200), (BUDGET, 400)):
+        with server_of(lambda seen: Answer()) as server, serving(Door(server.url, plan)) as url:
+            place = f"{url.replace('/v1', '/s/a.0/v1')}/chat/completions"
+            assert send(place, body, {"Content-Encoding": "gzip"}).status == status
+            assert len(server.seen) == (status == 200)
+
+
+def test_an_agent_that_shows_its_tools_otherwise_meets_the_same_distractor() -> None:
+    script = Script(chat_reply([], "Done."))
+    with door(script, BUDGET) as (client, _):
+        for tools in (TOOLS, TOOLS[::-1], TOOLS[1:]):
+            client.post("case.0", {"messages": ASKED, "tools": tools})
+    for body in script.bodies:
+        assert "refund_Budget" in {one["function"]["name"] for one in body["tools"]}
+
+
+def test_keys_are_in_no_journal(tmp_path: Path) -> None:
+    with (
+        server_of(Script(chat_reply([PAY]))) as server,
+        serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url,
+    ):
+        body = json.dumps({"messages": ASKED, "tools": TOOLS}).encode()
+        place = url.replace("/v1", "/s/a.0/v1")
+        send(f"{place}/chat/completions", body, {"Authorization": "Bearer sk-very-secret", "api-key": "k-2"})
+    assert server.seen[0].headers["Authorization"] == "Bearer sk-very-secret"
+    kept = (tmp_path / "j").read_bytes()
+    assert b"refund" in kept and b"sk-very" not in kept and b"k-2" not in kept

@@ -1,0 +1,174 @@
+"""Cases of one's own through the door: histories with calls, several turns, an agent's own instructions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc import seeding
+from robustbench_tc.builders.own.rows import pool
+from robustbench_tc.builders.perturb import REGISTRY, Context
+from robustbench_tc.own import matchers
+from robustbench_tc.own.read import read_cases
+from robustbench_tc.proxy import journal
+from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.offer import offer
+from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.proxy.relay import serving
+from robustbench_tc.schema import Call, Message, Sample, Tool
+
+from .agents import Client
+from .scripted import chat_reply
+from .test_door import TOOLS, Script, calls, results
+from .wire import serving as server_of
+
+Json = Any
+CASES = """
+version: 1
+tools: [orders.json]
+read_only: [get_order]
+cases:
+- id: refund-17
+  messages:
+  - {role: user, content: "What is order 7?"}
+  - role: assistant
+    tool_calls: [{id: c1, type: function, function: {name: get_order, arguments: '{"id": "7"}'}}]
+  - {role: tool, tool_call_id: c1, content: '{"total": 9}'}
+  - {role: assistant, content: "It cost 9."}
+  - {role: user, content: "Refund it"}
+  expect: [{call: refund, arguments: {id: "7", amount: "9"}}]
+- id: two
+  turns:
+  - {request: "Get order 7.", expect: [{call: get_order, arguments: {id: "7"}}]}
+  - {request: "Refund it.", expect: [{call: refund, arguments: {id: "7", amount: "9"}}]}
+"""
+HISTORY: list[Json] = [
+    {"role": "user", "content": "What is order 7?"},
+    {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": '{"id": "7"}'}}]},
+    {"role": "tool", "tool_call_id": "c1", "content": '{"total": 9}'},
+    {"role": "assistant", "content": "It cost 9."},
+    {"role": "user", "content": "Refund it"},
+]  # fmt: skip
+
+
+def rows(folder: Path, *codes: str) -> tuple[Sample, ...]:
+    (folder / "orders.json").write_text(json.dumps(TOOLS))
+    (folder / "cases.yaml").write_text(CASES)
+    clean = pool(read_cases(folder / "cases.yaml"), matchers.example).samples
+    made = [
+        REGISTRY[code].perturb(row, seeding.rng(1, code, row.clean_id), Context())
+        for code in codes
+        for row in clean
+    ]
+    return (*clean, *made)
+
+
+def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> None:
+    found = rows(tmp_path, "CD", "transient_timeout")
+    plan = Plan(bench="own", types=("clean", "CD", "transient_timeout"), allow_writes=True)
+    pay = ("refund", '{"id": "7", "amount": "9"}')
+    script = Script(chat_reply([pay]), chat_reply([], "Done."))
+    rules = {"role": "system", "content": "Company rules: be kind."}
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+    ):
+        client = Client(url)
+        for repeat in range(3):
+            script.bodies.clear()
+            session = f"refund-17.{repeat}"
+            talk = [rules, *HISTORY]
+            for _ in range(2):
+                _, said = client.post(session, {"messages": talk, "tools": TOOLS})
+                message = json.loads(said)["choices"][0]["message"]
+                talk += [message, *(results(message) if calls(message) else [])]
+            first, second = (body["messages"] for body in script.bodies)
+            assert first[:5] == [rules, *HISTORY[:4]]
+            wished = first[5]["content"]
+            assert wished == "Refund it" if repeat != 1 else wished.startswith("Refund it. ")
+            assert len(script.bodies[0]["tools"]) == (3 if repeat == 1 else 2)
+            assert second[: len(first)] == first
+            answered = second[-1]["content"]
+            assert answered == ("true result" if repeat < 2 else found[-1].injected_error)
+        client.close()
+    lines = journal.read(tmp_path / "j")
+    assert [(line.row, line.turn) for line in lines] == [
+        (f"own__refund-17::{code}", turn) for code in plan.types for turn in (0, 1)
+    ]
+
+
+def test_a_case_of_several_turns_is_perturbed_in_its_first(tmp_path: Path) -> None:
+    found = rows(tmp_path, "CD")
+    script = Script(
+        chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "It cost 9."), chat_reply([], "Done.")
+    )
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, Plan(bench="own", types=("CD",)), rows=found)) as url,
+    ):
+        client = Client(url)
+        talk: list[Json] = [{"role": "user", "content": "Get order 7."}]
+        for more in ([], [], [{"role": "user", "content": "Refund it."}]):
+            talk += more
+            _, said = client.post("two.0", {"messages": talk, "tools": TOOLS})
+            message = json.loads(said)["choices"][0]["message"]
+            talk += [message, *(results(message) if calls(message) else [])]
+        client.close()
+    first, _, last = script.bodies
+    assert first["messages"][0]["content"].startswith("Get order 7. ")
+    assert last["messages"][: len(first["messages"])] == first["messages"]
+    assert last["messages"][-1]["content"] == "Refund it."
+    assert [one["function"]["name"] for one in last["tools"]] == [
+        one["function"]["name"] for one in first["tools"]
+    ]
+
+
+def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Path) -> None:
+    found = rows(tmp_path, "CD")
+    script = Script(chat_reply([], "A title"))
+    plan = Plan(bench="own", types=("CD",))
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+    ):
+        client = Client(url)
+        title = [{"role": "user", "content": "Give this conversation a title."}]
+        asked = (
+            ("refund-17.0", {"messages": title}),
+            ("refund-17.0", {"messages": title, "tools": TOOLS}),
+            ("nobody.0", {"messages": HISTORY, "tools": TOOLS}),
+        )
+        for session, body in asked:
+            assert client.post(session, body)[0] == 200
+        client.close()
+    assert script.bodies == [body for _, body in asked]
+    assert [line.skipped for line in journal.read(tmp_path / "j")] == [
+        "tools_are_not_the_cases",
+        "request_is_not_the_cases",
+        "unknown_case",
+    ]
+
+
+def test_tools_that_two_servers_share_a_name_of(tmp_path: Path) -> None:
+    """The row lists `crm:find` and `orders:find`; an agent registers them as its framework calls them."""
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    listed = tuple(Tool(name, f"Looks in {name}.", schema) for name in ("crm:find", "orders:find"))
+    clean = Sample(
+        id="own__a::clean",
+        clean_id="own__a",
+        type_code="clean",
+        source="own",
+        category="calls",
+        messages=(Message("user", "Find 7."),),
+        tools=listed,
+        golden_answers=((Call("orders:find", {"id": ["7"]}),),),
+        output_format="tool_call_tags",
+        gold_tool_index=1,
+    )
+    row = REGISTRY["CD"].perturb(clean, seeding.rng(1, "CD", "own__a"), Context())
+    for names in (("crm_find", "orders_find"), ("crm_find", "find"), ("find", "find")):
+        tools = [{"type": "function", "function": {"name": name, "parameters": schema}} for name in names]
+        found = offer(tools, clean, row)
+        came = next(one for one in found.offered if one.own is None)
+        assert came.name == "orders_find_Budget"
+        assert sorted(one.own for one in found.offered if one.own is not None) == sorted(names)

@@ -1,0 +1,178 @@
+"""The plan, sessions, decisions and the journal of a door."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.proxy import journal
+from robustbench_tc.proxy.decide import decide
+from robustbench_tc.proxy.journal import Exchange, Journal
+from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
+from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
+
+WHOLE = b"""
+version: 1
+seed: 7
+types: [clean, same_name_D, CD, transient_timeout]
+faults:
+- {kind: transient_rate_limit, rate: 0.1}
+- {kind: transient_timeout, at: [1, 3], tools: [get_order]}
+read_only: [get_order]
+idempotent: [set_address]
+allow_writes: true
+"""
+
+
+def test_a_whole_plan_is_read() -> None:
+    plan = parse_plan(WHOLE, "plan.yaml")
+    assert plan == Plan(
+        seed=7,
+        types=("clean", "same_name_D", "CD", "transient_timeout"),
+        faults=(
+            Fault(kind="transient_rate_limit", rate=0.1),
+            Fault(kind="transient_timeout", at=(1, 3), tools=("get_order",)),
+        ),
+        read_only=("get_order",),
+        idempotent=("set_address",),
+        allow_writes=True,
+    )
+    assert plan.at_run_time and not plan.idle
+    assert len(FAULT_KINDS) == 6
+
+
+def test_a_plan_without_types_and_faults_changes_nothing() -> None:
+    assert parse_plan(b"version: 1", "p").idle
+    assert not parse_plan(b"{version: 1, types: [same_name_A]}", "p").at_run_time
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("types: [CD]", "p:1: 'version' is missing"),
+        ("version: 2", "p:1: this version is not known"),
+        ("version: 1\ntype: [CD]", "p:2: unknown key 'type' of the plan: did you mean types?"),
+        ("version: 1\ntypes: []", "p:2: 'types' must be a list that is not empty"),
+        (
+            "version: 1\ntypes:\n- CD\n- same_nam_A",
+            "p:4: unknown type 'same_nam_A': did you mean same_name",
+        ),
+        ("version: 1\ntypes: [paraphrase]", "p:2: unknown type"),
+        ("version: 1\ntypes: [typos_1]", "p:2: typos_1 cannot be made without its case"),
+        ("version: 1\ntypes: [redundant]", "p:2: redundant cannot be made without its case"),
+        ("version: 1\nseed: yes", "p:2: 'seed' must be a whole number"),
+        ("version: 1\nseed: -1", "p:2: 'seed' must be a whole number"),
+        ("version: 1\nfaults:\n- {rate: 0.1}", "p:3: a fault needs 'kind'"),
+        ("version: 1\nfaults:\n- {kind: timeout, rate: 1}", "did you mean transient_timeout?"),
+        ("version: 1\nfaults:\n- {kind: transient_timeout}", "needs either 'rate' or 'at'"),
+        ("version: 1\nfaults:\n- {kind: transient_timeout, rate: 1, at: [1]}", "needs either 'rate' or 'at'"),
+        ("version: 1\nfaults:\n- {kind: transient_timeout, rate: 0}", "above 0, at most 1"),
+        ("version: 1\nfaults:\n- {kind: transient_timeout, rate: true}", "above 0, at most 1"),
+        ("version: 1\nfaults:\n- {kind: transient_timeout, at: [0]}", "from 1 to 100,000"),
+        ("version: 1\nallow_writes: sure", "p:2: 'allow_writes' must be true or false"),
+        ("version: 1\nread_only: get", "p:2: 'read_only' must be a list"),
+        ("version: 1\nread_only: ['']", "p:2: 'read_only' must be a text that is not empty"),
+        ("version: 1\nversion: 1", "p:2: the key 'version' is given twice"),
+        ("- 1", "p:1: the plan must be a mapping"),
+        ("", "p:1: the file is empty"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_its_place(text: str, said: str) -> None:
+    with pytest.raises(UserError) as found:
+        parse_plan(text.encode(), "p")
+    assert said in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_a_bench_is_looked_for_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    file = tmp_path / "plan.yaml"
+    file.write_text("version: 1\nbench: bench\ntypes: [typos_1]\n")
+    assert read_plan(file).bench == str(tmp_path / "bench")
+    with pytest.raises(UserError, match="there is no such file"):
+        read_plan(tmp_path / "none.yaml")
+
+
+def test_sessions_are_read_from_paths() -> None:
+    assert of_path("/s/refund-17.0/v1/chat/completions") == ("refund-17.0", "/v1/chat/completions")
+    assert of_path("/s/a%2Fb%20c.3/v1") == ("a/b c.3", "/v1")
+    assert of_path("/v1/models") == (None, "/v1/models")
+    assert parse("refund-17.0") == Session("refund-17", 0)
+    assert parse("a.b.12") == Session("a.b", 12)
+    assert str(parse("a.b.12")) == "a.b.12"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "refund", ".1", "a.", "a.01", "a.-1", "a.1\n", "\x1b.1", "x" * 1_000 + ".1"]
+)
+def test_what_names_no_session_is_refused(name: str) -> None:
+    with pytest.raises(NoSession):
+        parse(name)
+
+
+CALLS = st.lists(st.sampled_from(["get", "find", "pay"]), max_size=20)
+
+
+@given(CALLS, CALLS, st.integers(0, 3))
+def test_a_longer_conversation_meets_the_same_faults(calls: list[str], more: list[str], repeat: int) -> None:
+    plan = Plan(
+        faults=(
+            Fault(kind="transient_timeout", rate=0.4, tools=("get", "pay")),
+            Fault(kind="transient_rate_limit", at=(2, 5)),
+        ),
+        read_only=("get",),
+        idempotent=("find",),
+    )
+    session = Session("case", repeat)
+    found = decide(plan, session, calls)
+    assert decide(plan, session, [*calls, *more])[: len(calls)] == found
+    for tool, decision in zip(calls, found, strict=True):
+        if decision is not None:
+            assert decision.allowed == (tool != "pay")
+            assert not decision.fault.tools or tool in decision.fault.tools
+
+
+def test_a_rate_is_met_over_sessions() -> None:
+    plan = Plan(faults=(Fault(kind="transient_timeout", rate=0.25),), allow_writes=True)
+    drawn = [decide(plan, Session("case", n), ["get"] * 5) for n in range(400)]
+    hits = sum(one is not None for found in drawn for one in found)
+    assert 420 < hits < 580  # 500 expected, standard deviation 19
+    assert len({tuple(one is not None for one in found) for found in drawn}) > 10
+
+
+def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "journal.jsonl"
+    kept = Journal(path)
+    number = kept.number("a.0")
+    line = Exchange(session="a.0", case="a", repeat=0, number=number, replies=({"text": "x" * 200_000},))
+    kept.write(line)
+    kept.write(Exchange(session="a.0", case="a", repeat=0, number=kept.number("a.0"), error="\ud800"))
+    kept.close()
+    found = journal.read(path)
+    assert [one.number for one in found] == [1, 2]
+    assert len(found[0].replies[0]["text"]) < 101_000
+    assert path.stat().st_mode & 0o077 == 0
+    path.write_bytes(path.read_bytes() + b'{"v": 1, "sess')
+    assert len(journal.read(path)) == 2
+    kept = Journal(path)  # takes the torn line away before it goes on
+    kept.write(Exchange(session="a.0", case="a", repeat=0, number=3))
+    kept.close()
+    assert [one.number for one in journal.read(path)] == [1, 2, 3]
+    path.write_bytes(b"nothing\n" + path.read_bytes())
+    with pytest.raises(UserError, match="not a journal of a door"):
+        Journal(path)
+    with pytest.raises(UserError, match="jsonl:1: not a line of a door's journal"):
+        journal.read(path)
+
+
+def test_a_full_journal_counts_what_it_leaves_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MOST_BYTES", 300)
+    kept = Journal(tmp_path / "j")
+    for number in range(10):
+        kept.write(Exchange(session="a.0", case="a", repeat=0, number=number))
+    assert kept.lines + kept.lost == 10 and kept.lost > 0
+    assert len(journal.read(tmp_path / "j")) == kept.lines
+    with pytest.raises(UserError, match="choose another --journal"):
+        Journal(tmp_path)

@@ -1,0 +1,207 @@
+"""Every rule and runtime type through the door: the agent meets only what it registered."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import seeding, taxonomy
+from robustbench_tc.api import build_release
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
+from robustbench_tc.builders.plan import donor_pools
+from robustbench_tc.builders.sources import read
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs, wire
+from robustbench_tc.proxy import journal
+from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.plan import WITHOUT_CASES, Plan
+from robustbench_tc.proxy.relay import serving
+from robustbench_tc.proxy.scenes import tool_of
+from robustbench_tc.schema import Sample, Tool
+from robustbench_tc.worlds.fit import fits
+
+from .agents import Client, work
+from .scripted import CallsAll, filled
+from .wire import serving as server_of
+
+Json = Any
+NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
+RULED = tuple(kind for kind in taxonomy.types("all") if kind.method != "llm")
+CODES = tuple(kind.code for kind in RULED if kind.traits.get("tokens") in (None, 2_000))
+WITHOUT = tuple(
+    kind.code for kind in RULED if kind.channel in WITHOUT_CASES and not kind.ground_truth_changes
+)
+
+
+def played(
+    model: CallsAll, plan: Plan, rows: Sequence[Sample], sessions: Sequence[tuple[str, Sample]], path: Path
+) -> list[journal.Exchange]:
+    """The journal of an agent that works on the cases through the door, every second one streamed."""
+    with (
+        server_of(model) as server,
+        serving(Door(server.url, plan, rows=tuple(rows), journal=path)) as url,
+    ):
+        client = Client(url)
+        for number, (session, clean) in enumerate(sessions):
+            asked = wire.first(clean, "fc")
+            # An agent of one's own has instructions of its own in front of the case.
+            messages: list[Json] = [{"role": "system", "content": "You are an agent."}, *asked.messages]
+            work(client, session, messages, asked.tools or [], stream=number % 2 == 1)
+        client.close()
+    assert model.wrong == []
+    return journal.read(path)
+
+
+def counted(model: CallsAll, lines: Sequence[journal.Exchange], session: str) -> int:
+    """How many calls of the session never reached the agent; each of them was answered."""
+    own = [line for line in lines if line.session == session]
+    held = [call for line in own for call in line.held]
+    made = sum(len(reply["tool_calls"] or ()) for line in own for reply in line.replies)
+    assert made == model.made[session]
+    last = model.bodies[session][-1]["messages"]
+    answers = {message["tool_call_id"] for message in last if message["role"] == "tool"}
+    assert {call["id"] for call in held} <= answers
+    assert made == len(answers)
+    return len(held)
+
+
+def _either(tools: Sequence[Tool]) -> bool:
+    """Whether a call that the model makes can mean either of two tools: it then goes to the agent's own."""
+    called = [(tool, filled({"type": "object", **tool.parameters})) for tool in tools]
+    return any(
+        other.name == tool.name and other is not tool and fits(other.parameters, arguments)
+        for tool, arguments in called
+        for other in tools
+    )
+
+
+def test_every_type_over_the_bundled_set(tmp_path: Path) -> None:
+    folder = tmp_path / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", codes=CODES), folder)
+    rows = inputs.load(str(folder)).rows
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    codes = tuple(dict.fromkeys(row.type_code for row in rows))
+    assert set(codes) == {taxonomy.CLEAN, *CODES} - {"prerequisite"}  # no bundled row
+    sessions = [
+        (f"{row.clean_id}.{codes.index(row.type_code)}", row, clean[row.clean_id])
+        for number, row in enumerate(rows)
+        if NIGHTLY or number % 37 == 0 or rows[number - 1].type_code != row.type_code
+    ]
+    assert {row.type_code for _, row, _ in sessions} == set(codes)
+    model = CallsAll()
+    plan = Plan(bench="bundled", types=codes, allow_writes=True)
+    lines = played(model, plan, rows, [(name, one) for name, _, one in sessions], tmp_path / "j")
+    assert {line.skipped for line in lines} == {None}
+    for session, row, one in sessions:
+        held = counted(model, lines, session)
+        came = len(row.tools) - len(one.tools)
+        if not _either(row.tools):
+            assert held >= came, row.id
+        if row.tools == one.tools:
+            assert held == 0, row.id
+        first = model.bodies[session][0]
+        asked = wire.first(row, "fc")
+        assert first["tools"] == asked.tools, row.id
+        said = [message["content"] for message in first["messages"]]
+        assert said[0] == "You are an agent." or "You are an agent." in said, row.id
+        assert [text for text in said if text != "You are an agent."] == [
+            message["content"] for message in asked.messages
+        ], row.id
+        faults = [one.kind for line in lines if line.session == session for one in line.replaced]
+        assert set(faults) == ({row.type_code} if row.injected_error is not None else set()), row.id
+
+
+def test_types_without_a_case_over_registries_of_the_full_profile(shared: Path, tmp_path: Path) -> None:
+    found = read(shared / "sources", "full").samples
+    count = 300 if NIGHTLY else 75
+    rows = [row for row in found if row.messages[-1].role == "user"][:: len(found) // (count + 20)][:count]
+    assert len(rows) == count
+    model = CallsAll()
+    plan = Plan(types=WITHOUT, allow_writes=True)
+    sessions = [(f"case-{at}.{at % len(WITHOUT)}", row) for at, row in enumerate(rows)]
+    lines = played(model, plan, (), sessions, tmp_path / "j")
+    skipped = {line.session for line in lines if line.skipped}
+    assert len(skipped) < count / 5
+    for at, (session, row) in enumerate(sessions):
+        kind = taxonomy.get(WITHOUT[at % len(WITHOUT)])
+        held = counted(model, lines, session)
+        if session in skipped or kind.channel == "tool_result":
+            assert held == 0
+            assert model.bodies[session][0]["tools"] == wire.first(row, "fc").tools
+        elif not _either([tool_of(one["function"]) for one in model.bodies[session][0]["tools"]]):
+            assert held >= 1, (session, kind.code)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_door_that_starts_again_rewrites_a_conversation_in_the_same_way(size: int, tmp_path: Path) -> None:
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {
+            "type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}
+        for name in ("get_order", "find_customer")
+    ]  # fmt: skip
+    messages = [{"role": "user", "content": "Where is order 1042?"}]
+    model = CallsAll()
+    plan = Plan(types=("CD",), seed=size)
+    for _ in range(2):
+        with server_of(model) as server, serving(Door(server.url, plan)) as url:
+            client = Client(url)
+            client.post("a.0", {"messages": messages, "tools": tools, "user": str(len(model.bodies))})
+            client.close()
+    first, second = (one[0] for one in model.bodies.values())
+    assert first["tools"] == second["tools"] and first["messages"] == second["messages"]
+    assert len(first["tools"]) == 3
+
+
+def made(rows: Sequence[Sample], pool: Sequence[Sample]) -> list[Sample]:
+    """For each clean row one row of a type that applies to it, every type in turn."""
+    context = Context(donors=donor_pools(pool), loans={"pool": tuple(pool)}, samples=pool)
+    out = []
+    for at, row in enumerate(rows):
+        for code in (*CODES[at % len(CODES) :], *CODES[: at % len(CODES)]):
+            try:
+                out.append(REGISTRY[code].perturb(row, seeding.rng(0, code, row.clean_id), context))
+                break
+            except (NotApplicable, UserError):  # the errors: texts of others, which this build has not
+                continue
+    return out
+
+
+def test_every_type_over_registries_of_the_full_profile(shared: Path, tmp_path: Path) -> None:
+    found = read(shared / "sources", "full").samples
+    count = 300 if NIGHTLY else 75
+    some = found[:: len(found) // count][:count]
+    rows = made(some, found)
+    assert len(rows) == count
+    assert len({row.type_code for row in rows}) >= (45 if NIGHTLY else 40)
+    codes = (taxonomy.CLEAN, *CODES)
+    clean = {row.clean_id: row for row in some}
+    sessions = [(f"{row.clean_id}.{codes.index(row.type_code)}", clean[row.clean_id]) for row in rows]
+    plan = Plan(bench="full", types=codes, allow_writes=True)
+    door_rows = (*some, *rows, *(_empty(code) for code in CODES))
+    model = CallsAll()
+    lines = played(model, plan, door_rows, sessions, tmp_path / "j")
+    for (session, one), row in zip(sessions, rows, strict=True):
+        skipped = {line.skipped for line in lines if line.session == session}
+        assert skipped == {None}, (row.id, skipped)
+        held = counted(model, lines, session)
+        if not _either(row.tools):
+            assert held >= len(row.tools) - len(one.tools), row.id
+        assert model.bodies[session][0]["tools"] == wire.first(row, "fc").tools, row.id
+
+
+def _empty(code: str) -> Sample:
+    """A row of no case, so that the door's dataset has one of every type."""
+    return Sample(
+        id=f"nobody::{code}",
+        clean_id="nobody",
+        type_code=code,
+        source="own",
+        category="calls",
+        messages=(),
+        tools=(),
+        golden_answers=(),
+        output_format="tool_call_tags",
+    )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from robustbench_tc import taxonomy
+from robustbench_tc.own import schemas as own_schemas
 from robustbench_tc.schema import Json, Sample, Tool, dumps, loads
 
 from ..invariants.allowed import added_tools, rewritten_texts
@@ -75,6 +76,7 @@ class RowTexts(Texts):
         """`own`: rows of somebody's own tools, whose requests may name persons and orders."""
         super().__init__(allowed, guess=not own, persons=not own)
         memory = _Memory() if own else _shared()
+        self._own = own
         self._seen = memory.texts
         self._columns, self._parts = memory.columns, memory.parts
         self._registries, self._tools = memory.registries, memory.tools
@@ -183,11 +185,15 @@ class RowTexts(Texts):
             )
         return self._registries[key]
 
+    def _no_schema(self, parameters: dict[str, Json]) -> str:
+        """What is wrong with a tool's schema. Own tools are as their maker wrote them: nodes may hold nodes."""
+        return own_schemas.problem(parameters) or "" if self._own else schemas.invalid(parameters)
+
     def _of_the_tool(self, tool: Tool) -> tuple[str, str]:
         key = digest(dumps(tool))
         if key not in self._tools:
             long = "; ".join(lengths.tool_too_long(tool))
-            self._tools[key] = long, "" if long else schemas.invalid(tool.parameters)
+            self._tools[key] = long, "" if long else self._no_schema(tool.parameters)
         return self._tools[key]
 
 

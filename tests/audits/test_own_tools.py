@@ -1,5 +1,6 @@
 """The gate over a dataset of own tools: green as built, red once touched; nothing leaves without a word."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -103,6 +104,15 @@ def test_what_was_touched_is_red(bench: Path, tmp_path: Path, what: str) -> None
 def test_the_desk_that_comes_with_the_package_is_green(tmp_path: Path) -> None:
     api.init(tmp_path / "demo")
     api.build(tmp_path / "bench", cases=tmp_path / "demo" / "cases.yaml")
+    assert red(api.audit(tmp_path / "bench")) == set()
+
+
+def test_a_schema_that_refers_to_itself_is_one(tmp_path: Path) -> None:
+    cases = shop.write(tmp_path)
+    tree = {"type": "object", "properties": {"parts": {"type": "array", "items": {"$ref": "#"}}}}
+    tools = [*shop.ORDERS, {"name": "plan", "description": "Plans.", "parameters": tree}]
+    (tmp_path / "orders.json").write_text(json.dumps(tools))
+    api.build(tmp_path / "bench", cases=cases, types=("CD",))
     assert red(api.audit(tmp_path / "bench")) == set()
 
 

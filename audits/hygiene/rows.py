@@ -186,7 +186,7 @@ class RowTexts(Texts):
         return self._registries[key]
 
     def _no_schema(self, parameters: dict[str, Json]) -> str:
-        """What is wrong with a tool's schema. Own tools are as their maker wrote them: nodes may hold nodes."""
+        """What is wrong with a tool's schema. Those of own tools may refer to themselves, as trees do."""
         return own_schemas.problem(parameters) or "" if self._own else schemas.invalid(parameters)
 
     def _of_the_tool(self, tool: Tool) -> tuple[str, str]:

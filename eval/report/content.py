@@ -104,6 +104,10 @@ class Model(msgspec.Struct, frozen=True):
     """Where wrong answers fail; None for verdicts of before there were stages."""
 
 
+OWN_TOOLS = "own tools"
+"""What stands for a version where the dataset is somebody's own."""
+
+
 class Report(msgspec.Struct, frozen=True):
     """Everything on the page."""
 
@@ -127,6 +131,11 @@ class Report(msgspec.Struct, frozen=True):
     """The same of the paper's models, which only have counts."""
     trends: dict[str, dict[str, Trend]] = {}
     """`runs`, `paper` → value of SCATTERED → its line over model size, from TREND_FROM models on."""
+
+    @property
+    def own_tools(self) -> bool:
+        """Whether it is of somebody's own tools: nothing of the paper stands beside it."""
+        return self.dataset_version == OWN_TOOLS
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,20 +202,21 @@ def build(
             )
         )
     models.sort(key=_rank)
+    own = runs[0].own_tools
     return Report(
-        dataset_version=runs[0].dataset_version or "unversioned",
+        dataset_version=OWN_TOOLS if own else runs[0].dataset_version or "unversioned",
         fingerprint=runs[0].fingerprint,
         convention=options.convention,
         subset=options.subset,
         allow_missing=options.allow_missing,
         baseline=None if base is None else labels[base],
         models=tuple(models),
-        paper=papers(),
+        paper=() if own else papers(),
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
         needs_no_reading=next((found for run in runs if (found := blind.of_record(run.record))), ()),
         note=CONVENTIONS[options.convention],
-        trends={"runs": trends(models), "paper": trends(papers())},
+        trends={"runs": trends(models), **({} if own else {"paper": trends(papers())})},
     )
 
 

@@ -120,7 +120,7 @@ def overview(
         clean=found.lines[taxonomy.CLEAN],
         perturbed=found.lines["perturbed"],
         components={name: found.lines[name] for name in taxonomy.COMPONENTS},
-        verified=beside(outcomes, unstated(run), found.lines),
+        verified={} if run.own_tools else beside(outcomes, unstated(run), found.lines),
         retention=found.retention,
         retention_with_transition=found.retention_with_transition,
         intervals={metric: one for metric, one in made.values.items() if one is not None},

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.not_live import refuse_run
 from robustbench_tc.schema import GOLD_NOT_STATED
@@ -47,6 +47,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them; `stage` and
     `stage_detail`, None where a file has no such column. `correct` is 1, 0 or -1 (no verdict: no answer was
     had)."""
+
+    @property
+    def own_tools(self) -> bool:
+        """Whether every row is of somebody's own tools: nothing of the published benchmark is beside it."""
+        return set(self.rows["source"].tolist()) == {sources.OWN}
 
 
 def read(folder: str | Path) -> Run:

@@ -267,6 +267,7 @@ def print_summary(
         return
     settings = record.settings
     version = f", version {record.dataset_version}" if record.dataset_version else ""
+    version = version if made.verified else ", own tools"
     _console.out.print(
         f"{settings.model} · {settings.mode} · {record.dataset}{version} · {folder.path}", markup=False
     )
@@ -401,7 +402,10 @@ def _print_blind(made: "Overview") -> None:
 
 
 def _print_verified(made: "Overview") -> None:
-    """The same accuracies without the rows that nobody could answer, beside the best that can be reached."""
+    """The same accuracies without the rows that nobody could answer, beside the best that can be reached;
+    nothing of own tools, whose golden answers nobody classified."""
+    if not made.verified:
+        return
     title = "verified: rows that can be answered; best: what an honest model reaches over all"
     table = _table(title, "", "n", "correct", "accuracy", "best")
     for name, line in made.verified.items():

@@ -53,7 +53,7 @@ def bars(models: tuple[Model, ...], name: str) -> Markup:
     return figures.bars([(m.label, m.summary.values[metric]) for m in models], f"accuracy, {name}")
 
 
-def _points(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:
+def sized(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:
     """(label, billions of parameters, value) of the models whose size is known."""
     found = [(m.label, m.params_b, m.summary.values[metric]) for m in models]
     return [(label, size, value.value) for label, size, value in found if size and value is not None]
@@ -65,7 +65,7 @@ def _trend(points: list[tuple[str, float, float]]) -> Trend | None:
 
 def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -> Markup:
     """A value against model size, ours filled, the paper's hollow, each with its trend."""
-    sets = {"paper": _points(papers, metric), "ours": _points(models, metric)}
+    sets = {"paper": sized(papers, metric), "ours": sized(models, metric)}
     sizes = [size for points in sets.values() for _, size, _ in points]
     values = [value for points in sets.values() for _, _, value in points]
     margin = 0.08 * (max(values) - min(values)) + 0.01

@@ -89,7 +89,7 @@ def _environment() -> jinja2.Environment:
 def html(report: Report, samples: Embedded = NO_ROWS) -> str:
     """The page. Names and paths are escaped and rows compressed: they come from models and users. Its policy
     lets run and style what this package wrote, by hash, and nothing be loaded."""
-    models, papers = report.models, report.paper
+    models = report.models
     simulated = [found for model in models for found in _intervals(model) if found[2].method == "simulated"]
     kinds = taxonomy.known_with(code for m in report.models for code in m.summary.types)
     names = {t.code: t.display_name for t in kinds}
@@ -124,8 +124,11 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             axis=drawings.forest_axis(models),
             heads=HEADS,
             solved=blind.solved(report.needs_no_reading),
-            scatters={readable(metric): drawings.scatter(models, papers, metric) for metric in SCATTERED},
-            scattered=SCATTERED,
+            scatters={
+                readable(metric): drawings.scatter(models, report.paper, metric)
+                for metric in _scattered(report)
+            },
+            scattered=_scattered(report),
             matched=[f"delta_matched_{name}" for name in taxonomy.COMPONENTS],
             breakable=breakable,
             spelled=packs.typeset,
@@ -187,8 +190,15 @@ def _there(report: Report, anchor: str) -> bool:
         "flips": (drawings.flips(model) for model in report.models),
         "errors": (model.error_modes for model in report.models),
         "replies": (model.flags for model in report.models),
+        "size": _scattered(report),
     }
     return anchor not in held or any(held[anchor])
+
+
+def _scattered(report: Report) -> list[str]:
+    """The values that some model of known size has; the paper's models have all of them."""
+    every = (*report.models, *report.paper)
+    return [metric for metric in SCATTERED if drawings.sized(every, metric)]
 
 
 def _losing(model: Model) -> bool:

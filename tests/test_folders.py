@@ -122,6 +122,9 @@ OUTPUTS: dict[str, list[Output]] = {
     ],
     "yank name": [Output("yank {out} --reason because")],
     "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
+    "proxy llm --journal": [
+        Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
+    ],
     "leaderboard serve --store": [Output("leaderboard serve --port {port} --store {out}")],
     "leaderboard verify --store": [
         Output("leaderboard verify 20261120-0 --run {run} --dataset {release} --store {out}")
@@ -144,8 +147,8 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, lint files, build --cases, sql --format, live show run, live summary run,
-live report run, live check file
+gate run, gate --against, lint files, proxy llm --plan, build --cases, sql --format, live show run,
+live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
 
@@ -215,6 +218,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
+    found["plan"] = root / "plan.yaml"
+    found["plan"].write_text("version: 1\n")
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
@@ -740,6 +745,8 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         f"{io}scratch.py": {"unlink"},  # unfinished files of ours
         f"{io}lock.py": {"unlink"},  # locks of ours
         f"{io}store.py": {"ftruncate"},  # a torn line of ours
+        f"{io}new_folder.py": {"unlink", "rmdir"},  # what it just wrote, where the rest cannot be written
+        "src/robustbench_tc/proxy/journal.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/release/yank.py": {"unlink"},  # the list of what was yanked, once it is empty
         f"{io}audit_files.py": {"unlink", "rmdir"},  # of an earlier audit, unchanged
         "src/robustbench_tc/api.py": {"unlink"},  # in the copy that is released

@@ -125,8 +125,10 @@ class Journal:
 
 def _whole_lines(path: Path) -> int:
     """The bytes of a journal that is there already, without a last line that was not finished; 0 for none."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return 0
+    if path.is_symlink() or not path.is_file():
+        raise UserError(f"{path} is there already and not a journal of a door: choose another --journal")
     with path.open("rb") as file:
         first = file.readline(MOST_BYTES)
         size = len(first) if first.endswith(b"\n") else 0

@@ -125,7 +125,7 @@ def unpublishable(kind: Kind, profile: str | None, own_data: bool = False) -> st
     The bundled worlds are the live dataset's own: nothing of upstream's stands behind them that they could
     be taken for.
     """
-    if profile == OWN_PROFILE and not own_data:
+    if kind == "robustbench-tc" and profile == OWN_PROFILE and not own_data:
         return f"it holds somebody's own tools and requests: {OWN_DATA} says that they may leave your hands"
     if kind != "robustbench-tc-live" and profile == "bundled":
         return "it holds the starter samples, which are never published as the benchmark"
@@ -290,7 +290,7 @@ def read_report(folder: Path) -> AuditReport:
 def _check_profile(build: Path, kind: Kind, profile: str | None, *, trial: bool, own_data: bool) -> None:
     """UserError for a build that may not be released; `trial` lets the starter samples through."""
     reason = unpublishable(kind, profile, own_data)
-    if reason is not None and profile == OWN_PROFILE:
+    if reason is not None and kind == "robustbench-tc" and profile == OWN_PROFILE:
         raise UserError(f"{build} is not released: {reason}")
     if reason is not None and not trial:
         raise UserError(

@@ -6,7 +6,7 @@ again, and journaled calls are repeated in a fresh world only if the episode goe
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -44,6 +44,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Step, ...]
 
 
+_Line = TypeVar("_Line", Answer, Results)
+
+
 class Place(msgspec.Struct, frozen=True):
     """Where the journal has one episode."""
 
@@ -66,11 +69,33 @@ class Place(msgspec.Struct, frozen=True):
     def answer(self, journal: Store, number: int) -> Answer | None:
         """The journaled answer; a recorded failure to get one is none."""
         found = journal.get(self.key(number))
-        return None if found is None else msgspec.convert(found, Answer)
+        return None if found is None else self._read(found, Answer, number)
 
-    def results(self, journal: Store, number: int) -> tuple[Step, ...] | None:
+    def results(self, journal: Store, number: int, wanted: Sequence[Wanted]) -> tuple[Step, ...] | None:
+        """What the calls of the n-th answer led to; None where the journal ends before.
+
+        Raises UserError where the journal has results of other calls than the answer made.
+        """
         found = journal.get(f"{self.key(number)}:results")
-        return None if found is None else msgspec.convert(found, Results).results
+        if found is None:
+            return None
+        steps = self._read(found, Results, number).results
+        made = [msgspec.json.encode((step.name, step.arguments)) for step in steps]
+        if made != [msgspec.json.encode((one.name, one.arguments)) for one in wanted]:
+            raise self._unreadable(number, "its results are not those of the answer's calls")
+        return steps
+
+    def _read(self, found: object, kind: type[_Line], number: int) -> _Line:
+        try:
+            return msgspec.convert(found, kind)
+        except msgspec.ValidationError as error:
+            raise self._unreadable(number, str(error)) from None
+
+    def _unreadable(self, number: int, why: str) -> UserError:
+        return UserError(
+            f"{self.row.id}, repeat {self.repeat}, answer {number}: the journal was changed by hand ({why}); "
+            "begin again with --fresh"
+        )
 
     def episode(self, so_far: Conversation, error: str | None, isolation: str) -> Episode:
         """The finished episode."""
@@ -104,7 +129,8 @@ def kept(place: Place, journal: Store, isolation: str) -> Episode | None:
             so_far.fail(answer.status)
             error = answer.error
             break
-        steps = place.results(journal, number) if so_far.read(answer) else ()
+        wanted = so_far.read(answer)
+        steps = place.results(journal, number, wanted) if wanted else ()
         if steps is None:
             return None
         so_far.add(answer, steps)
@@ -135,7 +161,7 @@ async def play(
                 break
             steps: tuple[Step, ...] = ()
             if wanted := so_far.read(answer):
-                known = place.results(journal, number)
+                known = place.results(journal, number, wanted)
                 if known is not None:
                     stage.remember(wanted, known)
                     steps = known

@@ -1,6 +1,7 @@
 """One episode, turn by turn: what is asked, what is carried out, when it ends."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 from collections import Counter
@@ -274,6 +275,32 @@ def test_a_call_that_hung_is_not_made_again_after_a_kill(tmp_path: Path) -> None
     journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     episode = played(ONE, Says(calls(("count_coins", {})), "Done."), tmp_path)
     assert episode.replies[1].steps[0].text == '{"coins": 3}'
+
+
+@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line["results"].clear(),
+        lambda line: line["results"].append(line["results"][0]),
+        lambda line: line["results"][0].update(name="count_coins"),
+        lambda line: line["results"][0].update(arguments={"amount": 3}),
+        lambda line: line["results"][0].pop("text"),
+        lambda line: line.update(results=7),
+        lambda line: line.pop("results"),
+    ],
+)
+def test_results_of_other_calls_are_one_line(tmp_path: Path, change: Any, ended: bool) -> None:
+    says = [calls(("add_coins", {"amount": 2})), "Done."] if ended else [calls(("add_coins", {"amount": 2}))]
+    with contextlib.nullcontext() if ended else pytest.raises(RuntimeError):
+        played(ONE, Says(*says), tmp_path)
+    journal = tmp_path / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    change(lines[1])
+    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    with pytest.raises(UserError, match=r"answer 1: the journal was changed by hand .*--fresh") as raised:
+        played(ONE, Says("Done."), tmp_path)
+    assert "\n" not in str(raised.value)
 
 
 def pairs() -> list[tuple[LiveRow, LiveRow]]:

@@ -3,7 +3,8 @@
 import io
 import json
 import os
-import resource
+import subprocess
+import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -18,8 +19,19 @@ from .hostile import CASES, SECRET, TOOL, cases_files, tool_files
 
 TOOL_FILES, CASES_FILES = dict(tool_files()), dict(cases_files())
 
-SECONDS = 10
+SECONDS = 10  # of CPU: a busy machine is no defect
 MEGABYTES = 1_000
+
+#: `rbtc`, and at its end its seconds of CPU and its peak memory in kB as a line of standard error.
+MEASURED = """
+import re, sys, time
+from robustbench_tc.cli import main
+try:
+    main()
+finally:
+    peak = re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]
+    print(time.process_time(), peak, file=sys.stderr)
+"""
 
 
 def outcome(*words: str) -> tuple[int, str, str]:
@@ -40,9 +52,9 @@ def test_there_are_two_hundred() -> None:
 def test_a_hostile_tool_file_is_one_line(said: str, tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     path.write_bytes(TOOL_FILES[said])
-    begun = time.monotonic()
+    begun = time.process_time()
     code, out, err = outcome("lint", str(path))
-    assert time.monotonic() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
     assert SECRET not in out + err
     if err:
         assert (code, out, err.count("\n")) == (1, "", 1), (out, err)
@@ -57,10 +69,10 @@ def test_a_hostile_cases_file_is_one_line_with_its_place(said: str, tmp_path: Pa
     (tmp_path / "tools.json").write_text(json.dumps([TOOL]))
     path = tmp_path / "cases.yaml"
     path.write_bytes(CASES_FILES[said])
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(UserError) as raised:
         read_cases(path)
-    assert time.monotonic() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
     assert "\n" not in str(raised.value)
     assert str(path) in str(raised.value)
     assert SECRET not in str(raised.value)
@@ -76,11 +88,14 @@ def test_the_file_that_they_are_made_of_is_right(tmp_path: Path) -> None:
 def test_five_thousand_tools_are_read_within_bounds(tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     path.write_text(json.dumps([TOOL | {"name": f"get_order_{n}"} for n in range(5_000)]))
-    begun = time.monotonic()
-    code, _, err = outcome("lint", str(path))
-    assert (code, err) == (0, "")
-    assert time.monotonic() - begun < SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MEGABYTES * 1024 * 2
+    # A process of its own, asked for its own peak: getrusage counts what its parent held before exec.
+    child = subprocess.run(
+        [sys.executable, "-c", MEASURED, "lint", str(path)], capture_output=True, text=True
+    )
+    assert child.returncode == 0, child.stderr
+    seconds, kilobytes = child.stderr.split()
+    assert float(seconds) < SECONDS
+    assert int(kilobytes) < MEGABYTES * 1024
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "missing"])

@@ -54,7 +54,7 @@ def test_what_a_tool_does_to_its_process_is_one_line(
     begun = time.monotonic()
     (only,) = found(lamp(tmp_path, line), seconds=1 if "while" in line else 20)
     assert only.startswith(said) and "\n" not in only and len(only) < 1_000, only
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60  # the loop would run for ever
     assert [path.name for path in tmp_path.iterdir()] == ["lamp.py"]
 
 

@@ -213,7 +213,7 @@ def test_closing_ends_calls_that_run_and_those_that_come() -> None:
         start = time.monotonic()
         await worlds.close()
         ended = await asyncio.gather(*calls, return_exceptions=True)
-        assert time.monotonic() - start < 4
+        assert time.monotonic() - start < 30  # the calls would run for ever
         assert all(isinstance(one, RuntimeError) or one == Answered(DIED, "died") for one in ended)
         with pytest.raises(RuntimeError, match="closed"):
             await worlds.open(RECKLESS, Start({"count": 0}))

@@ -96,7 +96,7 @@ def test_failures_on_the_way(text: str, what: str) -> None:
     "part", ["?'", ",", "a ", "is ", "done. ", "ed", "was not ", "?\n", "\x00", "\ud800"]
 )
 def test_a_hostile_message_is_read_in_a_moment(part: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     claim(part * 100_000)
     asks(part * 100_000)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

@@ -1,13 +1,19 @@
 """The doors of `api`: relays between an agent and its model that carry out a plan."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from .errors import UserError
-from .schema import Sample, loads
+from .own import book as own_book
+from .schema import Sample
+
+if TYPE_CHECKING:
+    from .proxy.mcp.sessions import Sessions
+    from .proxy.plan import Plan
 
 
 @contextmanager
@@ -31,38 +37,98 @@ def proxy_llm(
     >>> with proxy_llm("http://127.0.0.1:8000/v1", "plan.yaml") as base_url:  # doctest: +SKIP
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
-    from .eval import inputs
     from .proxy.door import Door
-    from .proxy.plan import read_plan
     from .proxy.relay import serving
 
-    found = read_plan(Path(plan))
-    rows: tuple[Sample, ...] = ()
-    if found.bench is not None:
-        rows = inputs.load(found.bench).rows
-        read_only, idempotent = _of_own_tools(Path(found.bench))
-        found = msgspec.structs.replace(
-            found,
-            read_only=(*found.read_only, *read_only),
-            idempotent=(*found.idempotent, *idempotent),
-        )
-    if allow_writes:
-        found = msgspec.structs.replace(found, allow_writes=True)
+    found, rows = _planned(plan, allow_writes)
     path = None if journal is None else Path(journal)
     door = Door(upstream, found, rows=rows, journal=path, silence_s=silence_s)
     with serving(door, port) as url:
         yield url
 
 
-def _of_own_tools(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tools that a dataset of own tools calls read-only and idempotent, as an agent registers them."""
-    from .own.wire_names import safe_name
+@contextmanager
+def proxy_mcp(
+    url: str,
+    plan: str | Path,
+    *,
+    port: int = 0,
+    journal: str | Path | None = None,
+    allow_writes: bool = False,
+    silence_s: float = 600.0,
+) -> Iterator[str]:
+    """`rbtc proxy mcp --url`: an MCP address on loopback, while the block runs; yields it.
 
-    path = folder / "own.json"
-    if not path.is_file():
-        return (), ()
+    `url`: the address of the server (streamable HTTP). The rest as for `proxy_llm`.
+
+    >>> with proxy_mcp("http://127.0.0.1:8000/mcp", "plan.yaml") as address:  # doctest: +SKIP
+    ...     run_agent(address.replace("/mcp", "/s/refund-17.0/mcp"))
+    """
+    from .proxy.mcp.http import Http
+    from .proxy.relay import serving
+
+    found, rows = _planned(plan, allow_writes)
+    made = _sessions(found, rows, journal)
+    with serving(Http(url, made.calls, needed=found.at_run_time, silence_s=silence_s), port) as base:
+        yield f"{base.removesuffix('/v1')}/mcp"
+    made.journal.close()
+
+
+def proxy_mcp_stdio(
+    command: Sequence[str],
+    plan: str | Path,
+    *,
+    session: str = "mcp.0",
+    journal: str | Path | None = None,
+    allow_writes: bool = False,
+) -> int:
+    """`rbtc proxy mcp -- COMMAND`: between our standard input and output and a server's, until one ends.
+
+    Returns the server's exit code, 0 where the client went first. Raises UserError as `proxy_llm`.
+    """
+    import asyncio
+
+    from .proxy.mcp.stdio import Stdio
+    from .proxy.session import NoSession, parse
+
+    found, rows = _planned(plan, allow_writes)
     try:
-        book = loads(path.read_bytes())
-        return tuple(map(safe_name, book["read_only"])), tuple(map(safe_name, book["idempotent"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{path}: not as `rbtc build` writes it: build the dataset again") from None
+        named = parse(session)
+    except NoSession as error:
+        raise UserError(f"--session: {error}") from None
+    made = _sessions(found, rows, journal)
+    try:
+        return asyncio.run(Stdio(made.calls(named)).run(command))
+    finally:
+        made.journal.close()
+
+
+def _sessions(plan: "Plan", rows: tuple[Sample, ...], journal: str | Path | None) -> "Sessions":
+    from .proxy.journal import Journal
+    from .proxy.mcp.sessions import Sessions, check
+    from .proxy.scenes import Scenes
+
+    check(plan)
+    book = None if plan.bench is None else own_book.read(Path(plan.bench))
+    scenes = Scenes(plan, rows)
+    return Sessions(plan, scenes, Journal(None if journal is None else Path(journal)), book)
+
+
+def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...]]":
+    """A plan with what its dataset says of the tools, and the dataset's rows."""
+    from .eval import inputs
+    from .own.wire_names import safe_name
+    from .proxy.plan import read_plan
+
+    found = read_plan(Path(plan))
+    rows: tuple[Sample, ...] = ()
+    if found.bench is not None:
+        rows = inputs.load(found.bench).rows
+        book = own_book.read(Path(found.bench))
+        if book is not None:  # by their own names, and as an agent registers them with a model's server
+            found = msgspec.structs.replace(
+                found,
+                read_only=(*found.read_only, *book.read_only, *map(safe_name, book.read_only)),
+                idempotent=(*found.idempotent, *book.idempotent, *map(safe_name, book.idempotent)),
+            )
+    return (msgspec.structs.replace(found, allow_writes=True) if allow_writes else found), rows

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UserError
 from . import _console
 from ._console import styled
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Stand between an untouched agent and its model, and carry out a plan of faults.",
+    help="Stand between an untouched agent and its model or its tools, and carry out a plan of faults.",
 )
 
 Upstream = Annotated[str, typer.Option(metavar="URL", help="Base URL of the model's server, up to /v1.")]
@@ -22,6 +23,16 @@ JournalFile = Annotated[
 ]
 AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Faults may replace results of tools that write, too.")
+]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="COMMAND ARG…", help="The server's, behind `--`.", show_default=False),
+]
+ServerUrl = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="Address of a server (streamable HTTP).")
+]
+SessionName = Annotated[
+    str, typer.Option("--session", metavar="NAME", help="<case>.<repeat> of a COMMAND's calls.")
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that the server may say nothing.")]
 
@@ -60,6 +71,49 @@ def llm(
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))
         _console.out.print(styled(f"without a session:     {url}"))
         _console.out.print(styled(f"journal: {journal}; nothing but {upstream} is asked"))
-        ended = threading.Event()
-        while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
-            pass
+        _until_interrupted()
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def mcp(
+    plan: PlanFile,
+    command: Command = None,
+    url: ServerUrl = None,
+    port: Port = 0,
+    session: SessionName = "mcp.0",
+    journal: JournalFile = Path("journal.jsonl"),
+    allow_writes: AllowWrites = False,
+    timeout: Timeout = 600.0,
+) -> None:
+    """Relay MCP between a client and one server, and carry out the plan.
+
+    With a COMMAND behind `--` it speaks on standard input and output, as a server does: put it in front of
+    the command in the client's configuration. With --url it listens on loopback.
+
+    Example: rbtc proxy mcp --plan plan.yaml -- python server.py
+    """
+    from .. import api_proxy
+
+    if bool(command) == (url is not None):
+        raise UserError("give either the server's COMMAND behind `--`, or its address with --url")
+    if command:
+        code = api_proxy.proxy_mcp_stdio(
+            command, plan, session=session, journal=journal, allow_writes=allow_writes
+        )
+        if code:
+            raise UserError(f"the MCP server ended with status {code}")
+        return
+    served = api_proxy.proxy_mcp(
+        url or "", plan, port=port, journal=journal, allow_writes=allow_writes, silence_s=timeout
+    )
+    with _console.keeping(f"the door is closed; its journal is {journal}"), served as address:
+        _console.out.print(styled(f"address of a session: {address.removesuffix('/mcp')}/s/CASE.REPEAT/mcp"))
+        _console.out.print(styled(f"without a session:    {address}"))
+        _console.out.print(styled(f"journal: {journal}; nothing but {url} is asked"))
+        _until_interrupted()
+
+
+def _until_interrupted() -> None:
+    ended = threading.Event()
+    while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
+        pass

@@ -69,7 +69,7 @@ class Conversation:
             text, kind = scene.text, scene.code
             if batch > scene.answered:
                 decision = drawn[order[id(call)]]
-                text = None if decision is None else decision.fault.text
+                text = None if decision is None else decision.fault.answer
                 kind = "" if decision is None else decision.fault.kind
             if text is None:
                 continue

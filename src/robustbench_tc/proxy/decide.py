@@ -23,17 +23,15 @@ def decide(plan: Plan, session: Session, tools: Sequence[str]) -> list[Decision 
     The first fault of the plan that applies. What is drawn for a call does not depend on the calls after it,
     so a conversation that is sent again, with more behind it, meets the same.
     """
-    return [
-        next(
-            (
-                Decision(fault, may_replace(plan, tool))
-                for place, fault in enumerate(plan.faults)
-                if _applies(plan, fault, place, session, number, tool)
-            ),
-            None,
-        )
-        for number, tool in enumerate(tools, 1)
-    ]
+    return [decide_one(plan, session, number, tool) for number, tool in enumerate(tools, 1)]
+
+
+def decide_one(plan: Plan, session: Session, number: int, tool: str) -> Decision | None:
+    """The fault that the session's call of that number, from 1, meets."""
+    for place, fault in enumerate(plan.faults):
+        if _applies(plan, fault, place, session, number, tool):
+            return Decision(fault, may_replace(plan, tool))
+    return None
 
 
 def may_replace(plan: Plan, tool: str) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import head
@@ -14,7 +15,7 @@ from .exchange import NOT_EXPRESSIBLE, Handling
 from .held import Held
 from .journal import Journal
 from .offer import name_of
-from .plan import Plan
+from .plan import EFFECTS, Plan
 from .relay import SILENCE_S, Refused, Relay
 from .responses import Responses
 from .scene import Scene
@@ -39,6 +40,7 @@ class Door(Relay):
     ) -> None:
         """`rows`: those of the plan's dataset. Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
+        _check(plan)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
         self.journal = Journal(journal)
@@ -93,6 +95,18 @@ class Door(Relay):
     def duplicates_are_refused(self) -> None:
         """From now on no request lists two tools of one name."""
         self._refuses_duplicates = True
+
+
+def _check(plan: Plan) -> None:
+    """Refuses what only a door in front of a server can do."""
+    there = [fault.kind for fault in plan.faults if fault.kind in EFFECTS]
+    if plan.types_after:
+        there.append("types_after")
+    if there:
+        raise UserError(
+            f"{there[0]} in the plan: this door sees a call's result after it was carried out; "
+            "`rbtc proxy mcp` stands in front of the tools"
+        )
 
 
 def _tools(body: Chat, flat: bool) -> tuple[Tool, ...]:

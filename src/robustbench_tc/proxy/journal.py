@@ -31,13 +31,15 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """As the agent registered it; a tool that the door put there by its own name."""
     kind: str
     label: str = "after_effect"
-    """`after_effect`: the agent had carried the call out. `no_effect`: the door itself answers the tool."""
+    """`after_effect`: the call had been carried out. `before_effect`: it was not, and will not be.
+    `no_effect`: the door itself answers the tool. Of a spared result: why it was spared."""
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One request of the agent's and its reply."""
+    """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
     v: int = VERSION
+    door: str = "llm"
     session: str
     case: str
     repeat: int
@@ -58,7 +60,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""
     held: Json = ()
-    """Calls that never reached the agent: id, name, answer."""
+    """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
+    executed: int | None = None
+    """MCP: how often the server was asked to carry the call out."""
     status: int = 200
     error: str | None = None
 

@@ -13,29 +13,50 @@ from robustbench_tc.own import yaml
 from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.own.yaml import Node
 
-TOP = ("version", "seed", "bench", "types", "faults", "read_only", "idempotent", "allow_writes")
-FAULT = ("kind", "rate", "at", "tools")
+TOP = (
+    "version",
+    "seed",
+    "bench",
+    "types",
+    "types_after",
+    "faults",
+    "read_only",
+    "idempotent",
+    "allow_writes",
+)
+FAULT = ("kind", "rate", "at", "tools", "text")
 
 MOST_POSITION = 100_000
 """The largest position of a call that a fault may name."""
+
+
+TIMEOUT = "transient_timeout"
+EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
+"""Kinds that decide whether a call is carried out: for the door in front of a server."""
+MOST_TEXT = 4_000
+"""Characters of a fault's own text."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """A fault that results meet while an agent works."""
 
     kind: str
-    """A transition type of the core; its text takes the result's place."""
+    """A transition type of the core, whose text takes the result's place; or one of EFFECTS."""
     rate: float | None = None
     """The share of calls, each drawn for itself."""
     at: tuple[int, ...] = ()
     """Or: the calls of a conversation, from 1."""
     tools: tuple[str, ...] = ()
     """Only these; () for all."""
+    text: str | None = None
+    """Words of the plan's own instead of the kind's."""
 
     @property
-    def text(self) -> str:
-        """What the call is answered with."""
-        return taxonomy.injected_error(self.kind) or ""
+    def answer(self) -> str:
+        """What the call is answered with; of an injected instruction, what is added to the result."""
+        if self.text is not None:
+            return self.text
+        return taxonomy.injected_error(TIMEOUT if self.kind == "timeout_after_effect" else self.kind) or ""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +67,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A dataset's folder: its rows say how a case is perturbed."""
     types: tuple[str, ...] = ()
     """Repeat n of a case gets the type at place n, beginning again after the last; may hold `clean`."""
+    types_after: int = 0
+    """So many calls into a session its tools become the type's (the door in front of a server)."""
     faults: tuple[Fault, ...] = ()
     read_only: tuple[str, ...] = ()
     idempotent: tuple[str, ...] = ()
@@ -55,7 +78,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def at_run_time(self) -> bool:
         """Whether something depends on the session: what a request without one cannot be given."""
-        return bool(self.faults or self.bench) or len(self.types) > 1 or any(map(_answers, self.types))
+        several = len(self.types) > 1 or self.types_after > 0
+        return bool(self.faults or self.bench) or several or any(map(_answers, self.types))
 
     @property
     def idle(self) -> bool:
@@ -71,6 +95,8 @@ FAULT_KINDS = tuple(
     kind.code for kind in taxonomy.types() if kind.channel == "tool_result" and kind.injected_error
 )
 """The transition types of the core."""
+
+KINDS = (*FAULT_KINDS, *EFFECTS)
 
 WITHOUT_CASES = ("namesake", "registry", "offers", "tool_result")
 """Channels whose types need no more of a case than a tool that is meant."""
@@ -115,6 +141,7 @@ class _Reader:
             seed=0 if seed is None else seed.value,
             bench=bench,
             types=tuple(self.type_code(node, bench) for node in self.items(top.get("types"), "types")),
+            types_after=self.position(top["types_after"], "types_after") if "types_after" in top else 0,
             faults=tuple(map(self.fault, self.items(top.get("faults"), "faults"))),
             read_only=self.names(top.get("read_only"), "read_only"),
             idempotent=self.names(top.get("idempotent"), "idempotent"),
@@ -143,20 +170,33 @@ class _Reader:
     def fault(self, node: Node) -> Fault:
         found = self.mapping(node, "a fault", FAULT)
         if "kind" not in found:
-            self.fail(node.line, f"a fault needs 'kind', one of {', '.join(FAULT_KINDS)}")
+            self.fail(node.line, f"a fault needs 'kind', one of {', '.join(KINDS)}")
         kind = self.text(found["kind"], "kind")
-        if kind not in FAULT_KINDS:
-            near = get_close_matches(kind, FAULT_KINDS, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(FAULT_KINDS)}"
+        if kind not in KINDS:
+            near = get_close_matches(kind, KINDS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KINDS)}"
             self.fail(found["kind"].line, f"unknown kind of fault {kind[:60]!r}: {hint}")
         if ("rate" in found) == ("at" in found):
             self.fail(node.line, f"the fault {kind} needs either 'rate' or 'at'")
         return Fault(
             kind=kind,
             rate=self.rate(found.get("rate")),
-            at=tuple(map(self.position, self.items(found.get("at"), "at"))),
+            at=tuple(self.position(item, "at") for item in self.items(found.get("at"), "at")),
             tools=self.names(found.get("tools"), "tools"),
+            text=self.own_text(found.get("text"), kind, node.line),
         )
+
+    def own_text(self, node: Node | None, kind: str, line: int) -> str | None:
+        if node is None:
+            if kind == "injected_instruction":
+                self.fail(line, "the fault injected_instruction needs 'text': what is added to the result")
+            return None
+        if kind == "stale_read":
+            self.fail(node.line, "stale_read shows an earlier result and takes no 'text'")
+        text = self.text(node, "text")
+        if len(text) > MOST_TEXT:
+            self.fail(node.line, f"'text' has at most {MOST_TEXT:,} characters")
+        return text
 
     def rate(self, node: Node | None) -> float | None:
         if node is None:
@@ -165,10 +205,11 @@ class _Reader:
             self.fail(node.line, "'rate' must be a number above 0, at most 1")
         return float(node.value)
 
-    def position(self, node: Node) -> int:
+    def position(self, node: Node, what: str) -> int:
         value = node.value
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_POSITION:
-            self.fail(node.line, f"'at' lists calls by their number, from 1 to {MOST_POSITION:,}")
+            said = "'at' lists calls by their number" if what == "at" else f"{what!r} is the number of a call"
+            self.fail(node.line, f"{said}, from 1 to {MOST_POSITION:,}")
         return value
 
     # Small readers

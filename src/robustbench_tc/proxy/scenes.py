@@ -50,7 +50,7 @@ class Scenes:
         code = self.code(session)
         asked = _row(session, messages, tools)
         if self._plan.bench is not None:
-            clean = next((self._clean[one] for one in _ids(session.case) if one in self._clean), None)
+            clean = next((self._clean[one] for one in clean_ids(session.case) if one in self._clean), None)
             if clean is None:
                 return Scene(code, asked, asked, None if code == taxonomy.CLEAN else "unknown_case")
             row = self._rows.get((clean.clean_id, code))
@@ -115,7 +115,7 @@ def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[
     )
 
 
-def _ids(case: str) -> tuple[str, ...]:
+def clean_ids(case: str) -> tuple[str, ...]:
     """The clean ids that a case's name can mean."""
     own = f"{sources.OWN}__{case}"
     return own, f"{own}.1", case

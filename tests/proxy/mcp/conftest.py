@@ -1,0 +1,113 @@
+"""A server that keeps a ledger, behind the door: both transports, both revisions of the protocol."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+SERVER = Path(__file__).with_name("ledger_server.py")
+DOOR = "from robustbench_tc.cli import main; main()"
+
+
+class Remote(NamedTuple):
+    """The server over HTTP."""
+
+    address: str
+    ledger: Path
+
+
+@pytest.fixture(scope="session")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
+    folder = tmp_path_factory.mktemp("mcp")
+    port, ledger = folder / "port", folder / "ledger"
+    process = subprocess.Popen([sys.executable, str(SERVER), str(ledger), "http", str(port)])
+    try:
+        for _ in range(600):
+            if port.exists() or process.poll() is not None:
+                break
+            time.sleep(0.1)
+        yield Remote(f"http://127.0.0.1:{port.read_text()}/mcp", ledger)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+class Desk:
+    """What a test does with a client, through the door or without it."""
+
+    def __init__(self, folder: Path, kind: str, mode: str, remote: Remote) -> None:
+        self.kind, self.mode = kind, mode
+        self._folder, self._remote = folder, remote
+        self.journal = folder / "journal.jsonl"
+        self.ledger = folder / "ledger" if kind == "stdio" else remote.ledger
+        self._before = self._lines()
+
+    def _lines(self) -> int:
+        return len(self.ledger.read_text().splitlines()) if self.ledger.exists() else 0
+
+    @property
+    def executed(self) -> list[str]:
+        """Names of the tools that the server has carried out for this test."""
+        lines = self.ledger.read_text().splitlines() if self.ledger.exists() else []
+        return [json.loads(line)["name"] for line in lines[self._before :]]
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The journal."""
+        return [json.loads(line) for line in self.journal.read_text().splitlines()]
+
+    def run(self, plan: str | None, act: Callable[[Any], Awaitable[Any]], session: str = "case.0") -> Any:
+        """What `act` makes of a client. `plan`: None for no door."""
+
+        async def go() -> Any:
+            async with self._client(plan, session) as client:
+                return await act(client)
+
+        return asyncio.run(asyncio.wait_for(go(), 120))
+
+    @asynccontextmanager
+    async def _client(self, plan: str | None, session: str) -> AsyncIterator[Any]:
+        from mcp import Client
+        from mcp.client.stdio import StdioServerParameters
+
+        from robustbench_tc.api_proxy import proxy_mcp
+
+        self.notices: list[Any] = []
+
+        async def notice(message: Any) -> None:
+            self.notices.append(message)
+
+        options: dict[str, Any] = {"mode": self.mode, "cache": None, "message_handler": notice}
+        (self._folder / "plan.yaml").write_text(plan or "")
+        if self.kind == "stdio":
+            words = [str(SERVER), str(self.ledger)]
+            if plan is not None:
+                door = ["proxy", "mcp", "--plan", str(self._folder / "plan.yaml"), "--session", session]
+                words = ["-c", DOOR, *door, "--journal", str(self.journal), "--", sys.executable, *words]
+            paths = os.pathsep.join(sys.path)
+            server = StdioServerParameters(command=sys.executable, args=words, env={"PYTHONPATH": paths})
+            async with Client(server, **options) as client:
+                yield client
+        elif plan is None:
+            async with Client(self._remote.address, **options) as client:
+                yield client
+        else:
+            with proxy_mcp(self._remote.address, self._folder / "plan.yaml", journal=self.journal) as address:
+                mine = address.replace("/mcp", f"/s/{session}/mcp")
+                async with Client(mine, **options) as client:
+                    yield client
+
+
+@pytest.fixture(params=["stdio legacy", "stdio auto", "http legacy", "http auto"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path, remote: Remote) -> Desk:
+    kind, mode = request.param.split()
+    return Desk(tmp_path, kind, mode, remote)

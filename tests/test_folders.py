@@ -125,6 +125,9 @@ OUTPUTS: dict[str, list[Output]] = {
     "proxy llm --journal": [
         Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
     ],
+    "proxy mcp --journal": [
+        Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
+    ],
     "leaderboard serve --store": [Output("leaderboard serve --port {port} --store {out}")],
     "leaderboard verify --store": [
         Output("leaderboard verify 20261120-0 --run {run} --dataset {release} --store {out}")
@@ -147,7 +150,8 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, lint files, proxy llm --plan, build --cases, sql --format, live show run,
+gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, build --cases, sql --format,
+live show run,
 live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""

@@ -87,6 +87,7 @@ def proxy_mcp_stdio(
     Returns the server's exit code, 0 where the client went first. Raises UserError as `proxy_llm`.
     """
     import asyncio
+    from contextlib import suppress
 
     from .proxy.mcp.stdio import Stdio
     from .proxy.session import NoSession, parse
@@ -98,7 +99,9 @@ def proxy_mcp_stdio(
         raise UserError(f"--session: {error}") from None
     made = _sessions(found, rows, journal)
     try:
-        return asyncio.run(Stdio(made.calls(named)).run(command))
+        with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
+            return asyncio.run(Stdio(made.calls(named)).run(command))
+        return 0
     finally:
         made.journal.close()
 

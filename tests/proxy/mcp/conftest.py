@@ -107,7 +107,18 @@ class Desk:
                     yield client
 
 
-@pytest.fixture(params=["stdio legacy", "stdio auto", "http legacy", "http auto"])
+ALL = ("stdio legacy", "stdio auto", "http legacy", "http auto")
+
+
+@pytest.fixture(params=ALL)
 def desk(request: pytest.FixtureRequest, tmp_path: Path, remote: Remote) -> Desk:
+    """Every transport with every revision."""
+    kind, mode = request.param.split()
+    return Desk(tmp_path, kind, mode, remote)
+
+
+@pytest.fixture(params=["stdio legacy", "http auto"])
+def either(request: pytest.FixtureRequest, tmp_path: Path, remote: Remote) -> Desk:
+    """Each transport and each revision once."""
     kind, mode = request.param.split()
     return Desk(tmp_path, kind, mode, remote)

@@ -49,6 +49,9 @@ class Stdio:
         reader = asyncio.StreamReader(limit=jsonrpc.MOST)
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        this = asyncio.current_task()
+        if this is not None:  # as clients end their servers
+            loop.add_signal_handler(signal.SIGTERM, this.cancel)
         writing = asyncio.create_task(self._written_out())
         client = asyncio.create_task(self._of_client(reader))
         server = asyncio.create_task(self._of_server())
@@ -68,6 +71,7 @@ class Stdio:
                 task.cancel()
             self._out.put_nowait(None)
             await writing
+            loop.remove_signal_handler(signal.SIGTERM)
         for side in (client, server):
             if side.done() and not side.cancelled():
                 side.result()  # its error, if it has one

@@ -1,0 +1,199 @@
+"""The MCP door between a careless client and a hostile server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.api_proxy import proxy_mcp
+from robustbench_tc.errors import UserError
+
+from .conftest import DOOR, Remote
+
+FAULTY = "version: 1\ntypes: [same_name_A]\nfaults:\n- {kind: silent_no_op, at: [1]}\n"
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "a", "arguments": {}}}
+
+ECHO = """
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    {before}
+    if m.get("method") == "tools/list":
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": {"tools": TOOLS}}), flush=True)
+    elif "id" in m:
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": {"echo": m}}), flush=True)
+"""
+TOOL = {
+    "name": "a",
+    "description": "A.",
+    "inputSchema": {"type": "object", "properties": {"x": {"type": "integer"}}},
+}
+
+
+def server(before: str = "pass", tools: Any = (TOOL, {**TOOL, "name": "b"})) -> str:
+    return ECHO.replace("{before}", before).replace("TOOLS", repr(list(tools)))
+
+
+def started(folder: Path, script: str, plan: str = FAULTY) -> subprocess.Popen[bytes]:
+    (folder / "plan.yaml").write_text(plan)
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            DOOR,
+            "proxy",
+            "mcp",
+            "--plan",
+            "plan.yaml",
+            "--",
+            sys.executable,
+            "-c",
+            script,
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def talked(folder: Path, script: str, *messages: Any, plan: str = FAULTY) -> tuple[int, list[bytes], str]:
+    """Exit code, lines of the door's output, and its error output."""
+    sent = b"".join(one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in messages)
+    process = started(folder, script, plan)
+    out, err = process.communicate(sent, timeout=120)
+    return process.returncode, out.splitlines(), err.decode()
+
+
+def test_messages_that_are_none_and_unknown_methods_pass(tmp_path: Path) -> None:
+    other = {"jsonrpc": "2.0", "id": "x", "method": "future/thing", "params": {"deep": [1, {"é": None}]}}
+    script = server('print("garbage, not JSON") if m.get("id") == "x" else None')
+    code, lines, err = talked(tmp_path, script, other, LIST, CALL)
+    assert code == 0 and err == ""
+    assert lines[0] == b"garbage, not JSON"
+    assert json.loads(lines[1])["result"]["echo"] == other
+    answers = {json.loads(line)["id"]: json.loads(line) for line in lines[1:]}
+    assert len(answers[1]["result"]["tools"]) == 3
+    assert answers[2]["result"]["content"][0]["text"] == '{"status": "ok"}'
+
+
+def test_a_server_that_dies_in_a_call_is_an_error_of_the_call(tmp_path: Path) -> None:
+    script = server('sys.exit(3) if m.get("method") == "tools/call" else None')
+    process = started(tmp_path, script, "version: 1\ntypes: [same_name_A]\n")
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process.stdin.write(json.dumps(LIST).encode() + b"\n" + json.dumps(CALL).encode() + b"\n")
+    process.stdin.flush()
+    lines = [json.loads(process.stdout.readline()) for _ in range(2)]
+    assert lines[1]["error"]["message"] == "the MCP server has ended"
+    assert process.wait(60) == 1
+    assert process.stderr.read().decode() == "rbtc: the MCP server ended with status 3\n"
+
+
+def test_a_message_without_an_end_is_refused(tmp_path: Path) -> None:
+    script = server('sys.stdout.write("x" * 40_000_000) if m.get("id") == 2 else None')
+    code, _, err = talked(tmp_path, script, {**CALL, "method": "other"})
+    assert code == 1
+    assert err == "rbtc: the server sends a message of more than 33,554,432 bytes\n"
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [{"name": "a"}],
+        [{"name": 3, "inputSchema": {"type": "object"}}],
+        ["a", None],
+        [{**TOOL, "inputSchema": {"properties": {}}}],
+        [{**TOOL, "inputSchema": {"type": "object", "properties": {"x": 7}}}],
+        [],
+    ],
+)
+def test_lists_that_cannot_be_read_are_shown_as_they_are(tmp_path: Path, tools: Any) -> None:
+    code, lines, err = talked(tmp_path, server(tools=tools), LIST)
+    assert (code, err) == (0, "")
+    assert json.loads(lines[0])["result"]["tools"] == tools
+
+
+def test_calls_that_are_none_get_the_servers_answer(tmp_path: Path) -> None:
+    given: list[Any] = [None, [], {"name": 3}]
+    wrong = [{**CALL, "id": 10 + at, "params": one} for at, one in enumerate(given)]
+    wrong.append({**CALL, "id": 20, "params": {"name": "a", "arguments": [1]}})
+    code, lines, err = talked(tmp_path, server(), *wrong)
+    assert (code, err) == (0, "")
+    assert all("echo" in json.loads(line)["result"] for line in lines) and len(lines) == 4
+
+
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_child_that_ignores_its_end_is_killed(tmp_path: Path, sign: signal.Signals, code: int) -> None:
+    script = "import signal, time, os\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    script += f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    process = started(tmp_path, script)
+    for _ in range(600):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            break
+        time.sleep(0.1)
+    process.send_signal(sign)
+    assert process.wait(60) == code
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "give either the server's COMMAND behind `--`, or its address with --url"),
+        (("--url", "http://127.0.0.1:9/mcp", "--", "x"), "give either the server's COMMAND"),
+        (("--", "no-such-command-here"), "the server 'no-such-command-here' cannot be started: No such file"),
+        (("--session", "x", "--", "true"), "--session: the session 'x' is not written <case>.<repeat>"),
+        (("--url", "ftp://x"), "--upstream"),
+    ],
+)
+def test_mistakes_are_one_line(rbtc: Any, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    (tmp_path / "plan.yaml").write_text(FAULTY)
+    journal = ("--journal", tmp_path / "j.jsonl")
+    done = rbtc("proxy", "mcp", "--plan", tmp_path / "plan.yaml", *journal, *words)
+    assert done.code == 1 and said in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_preference_needs_the_other_door(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text("version: 1\ntypes: [CD]\n")
+    with (
+        pytest.raises(UserError, match="CD states a preference in the request"),
+        proxy_mcp("http://127.0.0.1:9/mcp", tmp_path / "plan.yaml"),
+    ):
+        pass
+
+
+def test_over_http_wrong_addresses_and_web_pages_are_refused(tmp_path: Path, remote: Remote) -> None:
+    (tmp_path / "plan.yaml").write_text(FAULTY)
+    with proxy_mcp(remote.address, tmp_path / "plan.yaml") as address:
+        base = address.removesuffix("/mcp")
+        for path, headers, status, said in (
+            ("/", {}, 404, "/s/<case>.<repeat>/mcp"),
+            ("/mcp", {}, 400, "this plan needs to know the session"),
+            ("/s/x/mcp", {}, 400, "not written <case>.<repeat>"),
+            ("/s/a.0/mcp", {"Origin": "https://evil.example"}, 403, "web pages are refused"),
+            ("/s/a.0/mcp", {"Host": "evil.example"}, 403, "127.0.0.1 and localhost only"),
+        ):
+            request = urllib.request.Request(base + path, json.dumps(LIST).encode(), headers)
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=60)
+            assert (refused.value.code, said in refused.value.read().decode()) == (status, True)
+
+
+def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(FAULTY)
+    with proxy_mcp("http://127.0.0.1:9/mcp", tmp_path / "plan.yaml") as address:
+        mine = address.replace("/mcp", "/s/a.0/mcp")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(mine, json.dumps(LIST).encode()), timeout=60)
+        assert "cannot be reached: is the server running?" in refused.value.read().decode()

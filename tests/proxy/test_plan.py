@@ -10,6 +10,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.decide import decide
 from robustbench_tc.proxy.journal import Exchange, Journal
+from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
 from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
 
@@ -71,6 +72,11 @@ def test_a_plan_without_types_and_faults_changes_nothing() -> None:
         ("version: 1\nfaults:\n- {kind: transient_timeout, rate: 0}", "above 0, at most 1"),
         ("version: 1\nfaults:\n- {kind: transient_timeout, rate: true}", "above 0, at most 1"),
         ("version: 1\nfaults:\n- {kind: transient_timeout, at: [0]}", "from 1 to 100,000"),
+        ("version: 1\nfaults:\n- {kind: injected_instruction, at: [1]}", "needs 'text'"),
+        ("version: 1\nfaults:\n- {kind: stale_read, at: [1], text: x}", "takes no 'text'"),
+        ("version: 1\nfaults:\n- {kind: silent_no_op, at: [1], text: 3}", "'text' must be a text"),
+        (f"version: 1\nfaults:\n- {{kind: silent_no_op, at: [1], text: {'x' * 4_001}}}", "at most 4,000"),
+        ("version: 1\ntypes_after: 0", "p:2: 'types_after' is the number of a call, from 1"),
         ("version: 1\nallow_writes: sure", "p:2: 'allow_writes' must be true or false"),
         ("version: 1\nread_only: get", "p:2: 'read_only' must be a list"),
         ("version: 1\nread_only: ['']", "p:2: 'read_only' must be a text that is not empty"),
@@ -84,6 +90,28 @@ def test_a_mistake_is_one_line_that_names_its_place(text: str, said: str) -> Non
         parse_plan(text.encode(), "p")
     assert said in str(found.value)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("faults:\n- {kind: silent_no_op, at: [1]}", "silent_no_op"),
+        ("types: [same_name_A]\ntypes_after: 2", "types_after"),
+    ],
+)
+def test_what_happens_before_a_call_is_for_the_door_in_front_of_the_tools(text: str, said: str) -> None:
+    plan = parse_plan(f"version: 1\n{text}".encode(), "p")
+    with pytest.raises(
+        UserError, match=f"{said} in the plan: .* `rbtc proxy mcp` stands in front of the tools"
+    ):
+        Door("http://127.0.0.1:9/v1", plan)
+
+
+def test_a_fault_may_have_words_of_its_own() -> None:
+    (fault,) = parse_plan(
+        b"{version: 1, faults: [{kind: transient_timeout, at: [1], text: Gone.}]}", "p"
+    ).faults
+    assert fault.answer == "Gone."
 
 
 def test_a_bench_is_looked_for_beside_the_plan(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from robustbench_tc.errors import UserError
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.decide import decide
-from robustbench_tc.proxy.journal import Exchange, Journal
 from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.journal import Exchange, Journal
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
 from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
 

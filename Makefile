@@ -28,7 +28,7 @@ environment = @test -n "$(PYTHON)" || { \
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
 	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
-	env-peers docs mutation
+	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -90,6 +90,11 @@ test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and r
 	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py tests/worlds/test_bfcl_facts.py \
 	  tests/builders/live/test_bfcl.py tests/eval/live/test_bfcl_check.py
 
+FRAMEWORKS := langgraph openai-agents pydantic-ai
+env-frameworks: $(FRAMEWORKS:%=.venv-%/.done)  ## .venv-langgraph, .venv-openai-agents, .venv-pydantic-ai: the examples' frameworks
+test-frameworks: env env-frameworks  ## the agents that `rbtc init --framework` writes, each in its environment
+	$(BIN)/python -m pytest tests/frameworks
+
 live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-bfcl.md
 	$(BIN)/python -m tests.worlds.bfcl_facts
 
@@ -116,6 +121,12 @@ EXTRAS_mutation    := audit sign report dev mutation
 .venv-live/.done: src/robustbench_tc/worlds/bfcl_requirements.txt
 	$(call environment,.venv-live)
 	.venv-live/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(LIVE)
+	@touch $@
+
+$(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/frameworks
+	$(call environment,.venv-$*)
+	.venv-$*/bin/python -m pip install --quiet --require-hashes --no-deps \
+	  --requirement src/robustbench_tc/data/frameworks/$(subst -,_,$*)_requirements.txt
 	@touch $@
 
 bench: env  ## speed and memory, side by side with yardsticks

@@ -19,7 +19,20 @@ OUTPUTS = {
 }
 """Made by `make quickstart`, with their kinds."""
 
-ENVIRONMENTS = ("", "-3.11", "-3.12", "-train", "-serve", "-leaderboard", "-scale", "-live", "-peers")
+ENVIRONMENTS = (
+    "",
+    "-3.11",
+    "-3.12",
+    "-train",
+    "-serve",
+    "-leaderboard",
+    "-scale",
+    "-live",
+    "-langgraph",
+    "-openai-agents",
+    "-pydantic-ai",
+    "-peers",
+)
 STAMPS = {".core", ".dev", ".done"}
 OF_AN_ENVIRONMENT = {"bin", "etc", "include", "lib", "lib64", "man", "share", "pyvenv.cfg", ".gitignore"}
 OF_THE_PEERS = {"bfcl-eval"}

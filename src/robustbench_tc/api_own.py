@@ -10,7 +10,7 @@ import msgspec
 
 from .dataset_cards.own import own_card
 from .dataset_cards.render import benchmark_card
-from .errors import UserError
+from .errors import UserError, unknown
 from .eval.validate import self_check, taken
 
 if TYPE_CHECKING:
@@ -77,15 +77,20 @@ def build_own(
     )
 
 
-def init(folder: Path | str) -> tuple[str, ...]:
+def init(folder: Path | str, framework: str | None = None) -> tuple[str, ...]:
     """`rbtc init`: writes the example of own tools and cases into a new or empty folder; its files' names.
 
-    Raises UserError where something is there already; then, and where a file cannot be written, nothing is.
+    `framework`: langgraph, openai-agents or pydantic-ai, for an agent of it beside the plain one. Raises
+    UserError where something is there already; then, and where a file cannot be written, nothing is.
     """
     from .io.new_folder import write_new
-    from .own.desk import desk
+    from .own import desk as example
 
-    files = desk()
+    files = example.desk()
+    if framework is not None:
+        if framework not in example.FRAMEWORKS:
+            raise unknown("framework", framework, set(example.FRAMEWORKS))
+        files |= example.framework(framework)
     write_new(Path(folder), files)
     return tuple(files)
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from robustbench_tc import api
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
 from robustbench_tc.taxonomy import types
@@ -134,3 +135,15 @@ def test_the_actions_steps_do_what_the_workflow_of_the_example_asks(demo: Path) 
     assert right(demo / "rbtc-run") == right(demo / "runs" / "mine")
     both = {"DATASET": "bench", "CASES": "cases.yaml"} | dict.fromkeys(("CALLABLE", "COMMAND"), "")
     shell(demo, steps["Evaluate"]["run"], 2, **both, MODEL="", BASE_URL="", LIMIT="")
+
+
+def test_an_agent_of_a_framework_comes_beside_the_plain_one(rbtc: Rbtc, tmp_path: Path) -> None:
+    done = rbtc("init", str(tmp_path / "desk"), "--framework", "openai-agents")
+    assert (done.code, done.err) == (0, "")
+    there = {path.name for path in (tmp_path / "desk").iterdir()}
+    assert {"agent.py", "openai_agents_agent.py", "openai_agents_requirements.txt"} <= there
+    assert 'rbtc eval bench --command "openai-agents/bin/python openai_agents_agent.py"' in done.out
+    done = rbtc("init", str(tmp_path / "other"), "--framework", "langraph")
+    assert done.code != 0 and "langgraph" in done.err and not (tmp_path / "other").exists()
+    with pytest.raises(UserError, match="unknown framework 'x'"):
+        api.init(tmp_path / "other", "x")

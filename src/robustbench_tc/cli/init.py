@@ -2,11 +2,13 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from . import _console
+
+Framework = Literal["langgraph", "openai-agents", "pydantic-ai"]
 
 NEXT = (
     "rbtc build --cases cases.yaml --out bench",
@@ -18,6 +20,9 @@ NEXT = (
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an empty one.")],
+    framework: Annotated[
+        Framework | None, typer.Option(help="An agent of this framework beside the plain one.")
+    ] = None,
 ) -> None:
     """Write a working example to start from: a support desk's tools, cases, agent and CI file.
 
@@ -25,11 +30,22 @@ def init(
     """
     from .. import api
 
-    written = api.init(folder)
+    written = api.init(folder, framework)
     _console.echo(f"wrote {len(written)} files: {', '.join(written)}")
     _console.echo("next:")
     if folder.resolve() != Path.cwd():
         dashed = "./" if str(folder).startswith("-") else ""
         _console.echo(f"  cd {shlex.quote(dashed + str(folder))}")
-    for line in NEXT:
+    for line in NEXT if framework is None else _with(framework):
         _console.echo(f"  {line}")
+
+
+def _with(framework: str) -> tuple[str, ...]:
+    """What comes next with a framework's agent."""
+    name = framework.replace("-", "_")
+    return (
+        NEXT[0],
+        f"python -m venv {framework}",
+        f"{framework}/bin/pip install --require-hashes -r {name}_requirements.txt",
+        f'rbtc eval bench --command "{framework}/bin/python {name}_agent.py" --out runs/{framework}',
+    )

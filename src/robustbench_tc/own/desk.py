@@ -11,6 +11,17 @@ def desk() -> dict[str, bytes]:
     return dict(sorted((name, file.read_bytes()) for name, file in _below(root)))
 
 
+FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
+"""Frameworks that the example has an agent of."""
+
+
+def framework(name: str) -> dict[str, bytes]:
+    """The agent of a framework and its requirements, by the names that `rbtc init` gives them."""
+    root = files("robustbench_tc").joinpath("data", "frameworks")
+    names = [f"{name.replace('-', '_')}_{part}" for part in ("agent.py", "requirements.txt")]
+    return {one: root.joinpath(one).read_bytes() for one in names}
+
+
 def _below(folder: Traversable, inside: str = "") -> Iterator[tuple[str, Traversable]]:
     for one in folder.iterdir():
         if one.is_dir():

@@ -2,8 +2,8 @@
 
     model: <think> … </think> <tool_call> … </tool_call>      attempt 1
     tool:  <obs> HTTP 429 Too Many Requests. … </obs>          the row's error, at its turn
-    model: <tool_call> … </tool_call>                          attempt 2: the reward looks at this one
-    tool:  <obs> [{"name": …, "results": …}] </obs>            later calls succeed
+    model: <tool_call> … </tool_call>                          attempt 2: weighs most in the reward
+    tool:  <obs> [{"name": …, "results": …}] </obs>            later calls succeed, but after a 401
     model: <response> … </response>                            no call: the rollout ends
 
 The tools' answers are user turns in the form that rlla's own transcripts and system text give them; they
@@ -18,6 +18,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutp
 from verl.utils.profiler import simple_timer
 
 from robustbench_tc import seeding
+from robustbench_tc.train_recipes.retry.reward import permanent
 from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
 
 
@@ -38,7 +39,10 @@ class Environment(Protocol):
 
 
 class ErrorOnce:
-    """A row's error at its turn, a plain success for every other call; no call ends the trajectory."""
+    """A row's error at its turn, a plain success for every other call; no call ends the trajectory.
+
+    A permanent error (reward.py) is met by every call from its turn on: credentials do not get better.
+    """
 
     def __init__(self, fault: dict[str, Any] | None) -> None:
         self._fault, self._tool = fault, ReplayTool()
@@ -49,7 +53,8 @@ class ErrorOnce:
             return None
         self._answered += 1
         fault = self._fault
-        self._failing = fault is not None and self._answered == fault["position"]
+        late = self._answered - fault["position"] if fault is not None else -1
+        self._failing = late == 0 or (late > 0 and fault is not None and permanent(fault))
         error = fault["error"] if fault is not None and self._failing else None
         results = []
         for call in calls:
@@ -62,7 +67,7 @@ class ErrorOnce:
         return f"<obs> {error} </obs>" if error else f"<obs> [{', '.join(results)}] </obs>"
 
     def was_seen(self) -> None:
-        if self._failing:
+        if self._failing and self._error_attempt < 0:
             self._error_attempt = self._answered - 1
 
     async def outcome(self) -> dict[str, Any]:

@@ -40,11 +40,15 @@ class Server:
     def __init__(self, tokenizer: Any, texts: list[str]) -> None:
         self._tokenizer, self._texts = tokenizer, list(texts)
         self.prompts: list[str] = []
+        self.priorities: list[int] = []
 
-    async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: Any) -> Any:
+    async def generate(
+        self, request_id: str, *, prompt_ids: list[int], sampling_params: Any, **more: Any
+    ) -> Any:
         from verl.workers.rollout.replica import TokenOutput
 
         self.prompts.append(self._tokenizer.decode(prompt_ids))
+        self.priorities.append(more["priority"])
         ids = self._tokenizer.encode(self._texts.pop(0) + "<|im_end|>", add_special_tokens=False)
         step = {"min_global_steps": 7, "max_global_steps": 7 + len(self.prompts)}
         return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields=step)
@@ -63,7 +67,12 @@ def tokenizer(tiny: Path) -> Any:
 
 
 def rollout(
-    config: Any, tokenizer: Any, texts: list[str], info: dict[str, Any] = INFO, **arguments: Any
+    config: Any,
+    tokenizer: Any,
+    texts: list[str],
+    info: dict[str, Any] = INFO,
+    priority: Any = 0,
+    **arguments: Any,
 ) -> tuple[Any, Server]:
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
@@ -84,7 +93,7 @@ def rollout(
             hf_model_type="qwen2",
             **arguments,
         )
-        return await loop.run({"temperature": 1.0}, raw_prompt=prompt, extra_info=info)
+        return await loop.run({"temperature": 1.0}, priority, raw_prompt=prompt, extra_info=info)
 
     return asyncio.run(run()), server
 
@@ -135,6 +144,13 @@ def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokeniz
         result = asyncio.run(run())
         assert result["reward_score"] == pytest.approx(score)
         assert result["reward_extra_info"]["met_error"] == 1.0
+
+
+def test_every_generation_of_a_rollout_has_its_priority(config: Any, tokenizer: Any) -> None:
+    import numpy as np
+
+    _, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY], priority=np.int64(5))
+    assert server.priorities == [5, 5, 5] and all(type(one) is int for one in server.priorities)
 
 
 def test_no_call_means_no_error(config: Any, tokenizer: Any) -> None:

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
 from verl.utils.profiler import simple_timer
+from verl.utils.rollout_trace import rollout_trace_op
 
 from robustbench_tc import seeding
 from robustbench_tc.train_recipes.retry.reward import permanent
@@ -92,12 +93,14 @@ class RetryAgentLoop(AgentLoopBase):
         self._response_length = self.rollout_config.response_length
         self._parser = RllaToolParser(self.tokenizer)
 
+    @rollout_trace_op  # type: ignore[untyped-decorator,unused-ignore]
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
         """Generates, answers, generates again, until the model makes no call or its room is used up."""
         messages = [dict(message) for message in kwargs["raw_prompt"]]
         environment = await self._environment(kwargs.get("extra_info") or {})
         deterministic = getattr(self.rollout_config, "full_determinism", False)
-        request_id = f"det-{int(priority)}" if deterministic else uuid4().hex
+        priority = int(priority)  # verl hands in a numpy number
+        request_id = f"det-{priority}" if deterministic else uuid4().hex
         ids: list[int] = await self.ct_build_initial_tokens(messages)
         mask: list[int] = []
         logprobs: list[float] | None = None
@@ -107,7 +110,7 @@ class RetryAgentLoop(AgentLoopBase):
         while True:
             with simple_timer("generate_sequences", metrics):
                 output = await self.server_manager.generate(
-                    request_id=request_id, prompt_ids=ids, sampling_params=sampling_params
+                    request_id=request_id, prompt_ids=ids, sampling_params=sampling_params, priority=priority
                 )
             metrics["num_preempted"] = metrics.get("num_preempted", 0) + (output.num_preempted or 0)
             # The first generation's fields stand, but the newest weights that took part are named.

@@ -65,7 +65,7 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     """Config → train rows that it lacks because no type fits them (`mixed`, `paft`: at the asked share)."""
     kept: dict[str, int]
-    """Oddities of train rows that stay: undeclared gold parameters, unlisted gold tools, no fitting type."""
+    """Oddities of train rows that stay: undeclared gold parameters, no fitting type."""
     injected: dict[str, int]
     """Transition type → train rows of `retry` that meet it."""
     prompt_length: dict[str, Any]
@@ -94,6 +94,16 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
         for code, versions in self.used.items():
             counts[taxonomy.get(code).component] += versions
         return dict(counts)
+
+    @property
+    def lacking(self) -> dict[str, list[str]]:
+        """Component → its types that nobody wrote texts for, where no other type of it could be drawn."""
+        present = {taxonomy.get(code).component for code in self.types}
+        found: dict[str, list[str]] = {}
+        for code in self.not_generated:
+            if (component := taxonomy.get(code).component) not in present:
+                found.setdefault(component, []).append(code)
+        return found
 
     def markdown(self) -> str:
         """The readable form: rows per config, types drawn and used, what was left out and why."""

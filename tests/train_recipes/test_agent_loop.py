@@ -40,11 +40,15 @@ class Server:
     def __init__(self, tokenizer: Any, texts: list[str]) -> None:
         self._tokenizer, self._texts = tokenizer, list(texts)
         self.prompts: list[str] = []
+        self.priorities: list[int] = []
 
-    async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: Any) -> Any:
+    async def generate(
+        self, request_id: str, *, prompt_ids: list[int], sampling_params: Any, **more: Any
+    ) -> Any:
         from verl.workers.rollout.replica import TokenOutput
 
         self.prompts.append(self._tokenizer.decode(prompt_ids))
+        self.priorities.append(more["priority"])
         ids = self._tokenizer.encode(self._texts.pop(0) + "<|im_end|>", add_special_tokens=False)
         step = {"min_global_steps": 7, "max_global_steps": 7 + len(self.prompts)}
         return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields=step)
@@ -63,7 +67,12 @@ def tokenizer(tiny: Path) -> Any:
 
 
 def rollout(
-    config: Any, tokenizer: Any, texts: list[str], info: dict[str, Any] = INFO, **arguments: Any
+    config: Any,
+    tokenizer: Any,
+    texts: list[str],
+    info: dict[str, Any] = INFO,
+    priority: Any = 0,
+    **arguments: Any,
 ) -> tuple[Any, Server]:
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
@@ -84,7 +93,7 @@ def rollout(
             hf_model_type="qwen2",
             **arguments,
         )
-        return await loop.run({"temperature": 1.0}, raw_prompt=prompt, extra_info=info)
+        return await loop.run({"temperature": 1.0}, priority, raw_prompt=prompt, extra_info=info)
 
     return asyncio.run(run()), server
 
@@ -118,7 +127,7 @@ def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokeniz
     from robustbench_tc.train_recipes.check import reward_batch
 
     other = call("identify_mushroom", cap="red")
-    expected = {(other, GOLD): 4.0, (GOLD, GOLD): 4.0, (GOLD, REPLY): -3.0}
+    expected = {(other, GOLD): 1.6, (GOLD, GOLD): 4.0, (GOLD, REPLY): -0.2}
     for texts, score in expected.items():
         output, _ = rollout(config, tokenizer, [*texts, REPLY])
         row = {
@@ -133,8 +142,15 @@ def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokeniz
             return await load_reward_manager(config, tokenizer).run_single(batch)
 
         result = asyncio.run(run())
-        assert result["reward_score"] == score
+        assert result["reward_score"] == pytest.approx(score)
         assert result["reward_extra_info"]["met_error"] == 1.0
+
+
+def test_every_generation_of_a_rollout_has_its_priority(config: Any, tokenizer: Any) -> None:
+    import numpy as np
+
+    _, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY], priority=np.int64(5))
+    assert server.priorities == [5, 5, 5] and all(type(one) is int for one in server.priorities)
 
 
 def test_no_call_means_no_error(config: Any, tokenizer: Any) -> None:
@@ -146,6 +162,17 @@ def test_a_row_without_an_error_only_meets_success(config: Any, tokenizer: Any) 
     output, server = rollout(config, tokenizer, [GOLD, REPLY], info={"retry": None})
     assert output.extra_fields["error_attempt"] == -1
     assert "success" in server.prompts[1]
+
+
+def test_a_refused_credential_is_refused_again(config: Any, tokenizer: Any) -> None:
+    error = INJECTED_ERRORS["transient_auth_error"]
+    info = INFO | {"retry": {"type_code": "transient_auth_error", "error": error, "position": 1}}
+    report = f"{THOUGHT}\n<response> The ferry service refused my credentials. </response>"
+    output, server = rollout(config, tokenizer, [GOLD, GOLD, report], info=info)
+    assert server.prompts[2].count(f"<obs> {error} </obs>") == 2 and "success" not in server.prompts[2]
+    found = info | output.extra_fields
+    assert output.extra_fields["error_attempt"] == 0
+    assert reward.compute_score("rlla", "", GOLD, found)["score"] == pytest.approx(2.2)
 
 
 def test_several_calls_of_any_name_are_one_answer(config: Any, tokenizer: Any) -> None:
@@ -168,7 +195,7 @@ def test_the_rollout_ends_after_its_attempts_and_within_its_room(config: Any, to
     output, server = rollout(config, tokenizer, [GOLD] * 9, max_attempts=4)
     assert len(server.prompts) == 4
     info = INFO | output.extra_fields
-    assert reward.compute_score("rlla", "", GOLD, info)["charged"] == 0.5
+    assert reward.compute_score("rlla", "", GOLD, info)["charged"] == 1.0
     long = GOLD.replace("Try", "Try " * 600)
     output, server = rollout(config, tokenizer, [long] * 9)
     assert len(server.prompts) == 1 and output.extra_fields["error_attempt"] == -1

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import subprocess
@@ -91,6 +92,16 @@ def test_the_legacy_manager_gives_the_same_scores_and_parts(
         parts = reward.compute_score("rlla", answer, gold)
         assert out["reward_tensor"].sum().item() == pytest.approx(parts["score"])
         assert {name: values[0] for name, values in out["reward_extra_info"].items()} == parts
+
+
+def test_dual_clipping_is_out_of_reach(config: Any) -> None:
+    from verl.trainer.ppo.core_algos import compute_policy_loss_vanilla
+    from verl.utils.config import omega_conf_to_dataclass
+
+    actor = omega_conf_to_dataclass(config.actor_rollout_ref.actor)
+    log_prob, mask = torch.tensor([[7.0]]), torch.tensor([[1.0]])
+    loss, _ = compute_policy_loss_vanilla(torch.zeros(1, 1), log_prob, -mask, mask, "token-mean", actor)
+    assert float(loss) == pytest.approx(math.exp(7.0))  # verl's own bound would make 3 of it
 
 
 def test_grpo_advantages_rank_answers_within_their_group() -> None:

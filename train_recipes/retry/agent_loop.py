@@ -2,8 +2,8 @@
 
     model: <think> … </think> <tool_call> … </tool_call>      attempt 1
     tool:  <obs> HTTP 429 Too Many Requests. … </obs>          the row's error, at its turn
-    model: <tool_call> … </tool_call>                          attempt 2: the reward looks at this one
-    tool:  <obs> [{"name": …, "results": …}] </obs>            later calls succeed
+    model: <tool_call> … </tool_call>                          attempt 2: weighs most in the reward
+    tool:  <obs> [{"name": …, "results": …}] </obs>            later calls succeed, but after a 401
     model: <response> … </response>                            no call: the rollout ends
 
 The tools' answers are user turns in the form that rlla's own transcripts and system text give them; they
@@ -16,8 +16,10 @@ from uuid import uuid4
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
 from verl.utils.profiler import simple_timer
+from verl.utils.rollout_trace import rollout_trace_op
 
 from robustbench_tc import seeding
+from robustbench_tc.train_recipes.retry.reward import permanent
 from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
 
 
@@ -38,7 +40,10 @@ class Environment(Protocol):
 
 
 class ErrorOnce:
-    """A row's error at its turn, a plain success for every other call; no call ends the trajectory."""
+    """A row's error at its turn, a plain success for every other call; no call ends the trajectory.
+
+    A permanent error (reward.py) is met by every call from its turn on: credentials do not get better.
+    """
 
     def __init__(self, fault: dict[str, Any] | None) -> None:
         self._fault, self._tool = fault, ReplayTool()
@@ -49,7 +54,8 @@ class ErrorOnce:
             return None
         self._answered += 1
         fault = self._fault
-        self._failing = fault is not None and self._answered == fault["position"]
+        late = self._answered - fault["position"] if fault is not None else -1
+        self._failing = late == 0 or (late > 0 and fault is not None and permanent(fault))
         error = fault["error"] if fault is not None and self._failing else None
         results = []
         for call in calls:
@@ -62,7 +68,7 @@ class ErrorOnce:
         return f"<obs> {error} </obs>" if error else f"<obs> [{', '.join(results)}] </obs>"
 
     def was_seen(self) -> None:
-        if self._failing:
+        if self._failing and self._error_attempt < 0:
             self._error_attempt = self._answered - 1
 
     async def outcome(self) -> dict[str, Any]:
@@ -87,12 +93,14 @@ class RetryAgentLoop(AgentLoopBase):
         self._response_length = self.rollout_config.response_length
         self._parser = RllaToolParser(self.tokenizer)
 
+    @rollout_trace_op  # type: ignore[untyped-decorator,unused-ignore]
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
         """Generates, answers, generates again, until the model makes no call or its room is used up."""
         messages = [dict(message) for message in kwargs["raw_prompt"]]
         environment = await self._environment(kwargs.get("extra_info") or {})
         deterministic = getattr(self.rollout_config, "full_determinism", False)
-        request_id = f"det-{int(priority)}" if deterministic else uuid4().hex
+        priority = int(priority)  # verl hands in a numpy number
+        request_id = f"det-{priority}" if deterministic else uuid4().hex
         ids: list[int] = await self.ct_build_initial_tokens(messages)
         mask: list[int] = []
         logprobs: list[float] | None = None
@@ -102,7 +110,7 @@ class RetryAgentLoop(AgentLoopBase):
         while True:
             with simple_timer("generate_sequences", metrics):
                 output = await self.server_manager.generate(
-                    request_id=request_id, prompt_ids=ids, sampling_params=sampling_params
+                    request_id=request_id, prompt_ids=ids, sampling_params=sampling_params, priority=priority
                 )
             metrics["num_preempted"] = metrics.get("num_preempted", 0) + (output.num_preempted or 0)
             # The first generation's fields stand, but the newest weights that took part are named.

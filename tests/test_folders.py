@@ -57,8 +57,14 @@ REPORT = "report {run} --out {out}"
 FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
 MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
 
+LOGGED = {
+    "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}],
+    "tools": [{"name": "find", "description": "Finds."}],
+}
+
 OUTPUTS: dict[str, list[Output]] = {
     "init folder": [Output("init {out}")],
+    "cases import --out": [Output("cases import {log} --out {out}")],
     "build --out": [
         Output(BUILD, "build"),
         Output(f"{BUILD} --force", "build"),
@@ -147,7 +153,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, lint files, proxy llm --plan, build --cases, sql --format, live show run,
+gate run, gate --against, lint files, cases import logs, cases import --tools, cases review cases, proxy llm --plan, build --cases, sql --format, live show run,
 live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
@@ -218,6 +224,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
+    found["log"] = root / "log.jsonl"
+    found["log"].write_text(json.dumps(LOGGED))
     found["plan"] = root / "plan.yaml"
     found["plan"].write_text("version: 1\n")
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))

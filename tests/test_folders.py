@@ -144,6 +144,7 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
+cases import logs, cases import --tools, cases review cases,
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 vectors folder, report --release, compare a, compare b, failures run, release build,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
@@ -153,7 +154,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, lint files, cases import logs, cases import --tools, cases review cases, proxy llm --plan, build --cases, sql --format, live show run,
+gate run, gate --against, lint files, proxy llm --plan, build --cases, sql --format, live show run,
 live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""

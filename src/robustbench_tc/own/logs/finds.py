@@ -116,10 +116,11 @@ def _phones(pattern: re.Pattern[str], group: int, text: str) -> Iterator[Find]:
 def _emails(text: str) -> Iterator[Find]:
     at = text.find("@")
     while at >= 0:
-        local = _LOCAL.search(text, max(0, at - 65), at)
-        domain = _DOMAIN.match(text, at + 1, at + _LONGEST)
-        if local and domain:
-            yield Find("email", local.start(), domain.end())
+        if at and text[at + 1 : at + 2].isalnum() and not text[at - 1].isspace():
+            domain = _DOMAIN.match(text, at + 1, at + _LONGEST)
+            local = _LOCAL.search(text, max(0, at - 65), at) if domain else None
+            if local and domain:
+                yield Find("email", local.start(), domain.end())
         at = text.find("@", at + 1)
 
 
@@ -174,7 +175,9 @@ def _is_isbn(match: re.Match[str], text: str) -> bool:
     found = bare(match[0])
     if len(found) == 13 and found.isdecimal():
         return sum(int(digit) * (1, 3)[n % 2] for n, digit in enumerate(found)) % 10 == 0
-    if len(found) != 10 or not ("-" in match[0] or _ISBN_CUE.search(text, 0, match.start())):
+    if len(found) != 10 or not (
+        "-" in match[0] or _ISBN_CUE.search(text, max(0, match.start() - 20), match.start())
+    ):
         return False
     values = [10 if char == "x" else int(char) for char in found]
     return sum(value * (10 - n) for n, value in enumerate(values)) % 11 == 0

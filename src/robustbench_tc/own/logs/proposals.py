@@ -59,11 +59,14 @@ class Proposals:
             if wire[safe_name(name)] == 1:
                 self._names.setdefault(safe_name(name), name)
         self._seen: set[str] = set()
+        self._texts: dict[int, str] = {}
+        """By the place of a message in the conversation at hand: its text with pseudonyms."""
 
     def of(
         self, log: str, found: Conversation, numbers: Counter[int], hide: Pseudonyms
     ) -> Iterator[Proposal]:
         """The cases of a conversation. `numbers`: how many cases each line of the log has already."""
+        self._texts = {}
         if any(message.left_out for message in found.messages):
             self.left["holds images, sounds or files"] += 1
             return
@@ -146,13 +149,13 @@ class Proposals:
         """The history as chat messages, with call ids of its own: a log's may be missing."""
         begin = next((at for at, one in enumerate(history) if one.role != "system"), len(history))
         if begin:
-            text = "\n\n".join(hide.text(one.text) for one in history[:begin])
+            text = "\n\n".join(self._text(at, one, hide) for at, one in enumerate(history[:begin]))
             if text.strip():
                 yield {"role": "system", "content": text}
         waiting: list[tuple[str, str]] = []
         made = 0
-        for message in history[begin:]:
-            text = hidden(message.text, hide)
+        for at, message in enumerate(history[begin:], begin):
+            text = self._text(at, message, hide)
             if message.calls:
                 ids = [f"c{made + n}" for n in range(1, len(message.calls) + 1)]
                 made += len(ids)
@@ -167,6 +170,12 @@ class Proposals:
             else:
                 waiting = []
                 yield {"role": message.role, "content": text}
+
+    def _text(self, place: int, message: Message, hide: Pseudonyms) -> str:
+        """A message's text; every case of a conversation says it again."""
+        if place not in self._texts:
+            self._texts[place] = hidden(message.text, hide)
+        return self._texts[place]
 
     def _earlier(self, call: LoggedCall, new: str, hide: Pseudonyms) -> Json:
         if call.arguments is None:

@@ -189,7 +189,8 @@ def test_what_a_tools_file_says_stays() -> None:
 @pytest.mark.parametrize(
     "text",
     ["a@b.c " * 50_000, "4" * 200_000, "+1 " * 100_000, "@" * 200_000, "\\u0040" * 50_000, "%" * 200_000,
-     "DE89 3704 " * 30_000, "x" * 300_000 + "@y.com", "0 " * 200_000, "eyJ" * 50_000, "password is " * 20_000],
+     "DE89 3704 " * 30_000, "x" * 300_000 + "@y.com", "0 " * 200_000, "eyJ" * 50_000,
+     "password is " * 20_000],
     ids=range(11),
 )  # fmt: skip
 def test_hostile_texts_end(text: str) -> None:

@@ -104,10 +104,12 @@ class Proposals:
         if sum(len(one.text) + sum(len(call.text) for call in one.calls) for one in history) > HISTORY:
             self.left[f"a history of more than {HISTORY:,} characters"] += 1
             return
-        body: Proposal = {"messages": list(self._messages(history, hide))}
         problem = None
+        body: Proposal
         if len(history) == 1 and history[0].role == "user":
             body = {"request": hide.text(history[0].text)}
+        else:
+            body = {"messages": list(self._messages(history, hide))}
         if batch is None:
             body["expect"] = "no_call"
         else:
@@ -134,12 +136,12 @@ class Proposals:
 
     # Parts of a case
 
-    def _name(self, name: str) -> str:
+    def _name(self, name: str, hide: Pseudonyms) -> str:
         """The name that cases write: a client's form of it is mapped back, an unknown one stays."""
-        return self._names.get(name, name)
+        return self._names.get(name) or hide.text(name)
 
     def _call(self, call: LoggedCall, hide: Pseudonyms) -> dict[str, Json]:
-        found: dict[str, Json] = {"call": self._name(call.name)}
+        found: dict[str, Json] = {"call": self._name(call.name, hide)}
         given = hide.apply(call.arguments) if call.arguments else None
         if given:
             found["arguments"] = {key: plain(value) for key, value in given.items()}
@@ -182,7 +184,7 @@ class Proposals:
             text = hide.text(call.text)
         else:
             text = json.dumps(hide.apply(call.arguments), ensure_ascii=False)
-        body: dict[str, Json] = {"name": self._name(call.name), "arguments": text}
+        body: dict[str, Json] = {"name": self._name(call.name, hide), "arguments": text}
         return {"id": new, "type": "function", "function": body}
 
     def _results(
@@ -194,7 +196,7 @@ class Proposals:
         for place, call in enumerate(calls):
             text = by_place.get(str(place))
             if text is not None:
-                found.setdefault(self._name(call.name), []).append(hide.apply(opened(text)))
+                found.setdefault(self._name(call.name, hide), []).append(hide.apply(opened(text)))
         return found
 
 

@@ -40,6 +40,8 @@ _ESCAPED = re.compile(
 _BLANK = {"n": "\n", "t": "\t", "r": "\r"}
 _RUN = re.compile(r"\+?[0-9](?:[ ()./-]{0,3}[0-9]){5,22}")
 _WORD = re.compile(r"[^\s\"'<>()\[\]{},;]{6,4000}")
+REMEMBERED = 1_000
+"""Texts that are kept in mind."""
 _CALLING = frozenset(
     "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 "
     "82 84 86 90 91 92 93 94 95 98".split()
@@ -56,6 +58,9 @@ class Pseudonyms:
         self._known: dict[str, tuple[Kind, str]] = {}
         """By what it is, small and without what separates: its kind, and what takes its place."""
         self._kept: set[str] = set()
+        self._learned: dict[str, None] = {}
+        self._texts: dict[str, str] = {}
+        """Texts that were seen and what became of them: a log says its system message on every line."""
         for text in keep:
             view, _ = _decoded(text)
             self._kept |= {_form(find.kind, view[find.begin : find.end]) for find in finds(view)}
@@ -71,6 +76,10 @@ class Pseudonyms:
         """Takes note of everything in a value: texts, numbers and keys, however deep."""
         for name, leaf in _leaves(value):
             text = leaf if isinstance(leaf, str) else str(leaf)
+            if not name:
+                if text in self._learned:
+                    continue
+                _remember(self._learned, text, None)
             view, _ = _decoded(text)
             if (kind := _kind_of(name, view)) is not None:
                 self._note(kind, view)
@@ -103,6 +112,18 @@ class Pseudonyms:
 
     def text(self, text: str, name: str = "") -> str:
         """A text with pseudonyms."""
+        if name:
+            return self._replaced(text, name)
+        new = self._texts.get(text)
+        if new is None:
+            known = len(self._known)
+            new = self._replaced(text, "")
+            if len(self._known) > known:  # what was made of earlier texts did not know of it
+                self._texts.clear()
+            _remember(self._texts, text, new)
+        return new
+
+    def _replaced(self, text: str, name: str) -> str:
         view, places = _decoded(text)
         spans: list[tuple[int, int, str]] = []
         if (kind := _kind_of(name, view)) is not None:
@@ -195,11 +216,20 @@ class Pseudonyms:
 
 def _small(text: str) -> str:
     """In small letters, as long as it is."""
+    if text.isascii():
+        return text.lower()
     return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
 
 
 def _capitals(text: str, like: str) -> str:
     return "".join(a.upper() if b.isupper() else a for a, b in zip(text, like, strict=True))
+
+
+def _remember(found: dict[str, Any], text: str, value: Any) -> None:
+    if len(found) >= REMEMBERED:
+        found.clear()
+    if len(text) <= 100_000:
+        found[text] = value
 
 
 def _form(kind: Kind, text: str) -> str:

@@ -144,8 +144,7 @@ class Reviewing:
             text if text.endswith("\n") else text + "\n"
         ]
         made = "".join(lines).encode()
-        again = yaml.load(made, str(self.path)).value["cases"].value
-        if [one.data()["id"] for one in again] != self._ids() or fingerprint(data) not in map(_of, again):
+        if not self._holds(made, fingerprint(data)):
             raise UserError("the edited text does not fit into the file: keep the dash and the indentation")
         return made
 
@@ -153,17 +152,19 @@ class Reviewing:
         """After the file was written: everything that changed in it is to be looked at."""
         self._read()
 
-    def _ids(self) -> list[str]:
-        root = yaml.load(read_bytes(self.path, "a cases file"), str(self.path))
-        return [one.data()["id"] for one in root.value["cases"].value]
+    def _holds(self, made: bytes, sha256: str) -> bool:
+        """Whether a file has the cases of this one, and among them the edited one."""
+        try:
+            again = [one.data() for one in yaml.load(made, str(self.path)).value["cases"].value]
+            before = yaml.load(read_bytes(self.path, "a cases file"), str(self.path)).value["cases"].value
+            same = [one["id"] for one in again] == [one.data()["id"] for one in before]
+        except (UserError, TypeError, KeyError, AttributeError):
+            return False
+        return same and sha256 in map(fingerprint, again)
 
     def _lines(self) -> list[str]:
         text = read_bytes(self.path, "a cases file").decode("utf-8-sig").replace("\r\n", "\n")
         return [line + "\n" for line in text.removesuffix("\n").split("\n")]
-
-
-def _of(entry: yaml.Node) -> str:
-    return fingerprint(entry.data())
 
 
 def _user() -> str:

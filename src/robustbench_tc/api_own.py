@@ -171,7 +171,7 @@ def import_cases(
     used = key or secret.make_secret()
     made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, name, used, progress)
     if key is None:
-        write_new(folder, files)
+        write_new(folder, files | {".gitignore": f"{secret.NAME}\n".encode()})
         secret.write_secret(folder, used)
         return made
     for file in files:

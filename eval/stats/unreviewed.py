@@ -38,10 +38,8 @@ class Unreviewed(msgspec.Struct, frozen=True, kw_only=True):
             for name, one in self.lines.items()
         )
         was = "was" if self.answers == 1 else "were"
-        return (
-            f"{self.answers} of {self.of} golden answers come from logs and {was} never reviewed: "
-            + "; ".join(values)
-        )
+        head = f"{self.answers} of {self.of} golden answers {was} taken from logs and never reviewed"
+        return f"{head}: {'; '.join(values)}"
 
 
 def unreviewed(run: Run, outcomes: Outcomes) -> Unreviewed | None:

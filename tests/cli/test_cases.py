@@ -218,6 +218,16 @@ def test_an_edit_that_cannot_be_read_changes_nothing(
     assert not decisions(cases)
 
 
+def test_a_file_that_changed_while_a_case_was_edited_stays(cases: Path) -> None:
+    found = Reviewing(cases)
+    text = found.text("prod-1-1")
+    changed = cases.read_text().replace("Refund the last one.", "Refund the first one.")
+    cases.write_text(changed)
+    with pytest.raises(UserError, match="was changed meanwhile"):
+        found.edited("prod-1-1", text.replace("1042", "1043"))
+    assert cases.read_text() == changed
+
+
 @pytest.mark.parametrize("given", ["", "/no/such/editor", "false"])
 def test_without_an_editor_it_says_so(given: str, cases: Path, terminal: Any) -> None:
     asked = terminal(**({"EDITOR": given} if given else {}))

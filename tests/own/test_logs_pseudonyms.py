@@ -171,6 +171,22 @@ def test_types_stay_and_names_of_parameters_say_what_a_value_is() -> None:
     assert found["account_number"] in found["note"]
 
 
+def test_a_number_is_found_beside_another_and_as_a_figure_with_a_point() -> None:
+    value = {"phone": "+49 170 1234567", "note": "order 1042 491701234567 and 7", "card": 4111111111111111.0}
+    found = hide(value).apply(value)
+    new = bare(found["phone"])
+    assert found["note"] == f"order 1042 {new} and 7"
+    assert isinstance(found["card"], float)
+    assert found["card"] != value["card"]
+    assert is_card(str(int(found["card"])))
+
+
+def test_what_follows_a_number_is_no_part_of_it() -> None:
+    made = hide("+1 555 223 4567")
+    known = made.text("+1 555 223 4567")
+    assert made.text("+1 555 223 4567 1042 7") == f"{known} 1042 7"
+
+
 def test_a_word_that_is_a_password_is_no_reason_to_change_sentences() -> None:
     value = {"password": "monkey", "note": "the monkey is here"}
     found = hide(value).apply(value)

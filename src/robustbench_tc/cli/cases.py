@@ -179,7 +179,7 @@ def _edit(found: "Reviewing", name: str) -> bool:
         return False
     made = found.edited(name, new)
     found.decide(name, "edit")
-    with atomic_file(found.path, replace=True) as beside:
+    with atomic_file(found.path.resolve(), replace=True) as beside:
         beside.write_bytes(made)
     found.reload()
     return True

@@ -50,13 +50,15 @@ class Reviewing:
         self.tools: tuple[OwnTool, ...] = ()
         self._cases: dict[str, Proposed] = {}
         self._reviews = Reviews({})
+        self._bytes = b""
         self.hand_written: set[str] = set()
         self._read()
 
     def _read(self) -> None:
         self.tools = read_cases(self.path).tools
         self._reviews = read_reviews(self.path)
-        root = yaml.load(read_bytes(self.path, "a cases file"), str(self.path))
+        self._bytes = read_bytes(self.path, "a cases file")
+        root = yaml.load(self._bytes, str(self.path))
         self._cases = {}
         entries = root.value["cases"].value
         ends = [entry.line for entry in entries[1:]]
@@ -130,7 +132,9 @@ class Reviewing:
     def edited(self, name: str, text: str) -> bytes:
         """The file with a case's lines replaced. Raises UserError where it could not be built then."""
         case = self.case(name)
-        found = yaml.load(text.encode(), "the edited case")
+        if read_bytes(self.path, "a cases file") != self._bytes:
+            raise UserError(f"{self.path} was changed meanwhile: run the same command again")
+        found = yaml.load(text.encode(errors="replace"), "the edited case")
         entries = found.value if isinstance(found.value, list) else [found]
         if len(entries) != 1 or not isinstance(entries[0].value, dict):
             raise UserError("the edited text is not one case")
@@ -156,14 +160,14 @@ class Reviewing:
         """Whether a file has the cases of this one, and among them the edited one."""
         try:
             again = [one.data() for one in yaml.load(made, str(self.path)).value["cases"].value]
-            before = yaml.load(read_bytes(self.path, "a cases file"), str(self.path)).value["cases"].value
+            before = yaml.load(self._bytes, str(self.path)).value["cases"].value
             same = [one["id"] for one in again] == [one.data()["id"] for one in before]
         except (UserError, TypeError, KeyError, AttributeError):
             return False
         return same and sha256 in map(fingerprint, again)
 
     def _lines(self) -> list[str]:
-        text = read_bytes(self.path, "a cases file").decode("utf-8-sig").replace("\r\n", "\n")
+        text = self._bytes.decode("utf-8-sig").replace("\r\n", "\n")
         return [line + "\n" for line in text.removesuffix("\n").split("\n")]
 
 

@@ -107,7 +107,10 @@ def _phones(pattern: re.Pattern[str], group: int, text: str) -> Iterator[Find]:
     """Numbers, without what stands behind one and is none of its digits any more."""
     for match in pattern.finditer(text):
         found = match[group]
-        while sum(map(str.isdecimal, found)) > MOST_DIGITS and (cut := re.search(r"[^0-9]+[0-9]+$", found)):
+        most = 11 if re.match(r"(?:\+|00) ?\(?1", found) else MOST_DIGITS  # +1 and ten more
+        while sum(map(str.isdecimal, found.removeprefix("00"))) > most and (
+            cut := re.search(r"[^0-9]+[0-9]+$", found)
+        ):
             found = found[: cut.start()]
         if is_phone(found):
             yield Find("phone", match.start(group), match.start(group) + len(found))

@@ -15,7 +15,7 @@ from .types import Refused, Unreadable
 
 LINE = BYTES
 """Bytes of a line."""
-FILE = 64 * BYTES
+FILE = 32 * BYTES
 """Bytes of a log."""
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _BLANKS = " \t\r\n"

@@ -39,6 +39,7 @@ _ESCAPED = re.compile(
 )
 _BLANK = {"n": "\n", "t": "\t", "r": "\r"}
 _RUN = re.compile(r"\+?[0-9](?:[ ()./-]{0,3}[0-9]){5,22}")
+_DIGITS = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[^\s\"'<>()\[\]{},;]{6,4000}")
 REMEMBERED = 1_000
 """Texts that are kept in mind."""
@@ -102,10 +103,12 @@ class Pseudonyms:
         """The value with pseudonyms; types stay."""
         if isinstance(value, str):
             return self.text(value, name)
-        if isinstance(value, bool) or value is None or isinstance(value, float):
+        if isinstance(value, bool) or value is None:
             return value
         if isinstance(value, int):
             return self._number(value, name)
+        if isinstance(value, float):
+            return float(self._number(int(value), name)) if value.is_integer() else value
         if isinstance(value, list):
             return [self.apply(one, name) for one in value]
         return {self.text(key): self.apply(one, key) for key, one in value.items()}
@@ -147,16 +150,31 @@ class Pseudonyms:
         taken = bytearray(len(view))
         for begin, end, _ in spans:
             taken[begin:end] = b"\1" * (end - begin)
-        for pattern, lookup in ((_RUN, self._known_digits), (_WORD, self._known_key)):
-            for match in pattern.finditer(view):
-                found = match[0]
-                if (known := lookup(found)) is None:
-                    found = found.rstrip(".:!?")
-                    known = lookup(found)
-                begin, end = match.start(), match.start() + len(found)
-                if known is not None and taken.find(1, begin, end) < 0:
-                    taken[begin:end] = b"\1" * len(found)
-                    yield begin, end, known
+        for begin, end, known in (*self._known_runs(view), *self._known_words(view)):
+            if taken.find(1, begin, end) < 0:
+                taken[begin:end] = b"\1" * (end - begin)
+                yield begin, end, known
+
+    def _known_runs(self, view: str) -> Iterator[tuple[int, int, str]]:
+        """Known numbers; one that stands right beside another number too."""
+        for match in _RUN.finditer(view):
+            groups = [(found.start(), found.end()) for found in _DIGITS.finditer(view, *match.span())]
+            first = 0
+            while first < len(groups):
+                for last in range(len(groups) - 1, first - 1, -1):
+                    begin, end = groups[first][0], groups[last][1]
+                    if (known := self._known_digits(view[begin:end])) is not None:
+                        yield begin, end, known
+                        first = last
+                        break
+                first += 1
+
+    def _known_words(self, view: str) -> Iterator[tuple[int, int, str]]:
+        for match in _WORD.finditer(view):
+            for found in dict.fromkeys((match[0], match[0].rstrip(".:!?"))):
+                if (known := self._known_key(found)) is not None:
+                    yield match.start(), match.start() + len(found), known
+                    break
 
     def _known_key(self, text: str) -> str | None:
         known = self._known.get(text)
@@ -301,6 +319,8 @@ def _leaves(value: Json) -> Iterator[tuple[str, Any]]:
             stack += [(name, inner) for inner in one]
         elif isinstance(one, str) or (isinstance(one, int) and not isinstance(one, bool)):
             yield name, one
+        elif isinstance(one, float) and one.is_integer():
+            yield name, int(one)
 
 
 def _decoded(text: str) -> tuple[str, list[int]]:

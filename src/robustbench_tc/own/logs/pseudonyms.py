@@ -11,6 +11,7 @@ from typing import Any
 
 from robustbench_tc.schema import Json
 
+from .escapes import decoded
 from .finds import Kind, bare, finds, is_card, is_phone, luhn, mod97
 from .permute import changed
 
@@ -33,11 +34,6 @@ _NAMED: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )  # fmt: skip
 """Parameters whose name says what they hold."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_ESCAPED = re.compile(
-    r"%(?P<percent>[2-7][0-9A-Fa-f])|\\u00(?P<unicode>[2-7][0-9A-Fa-f])|\\x(?P<hex>[2-7][0-9A-Fa-f])"
-    r"|&#x0{0,4}(?P<entity>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>[0-9]{2,3});|\\(?P<char>[ntr\\\"'/])"
-)
-_BLANK = {"n": "\n", "t": "\t", "r": "\r"}
 _RUN = re.compile(r"\+?[0-9](?:[ ()./-]{0,3}[0-9]){5,22}")
 _DIGITS = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[^\s\"'<>()\[\]{},;]{6,4000}")
@@ -63,7 +59,7 @@ class Pseudonyms:
         self._texts: dict[str, str] = {}
         """Texts that were seen and what became of them: a log says its system message on every line."""
         for text in keep:
-            view, _ = _decoded(text)
+            view, _ = decoded(text)
             self._kept |= {_form(find.kind, view[find.begin : find.end]) for find in finds(view)}
 
     @property
@@ -81,7 +77,7 @@ class Pseudonyms:
                 if text in self._learned:
                     continue
                 _remember(self._learned, text, None)
-            view, _ = _decoded(text)
+            view, _ = decoded(text)
             if (kind := _kind_of(name, view)) is not None:
                 self._note(kind, view)
                 continue
@@ -127,7 +123,7 @@ class Pseudonyms:
         return new
 
     def _replaced(self, text: str, name: str) -> str:
-        view, places = _decoded(text)
+        view, places = decoded(text)
         spans: list[tuple[int, int, str]] = []
         if (kind := _kind_of(name, view)) is not None:
             spans.append((0, len(view), self._note(kind, view)))
@@ -321,33 +317,3 @@ def _leaves(value: Json) -> Iterator[tuple[str, Any]]:
             yield name, one
         elif isinstance(one, float) and one.is_integer():
             yield name, int(one)
-
-
-def _decoded(text: str) -> tuple[str, list[int]]:
-    """The text without escapes, and for each of its places, and its end, where that begins in `text`."""
-    view, places = text, list(range(len(text) + 1))
-    for _ in range(3):  # escapes of escapes
-        if not any(mark in view for mark in ("%", "\\", "&#")):
-            break
-        out, at, left = [], 0, list[int]()
-        for match in _ESCAPED.finditer(view):
-            char = _char(match)
-            if char is None:
-                continue
-            out += [view[at : match.start()], char]
-            left += [*places[at : match.start()], places[match.start()]]
-            at = match.end()
-        if not out:
-            break
-        out.append(view[at:])
-        left += places[at:]
-        view, places = "".join(out), left
-    return view, places
-
-
-def _char(match: re.Match[str]) -> str | None:
-    if (char := match["char"]) is not None:
-        return _BLANK.get(char, char)
-    decimal = match["decimal"]
-    code = int(decimal) if decimal else int(next(filter(None, match.groups())), 16)
-    return chr(code) if 0x20 < code < 0x7F else None

@@ -1,6 +1,7 @@
 """`rbtc cases import`: what cases logs propose, and what stands in the files."""
 
 import json
+import random
 import stat
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from robustbench_tc import api
 from robustbench_tc.errors import UserError
 from robustbench_tc.own import yaml
 from robustbench_tc.own.logs import secret
+from robustbench_tc.own.logs.finds import bare
 from robustbench_tc.own.read import read_cases
 
 from .shop import CRM, ORDERS
 from .test_hostile_files import outcome
+from .test_logs_pseudonyms import MAKERS
 
 
 def call(call_id: str | None, name: str, **arguments: Any) -> dict[str, Any]:
@@ -133,6 +136,59 @@ def test_pseudonyms_are_the_same_in_another_import_of_the_folder(folder: Path) -
     first = entries(path)[0]["expect"][1]["arguments"]["text"]
     other = entries(folder / "out" / "more.yaml")[0]["request"]
     assert other.lower() == f"i am {first}"
+
+
+def written_otherwise(rng: random.Random, kind: str, original: str) -> str:
+    """The same e-mail, number or key as somebody else writes it."""
+    if kind == "email":
+        return rng.choice([original.upper(), original.replace("@", "%40"), f"<{original}>", original.title()])
+    if kind == "phone":
+        return rng.choice(
+            [original.replace(" ", "-"), original.replace("+", "00"), original.replace(" ", "")]
+        )
+    if kind in ("card", "iban"):
+        return " ".join(original[at : at + 4] for at in range(0, len(original), 4))
+    return original
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_original_is_in_any_byte_of_an_import(seed: int, folder: Path) -> None:
+    rng = random.Random(f"import {seed}")
+    conversations, originals = [], list[tuple[str, str]]()
+    for _ in range(6):
+        kind = rng.choice(list(MAKERS))
+        original = MAKERS[kind](rng)
+        originals.append((kind, original))
+        other = written_otherwise(rng, kind, original)
+        result = json.dumps({"to": [{original: other}], "log": f"sent to {other}; {original}, ok"})
+        conversations.append(
+            [
+                said("system", f"You speak with {other}."),
+                said("user", f"Find {original} for me"),
+                made(call("x1", "crm_find", text=original), call(None, "no_such_tool", deep=[[other]])),
+                said("tool", result, tool_call_id="x1"),
+                said("tool", f"unknown: {other}"),
+                made(call("x2", "add_note", customer=other, note=f"({original})")),
+                said("tool", "ok", tool_call_id="x2"),
+                said("assistant", f"{other} is done."),
+                said("user", "Thanks!"),
+                made(call("x3", "find", text="a")),
+            ]
+        )
+    path = imported(folder, *conversations)
+    text = path.read_text()
+    flat = bare(text)
+    for kind, original in originals:
+        assert original not in text
+        if kind != "email":
+            assert bare(original) not in flat, (kind, original)
+        else:
+            assert original.partition("@")[0] not in text.lower()
+    assert len(entries(path)) == 18
+    first = entries(path)[0]
+    named = first["expect"][0]["arguments"]["text"]
+    assert first["messages"][1]["content"] == f"Find {named} for me"
+    assert first["results"]["crm:find"][0]["to"][0].keys() == {named}
 
 
 def test_the_tools_of_a_log_are_written_beside_the_cases(tmp_path: Path) -> None:

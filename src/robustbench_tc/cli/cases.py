@@ -129,7 +129,7 @@ def _ask_all(found: "Reviewing") -> None:
 def _ask(found: "Reviewing", name: str) -> bool:
     """Asks about one case until it is decided or skipped; False: no more."""
     while True:
-        word = _word("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ")
+        word = _console.ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ")
         try:
             if word in ("q", "quit", None):
                 return False
@@ -145,13 +145,6 @@ def _ask(found: "Reviewing", name: str) -> bool:
                 _show(found.case(name), "edited")
         except UserError as error:
             _console.echo(str(error), stderr=True)
-
-
-def _word(question: str) -> str | None:
-    sys.stdout.write(question)
-    sys.stdout.flush()
-    line = sys.stdin.readline()
-    return line.strip().lower() if line else None
 
 
 def _edit(found: "Reviewing", name: str) -> bool:

@@ -16,6 +16,7 @@ from .stats.power import Power, power
 from .stats.runs import Outcomes, Run, Subset, align
 from .stats.significance import fisher_p, holm, holm_by
 from .stats.summary import gaps
+from .stats.unreviewed import unreviewed
 from .stats.values import HEADS, Counts, codes_of, from_counts, leading, pack_of
 
 LEVEL = 0.05
@@ -55,6 +56,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """p of `deltas`, corrected for looking at all of its lines."""
     power: Power | None = None
     """The smallest difference that this comparison could have seen."""
+    unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Golden answers of logs that nobody looked at, a line for each run that has some."""
 
 
 def compare_runs(
@@ -75,7 +78,14 @@ def compare_runs(
     found = compare_outcomes(names, first, second)
     if not found.overall:
         raise UserError(f"{a.path} and {b.path} have no answered row in common")
-    return msgspec.structs.replace(found, dataset_version=a.dataset_version)
+    logged = [
+        f"{name}: {one.line}"
+        for name, run, outcomes in zip(names, (a, b), (first, second), strict=True)
+        if (one := unreviewed(run, outcomes)) is not None
+    ]
+    return msgspec.structs.replace(
+        found, dataset_version=a.dataset_version, unreviewed=tuple(logged) or msgspec.UNSET
+    )
 
 
 def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) -> Comparison:

@@ -13,6 +13,7 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from .stats import gate
 from .stats.gate import Line, Verdict
 from .stats.runs import Outcomes, Run, Subset, align
+from .stats.unreviewed import unreviewed
 from .stats.values import codes_of
 
 MARK = "rbtc gate"
@@ -76,6 +77,8 @@ def _notes(run: Run, against: Run | None, found: list[Outcomes]) -> tuple[tuple[
         if missing:
             whole = False
             notes.append(f"{one.path}: {missing} rows have no verdict (request_error, or not asked)")
+        if (logged := unreviewed(one, outcomes)) is not None:
+            notes.append(f"{one.path}: {logged.line}")
     core = set(taxonomy.codes()) | {taxonomy.CLEAN}
     if others := [code for code in found[-1].types if code not in core]:
         notes.append(f"not looked at, beyond the core's types: {', '.join(others)}")

@@ -71,6 +71,10 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return self.audited
         return needs_no_reading.counted(self.rows)
 
+    def unreviewed(self) -> tuple[str, ...]:
+        """Clean ids of own cases whose golden answers nobody has looked at."""
+        return () if self.book is None else self.book.unreviewed
+
     def hash_of(self, row_id: str) -> str | None:
         """Its `content_hash`, if there is such a row."""
         return self.hashes().get(row_id)

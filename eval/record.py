@@ -147,6 +147,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """How far one gets in the dataset without the request; filled by `rbtc score`."""
     open_wording: str | None = None
     """`prompts.open_version` where rows were asked in words that leave it open to call nothing."""
+    unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Clean ids whose golden answers a log proposed and nobody looked at; filled by `rbtc score`."""
     reader: str | None = None
     """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 

@@ -16,6 +16,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.io import parquet
+from robustbench_tc.own.book import read as read_book
 from robustbench_tc.schema import Tool
 
 from . import needs_no_reading
@@ -84,6 +85,11 @@ class RowFiles:
         return needs_no_reading.counted(
             sample(row, registries) for table in tables for row in table.to_pylist()
         )
+
+    def unreviewed(self) -> tuple[str, ...]:
+        """As that of an `inputs.Dataset` of the same folder."""
+        book = read_book(self._folder)
+        return () if book is None else book.unreviewed
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""

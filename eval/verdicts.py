@@ -88,6 +88,9 @@ class Rows(Protocol):
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request."""
 
+    def unreviewed(self) -> tuple[str, ...]:
+        """Clean ids whose golden answers nobody has looked at."""
+
 
 def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Rows:
     """The rows of a run's dataset: where they lie, if they lie as a build writes them. Raises UserError."""
@@ -258,5 +261,6 @@ def _write(folder: RunFolder, rows: Rows, tables: Iterable[pa.Table]) -> None:
     parquet.write_file(counted(), folder.scores_path, kinds)
     folder.record.flagged = flagged
     folder.record.needs_no_reading = rows.needs_no_reading()
+    folder.record.unreviewed = rows.unreviewed() or msgspec.UNSET
     folder.record.reader = READER_VERSION
     folder.save()

@@ -57,8 +57,14 @@ REPORT = "report {run} --out {out}"
 FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
 MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
 
+LOGGED = {
+    "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}],
+    "tools": [{"name": "find", "description": "Finds."}],
+}
+
 OUTPUTS: dict[str, list[Output]] = {
     "init folder": [Output("init {out}")],
+    "cases import --out": [Output("cases import {log} --out {out}")],
     "build --out": [
         Output(BUILD, "build"),
         Output(f"{BUILD} --force", "build"),
@@ -141,6 +147,7 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
+cases import logs, cases import --tools, cases review cases,
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 vectors folder, report --release, compare a, compare b, failures run, release build,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
@@ -222,6 +229,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
+    found["log"] = root / "log.jsonl"
+    found["log"].write_text(json.dumps(LOGGED))
     found["plan"] = root / "plan.yaml"
     found["plan"].write_text("version: 1\n")
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from robustbench_tc import sources
-from robustbench_tc.builders.sources import Pool
+from robustbench_tc.builders.sources import KnownIssue, Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage, category
 from robustbench_tc.own.history import as_text
@@ -16,6 +16,11 @@ DONE = "Done."
 ASKED = "Could you tell me more about what you need?"
 """What it says instead where asking is right."""
 
+_WHY = {
+    "dropped": "A log proposed this case, and a review dropped it.",
+    "not_buildable": "A log proposed this case, and it cannot be built as it stands.",
+}
+
 Example: TypeAlias = Callable[[Json, Json], Json]
 """A value that what is expected accepts, by the parameter's schema (`own.matchers.example`)."""
 
@@ -23,7 +28,21 @@ Example: TypeAlias = Callable[[Json, Json], Json]
 def pool(cases: CaseFile, example: Example) -> Pool:
     """The clean rows of all cases, in their order. Raises UserError naming the case and its line."""
     tools = tuple(one.tool for one in cases.tools)
-    return Pool(tuple(row for case in cases.cases for row in rows(case, tools, example)), ())
+    samples = tuple(row for case in cases.cases for row in rows(case, tools, example))
+    return Pool(samples, tuple(_left_out(cases)))
+
+
+def _left_out(cases: CaseFile) -> Iterator[KnownIssue]:
+    """The cases of a log that make no rows: with their reason alone, as what they say is not looked at."""
+    for one in cases.left_out:
+        yield KnownIssue(
+            source=sources.OWN,
+            file=cases.files[0].name if cases.files else "",
+            record=str(one.line),
+            clean_id=f"{sources.OWN}__{one.id}",
+            reason=one.reason,
+            detail=_WHY[one.reason],
+        )
 
 
 def rows(case: Case, tools: tuple[Tool, ...], example: Example) -> Iterator[Sample]:

@@ -23,6 +23,7 @@ from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstate
 from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.stages import Stages, stages
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
+from robustbench_tc.eval.stats.unreviewed import Unreviewed, unreviewed
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
@@ -102,6 +103,8 @@ class Model(msgspec.Struct, frozen=True):
     """Every level's rows: of the core, of each pack, and of all."""
     stages: Stages | None = None
     """Where wrong answers fail; None for verdicts of before there were stages."""
+    unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
+    """Golden answers of logs that nobody looked at; left out where there are none."""
 
 
 OWN_TOOLS = "own tools"
@@ -199,6 +202,7 @@ def build(
                 packs=pack_tables(Given(run, aligned[at], summaries[at], partial)),
                 levels=levels(aligned[at], allow_missing=partial),
                 stages=stages(run, aligned[at], options.subset, allow_missing=partial),
+                unreviewed=unreviewed(run, aligned[at]) or msgspec.UNSET,
             )
         )
     models.sort(key=_rank)

@@ -49,6 +49,11 @@ def tables(report: Report) -> str:
     return "\n".join(
         [
             "% needs \\usepackage{booktabs}",
+            *(
+                f"% not reviewed: {escaped(m.label)}: {m.unreviewed.line}"
+                for m in report.models
+                if m.unreviewed
+            ),
             *_table(
                 heads,
                 first,

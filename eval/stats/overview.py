@@ -18,6 +18,7 @@ from .repeats import Repeated, repeated
 from .runs import Run, Subset, align, unstated
 from .stages import Stages, stages
 from .summary import TypeRow, gaps, summarise
+from .unreviewed import Unreviewed, unreviewed
 from .values import Line
 from .verified import Beside, beside
 
@@ -89,6 +90,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Every level's rows: of the core, of each pack, and of all."""
     stages: Stages | None = None
     """Where wrong answers fail; None for verdicts of before there were stages."""
+    unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
+    """Golden answers of logs that nobody looked at; left out where there are none."""
 
 
 def overview(
@@ -151,4 +154,5 @@ def overview(
         without_beside_refusal=rest.flags["call_beside_refusal"].accuracies_without(found.lines),
         gaps=gaps(outcomes),
         needs_no_reading=blind.of_record(run.record),
+        unreviewed=unreviewed(run, outcomes) or msgspec.UNSET,
     )

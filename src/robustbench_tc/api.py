@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
-from .api_own import NO_LICENCE, build_own, card_of, init, lint, rebuild_own
+from .api_own import NO_LICENCE, build_own, card_of, import_cases, init, lint, rebuild_own
 from .api_proxy import proxy_llm
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
@@ -69,6 +69,7 @@ __all__ = [
     "compare_with_paper",
     "evaluate",
     "gate",
+    "import_cases",
     "init",
     "lint",
     "proxy_llm",

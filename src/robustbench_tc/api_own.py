@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .own.book import Book
     from .own.cases import CaseFile
     from .own.linted import Linted
+    from .own.logs.importing import Imported
 
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
@@ -51,6 +52,10 @@ def build_own(
 
     progress(f"reading {cases.name}")
     read = read_cases(cases)
+    if not read.cases:
+        raise UserError(
+            f"{cases}: every case of it was dropped in its review, or cannot be built as it stands"
+        )
     found = pool(read, example)
     for sample in found.samples:
         if reason := self_check(sample):
@@ -143,3 +148,40 @@ def _line(cases: "CaseFile", turn: str) -> int:
         if turn == case.id or turn.rpartition(".")[0] == case.id:
             return case.line
     return 1
+
+
+def import_cases(
+    logs: "Sequence[Path | str]",
+    out: Path | str,
+    *,
+    tools: "Sequence[Path | str]" = (),
+    name: str = "cases",
+    progress: Callable[[str], None] = lambda _: None,
+) -> "Imported":
+    """`rbtc cases import`: cases that logs propose, with pseudonyms, written into a folder.
+
+    `out`: a new or an empty folder, or one with the `.rbtc-secret` of an earlier import, which then gives the
+    same pseudonyms; no file of it is replaced. Raises UserError.
+    """
+    from .io.files import atomic_file, check_file
+    from .io.new_folder import check_new, write_new
+    from .io.places import real
+    from .own.logs import secret
+    from .own.logs.importing import make
+
+    folder = real(Path(out))
+    key = secret.read_secret(folder)
+    if key is None:
+        check_new(folder)
+    used = key or secret.make_secret()
+    made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, name, used, progress)
+    if key is None:
+        write_new(folder, files | {".gitignore": f"{secret.NAME}\n".encode()})
+        secret.write_secret(folder, used)
+        return made
+    for file in files:
+        check_file(folder / file)
+    for file, data in files.items():
+        with atomic_file(folder / file) as path:
+            path.write_bytes(data)
+    return made

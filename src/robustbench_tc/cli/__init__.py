@@ -73,7 +73,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, leaderboard, live, proxy, show, sources, train
+    from . import audit, cases, leaderboard, live, proxy, show, sources, train
 
     app = typer.Typer(
         name="rbtc",
@@ -94,6 +94,7 @@ def _app() -> "typer.Typer":
     show.app.command("sources")(sources.list_sources)
     groups = (
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
+        ("Build", "cases", cases.app),
         ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
         ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip

@@ -109,6 +109,14 @@ def data(text: str) -> None:
     sys.stdout.write(safe(text) if sys.stdout.isatty() else text)
 
 
+def ask(question: str) -> str | None:
+    """What is typed after a question, in small letters; None at the end of the input."""
+    sys.stdout.write(safe(question))
+    sys.stdout.flush()
+    line = sys.stdin.readline()
+    return line.strip().lower() if line else None
+
+
 @contextmanager
 def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
     """Says after Ctrl-C in this block what was kept and how to go on: `kept`, or what it returns then."""

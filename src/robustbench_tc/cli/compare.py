@@ -108,6 +108,8 @@ def _print_comparison(found: "Comparison") -> None:
         echo(styled(found.power.line))
     for note in found.notes:
         echo(styled(f"gap: {note}", style="yellow"))
+    for line in found.unreviewed or ():
+        echo(styled(f"not reviewed: {line}", style="yellow"))
 
 
 def _table(*names: str) -> Table:

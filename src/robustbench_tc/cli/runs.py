@@ -335,6 +335,8 @@ def _print_tables(made: "Overview", by_level: bool = False) -> None:
         tell("stages of the wrong answers: not known, score again (rbtc score RUN; docs/stages.md)")
     _print_made(made.packs)
     _print_blind(made)
+    if made.unreviewed:
+        _console.out.print(_console.styled(f"not reviewed: {made.unreviewed.line}", style="yellow"))
 
 
 def _span(found: "Interval | None") -> str:

@@ -6,7 +6,10 @@
     cases      what a case is
     read       a cases file as cases
     matchers   what an argument has to be; patterns, dates and subschemas are what they are made of
+    review     what somebody decided about cases that a log proposed
+    reviewing  deciding it
     book       what a dataset of them says beside its rows
+    logs       logs of an agent that runs already, as conversations
     lint       what would break before any model is asked
 
 Builders make rows of them, scorers judge by them, doors rewrite by them: so they belong to no room.

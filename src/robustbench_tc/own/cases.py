@@ -70,6 +70,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """False: a logged call that nobody has looked at."""
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A case of a log that makes no rows."""
+
+    id: str
+    line: int
+    reason: Literal["dropped", "not_buildable"]
+    why: str
+
+
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
     """A cases file, with the tools that it names."""
 
@@ -80,6 +89,8 @@ class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
     """What it was read from: the cases file, then its tool files."""
     notes: Sequence[str] = ()
     """What was read differently than one might think, a line each: shown to the user."""
+    left_out: Sequence[LeftOut] = ()
+    """Cases of a log that a review dropped, and those that cannot be built as they stand."""
 
 
 NO_RESULT: dict[str, Json] = {"status": "ok"}

@@ -13,13 +13,15 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json
 
 from . import gold, matchers, yaml
-from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
+from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
 from .limits import CASES, read_bytes
 from .names import Names
+from .review import FROM_LOG, PROBLEM, fingerprint, read_reviews
 from .tools import read_tools
 from .yaml import Node
 
 TOP = ("version", "tools", "read_only", "idempotent", "system", "cases")
+CASE = ("id", "turns", FROM_LOG, PROBLEM)
 TURN = ("request", "messages", "expect", "any_of", "ordered", "extra", "results", "system")
 ID = 64
 """Characters of a case's id."""
@@ -29,6 +31,27 @@ def read_cases(path: Path, more: Sequence[OwnTool] = ()) -> CaseFile:
     """The cases of a file and its tools. `more`: tools of live servers, after those of `tools:`."""
     root = yaml.load(read_bytes(path, "a cases file"), str(path))
     return _Cases(path, root, more).read()
+
+
+class Checker:
+    """Whether cases that are not in a file yet could be read from one."""
+
+    def __init__(self, tools: Sequence[OwnTool], where: Path) -> None:
+        """`tools` of the file. Raises UserError where they cannot stand beside each other."""
+        self._cases = _Cases(where, Node({"version": Node(1, 1)}, 1), tools)
+
+    @property
+    def tools(self) -> tuple[OwnTool, ...]:
+        """The tools as cases name them."""
+        return self._cases.names.tools
+
+    def problem(self, case: dict[str, Json]) -> str | None:
+        """Why a case cannot be read; None where it can."""
+        try:
+            self._cases.case(yaml.node(case))
+        except UserError as error:
+            return str(error).removeprefix(f"{self._cases.path}:").partition(": ")[2]
+        return None
 
 
 class _Cases:
@@ -53,8 +76,21 @@ class _Cases:
         if len(entries) > CASES:
             self.fail(self.top["cases"].line, f"{len(entries):,} cases: at most {CASES:,} are read")
         cases, rows = [], dict[str, int]()
+        left_out = list[LeftOut]()
+        reviews = read_reviews(self.path)
         for entry in entries:
+            sha256 = fingerprint(entry.data()) if self.is_from_log(entry) else ""
+            decided = reviews.of(str(entry.value["id"].value), sha256) if sha256 else None
+            dropped = decided is not None and decided.decision == "drop"
+            if sha256 and (PROBLEM in entry.value or dropped):
+                name = self.name(entry.value["id"])
+                why = "dropped in the review" if dropped else self.text(entry.value[PROBLEM], PROBLEM)
+                left_out.append(LeftOut(name, entry.line, "dropped" if dropped else "not_buildable", why))
+                continue
             case = self.case(entry)
+            if sha256:
+                accepted = decided is not None and decided.decision == "accept"
+                case = msgspec.structs.replace(case, reviewed=accepted)
             several = len(case.turns) > 1
             ids = [f"{case.id}.{n}" for n in range(1, len(case.turns) + 1)] if several else [case.id]
             for name in dict.fromkeys([case.id, *ids]):
@@ -66,7 +102,11 @@ class _Cases:
             f"{name!r} is a tool of several files: listed with their prefixes" for name in self.names.shared()
         ]
         return CaseFile(
-            tools=self.marked(), cases=tuple(cases), files=(self.path, *self.files), notes=tuple(notes)
+            tools=self.marked(),
+            cases=tuple(cases),
+            files=(self.path, *self.files),
+            notes=tuple(notes),
+            left_out=tuple(left_out),
         )
 
     # Small readers
@@ -142,20 +182,36 @@ class _Cases:
 
     # Cases
 
-    def case(self, node: Node) -> Case:
-        found = self.mapping(node, "a case", ("id", "turns", *TURN))
-        if "id" not in found:
+    def is_from_log(self, node: Node) -> bool:
+        """Whether a log proposed a case; then it has an id."""
+        if not isinstance(node.value, dict) or FROM_LOG not in node.value:
+            return False
+        self.mapping(node, "a case", (*CASE, *TURN))
+        self.text(node.value[FROM_LOG], FROM_LOG)
+        if "id" not in node.value:
             self.fail(node.line, "a case has no 'id'")
-        name = self.text(found["id"], "id")
+        return True
+
+    def name(self, node: Node) -> str:
+        name = self.text(node, "id")
         letters = all(char in "-_." or unicodedata.category(char)[0] in "LMN" for char in name)
         if len(name) > ID or not letters or not name.strip("."):
+            self.fail(node.line, f"an id is up to {ID} letters, digits and -_. ; this one is {name[:80]!r}")
+        return name
+
+    def case(self, node: Node) -> Case:
+        found = self.mapping(node, "a case", (*CASE, *TURN))
+        if "id" not in found:
+            self.fail(node.line, "a case has no 'id'")
+        name = self.name(found["id"])
+        if PROBLEM in found:
             self.fail(
-                found["id"].line, f"an id is up to {ID} letters, digits and -_. ; this one is {name[:80]!r}"
+                node.keys[PROBLEM], f"{PROBLEM!r} is for cases of a log; put it right and remove the key"
             )
         system = self.text(found["system"], "system") if "system" in found else None
         if "turns" not in found:
             return Case(id=name, turns=(self.turn(found, node, system, True),), line=node.line)
-        if beside := [key for key in found if key not in ("id", "turns", "system")]:
+        if beside := [key for key in found if key not in (*CASE, "system")]:
             self.fail(node.keys[beside[0]], f"{beside[0]!r} belongs into the turns of this case")
         turns = []
         for number, item in enumerate(self.items(found["turns"], "turns", node.line)):
@@ -267,7 +323,10 @@ class _Cases:
             if not isinstance(content, str) and not (content is None and "tool_calls" in known):
                 self.fail(entry.line, "'content' must be a text")
             messages.append(message)
-        if messages[-1]["role"] != "user":
+        if messages[-1]["role"] == "tool" and FROM_LOG in found:  # an agent's next calls, after their answers
+            if waiting:
+                self.fail(entries[-1].line, f"the call {waiting[0][:60]!r} has no message of role tool")
+        elif messages[-1]["role"] != "user":
             self.fail(entries[-1].line, "messages end with the user's message")
         return messages
 

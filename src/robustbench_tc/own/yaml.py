@@ -52,6 +52,14 @@ class Node(msgspec.Struct, gc=True):
         return self.value
 
 
+def node(value: Json, line: int = 1) -> Node:
+    """A plain value as if it stood in one line of a file."""
+    if isinstance(value, dict):
+        inner = {key: node(one, line) for key, one in value.items()}
+        return Node(inner, line, dict.fromkeys(inner, line))
+    return Node([node(one, line) for one in value] if isinstance(value, list) else value, line)
+
+
 def load(data: bytes, where: str) -> Node:
     """The one document of a YAML text. `where` names the file in errors."""
     if len(data) > BYTES:

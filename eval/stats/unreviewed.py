@@ -1,0 +1,61 @@
+"""Golden answers that a log proposed and nobody looked at: how many, and what the accuracy is without them.
+
+`rbtc score` writes their ids into the run's record, from the dataset's `own.json`. Every table has this line.
+"""
+
+import msgspec
+
+from robustbench_tc.io.numbers import number
+
+from .runs import Outcomes, Run
+from .values import from_counts
+
+HEADS = ("clean", "perturbed")
+
+
+class Accuracy(msgspec.Struct, frozen=True):
+    """An accuracy over all rows, and over those whose golden answers were reviewed."""
+
+    over_all: float | None
+    without: float | None
+    """None where no row is left."""
+
+
+class Unreviewed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a table over a run says of them."""
+
+    answers: int
+    of: int
+    """Golden answers of the table in all."""
+    lines: dict[str, Accuracy]
+    """Clean and perturbed, those that the run has."""
+
+    @property
+    def line(self) -> str:
+        """As the tables say it."""
+        values = (
+            f"{name} {number(one.over_all)} with them, {number(one.without)} without"
+            for name, one in self.lines.items()
+        )
+        was = "was" if self.answers == 1 else "were"
+        head = f"{self.answers} of {self.of} golden answers {was} taken from logs and never reviewed"
+        return f"{head}: {'; '.join(values)}"
+
+
+def unreviewed(run: Run, outcomes: Outcomes) -> Unreviewed | None:
+    """What to say of a run's counts; None where every golden answer was reviewed, or none is from a log."""
+    listed = run.record.get("unreviewed")
+    if not isinstance(listed, list):
+        return None
+    known = {one for one in listed if isinstance(one, str)} & set(outcomes.clean_ids)
+    if not known:
+        return None
+    left = outcomes.without(known)
+    before = from_counts(outcomes.counts(), outcomes.usable(True), partial=True).lines
+    after = from_counts(left.counts(), left.usable(True), partial=True).lines
+    lines = {
+        name: Accuracy(before[name].accuracy, after[name].accuracy if after[name].n else None)
+        for name in HEADS
+        if before[name].n
+    }
+    return Unreviewed(answers=len(known), of=len(outcomes.clean_ids), lines=lines)

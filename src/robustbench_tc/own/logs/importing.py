@@ -1,0 +1,158 @@
+"""Logs as the files of a folder of cases: what `rbtc cases import` writes."""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.limits import BYTES
+from robustbench_tc.own.read import Checker
+from robustbench_tc.own.review import PROBLEM
+from robustbench_tc.own.tools import parse_tools, read_tools
+from robustbench_tc.schema import Json
+
+from . import written
+from .proposals import Proposal, Proposals, learn
+from .pseudonyms import Pseudonyms
+from .read import read_log
+from .types import Log, Refused
+
+FILES = 20
+"""Files that an import writes at most, of `limits.BYTES` each."""
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import made of logs."""
+
+    files: tuple[str, ...]
+    """In the folder."""
+    cases_file: str
+    """Of them: the cases, or the first of several files of them."""
+    cases: int
+    no_call: int
+    """Of them: conversations without calls."""
+    problems: int
+    """Of them: those that cannot be built as they stand."""
+    tools: int
+    conversations: int
+    left_out: dict[str, int]
+    """What of the conversations makes no case, by its reason."""
+    refused: tuple[tuple[str, Refused], ...]
+    """Lines that cannot be read, with the log's name."""
+    ignored: int
+    """Spans without GenAI messages."""
+    replaced: dict[str, int]
+    """Different originals that pseudonyms took the place of, by kind."""
+
+
+def make(
+    logs: Sequence[Path],
+    tools: Sequence[Path],
+    out: Path,
+    name: str,
+    key: bytes,
+    progress: Callable[[str], None],
+) -> tuple[Imported, dict[str, bytes]]:
+    """The files of an import into the folder `out`, and what to say of it. Raises UserError."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}", name):
+        raise UserError(f"--name {name[:60]}: up to 41 letters, digits, - and _")
+    stems = Counter(path.stem for path in logs)
+    if (twice := next((stem for stem, n in stems.items() if n > 1), None)) is not None:
+        raise UserError(f"two logs are called {twice}: ids are made of the name; rename one")
+    given = [tool for path in tools for tool in read_tools(path)]
+    hide = Pseudonyms(key, keep=_texts(given))
+    read: list[tuple[Path, Log]] = []
+    for path in logs:
+        progress(f"reading {path.name}")
+        read.append((path, read_log(path)))
+    progress("looking for e-mails, numbers and keys")
+    for path, log in read:
+        hide.learn(path.stem)
+        for conversation in log.conversations:
+            learn(conversation, hide)
+    names = [Path(os.path.relpath(path.resolve(), out)).as_posix() for path in tools]
+    files: dict[str, bytes] = {}
+    if not given:
+        data = _brought([log for _, log in read], hide)
+        given = list(parse_tools(data, "tools", f"the tools of {logs[0].name}"))
+        names = ["tools.json" if name == "cases" else f"{name}-tools.json"]
+        files[names[0]] = data
+    checker = Checker(given, out / f"{name}.yaml")
+    proposals = Proposals(checker.tools, checker.problem)
+    progress("making cases")
+    cases = _cases(read, proposals, hide)
+    if not cases:
+        said = "; ".join(f"{why}: {n:,}" for why, n in proposals.left.items())
+        raise UserError(f"{logs[0]}: no case can be made of it" + (f" ({said})" if said else ""))
+    found = written.files(names, cases, BYTES)
+    if len(found) > FILES:
+        raise UserError(
+            f"{len(cases):,} cases take more than {FILES} files of {BYTES:,} bytes; split the log"
+        )
+    for number, content in enumerate(found, 1):
+        files[f"{name}.yaml" if number == 1 else f"{name}-{number}.yaml"] = content
+    made = Imported(
+        files=tuple(files),
+        cases_file=f"{name}.yaml",
+        cases=len(cases),
+        no_call=sum(case["expect"] == "no_call" for case in cases),
+        problems=sum(PROBLEM in case for case in cases),
+        tools=len(given),
+        conversations=sum(len(log.conversations) for _, log in read),
+        left_out=dict(proposals.left),
+        refused=tuple((path.name, one) for path, log in read for one in log.refused),
+        ignored=sum(log.ignored for _, log in read),
+        replaced=dict(hide.counts),
+    )
+    return made, files
+
+
+def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Pseudonyms) -> list[Proposal]:
+    cases: list[Proposal] = []
+    size = 0
+    for path, log in read:
+        name = re.sub(r"[^\w.-]|^\.+", "-", hide.text(path.stem)) or "log"
+        numbers = Counter[int]()
+        for conversation in log.conversations:
+            for case in proposals.of(name, conversation, numbers, hide):
+                cases.append(case)
+                size += len(json.dumps(case))
+                if size > 2 * FILES * BYTES:
+                    raise UserError(
+                        f"{path}: its cases take more than {FILES} files of {BYTES:,} bytes; split the log"
+                    )
+    return cases
+
+
+def _texts(tools: Sequence[OwnTool]) -> list[str]:
+    """Every text of tools that the user named: they are public with the cases."""
+    return [json.dumps([one.tool.name, one.tool.description, one.tool.parameters]) for one in tools]
+
+
+def _brought(logs: Sequence[Log], hide: Pseudonyms) -> bytes:
+    """A tools file of what the logs bring, each name once: the first definition stands."""
+    found: dict[str, Json] = {}
+    for log in logs:
+        for conversation in log.conversations:
+            for one in conversation.tools or ():
+                if one.name not in found:
+                    body = {
+                        "name": one.name,
+                        "description": one.tool.description,
+                        "parameters": one.tool.parameters,
+                    }
+                    found[one.name] = {"type": "function", "function": hide.apply(body)}
+    if not found:
+        raise UserError("the logs do not say which tools there were: name a file of them with --tools")
+    data = json.dumps(list(found.values()), ensure_ascii=False, indent=1).encode() + b"\n"
+    if len(data) > BYTES:
+        raise UserError(
+            f"the tools of the logs take {len(data):,} bytes, at most {BYTES:,} are read: use --tools"
+        )
+    return data

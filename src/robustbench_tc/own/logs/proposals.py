@@ -1,0 +1,244 @@
+"""Conversations of logs as proposed cases: every batch of calls one, its history the messages before it."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from robustbench_tc.own import matchers
+from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.review import FROM_LOG, PROBLEM, fingerprint
+from robustbench_tc.own.wire_names import safe_name
+from robustbench_tc.schema import Json
+
+from .decode import decode_text
+from .pseudonyms import Pseudonyms
+from .types import Conversation, LoggedCall, Message, Unreadable
+
+Proposal = dict[str, Json]
+"""A case as a cases file has it: `id`, `from_log`, `messages`, `expect`, …"""
+
+NOT_JSON = "the arguments of a call are not a JSON object"
+KEY = 500
+"""Characters of an object's key: YAML takes no longer ones on a line."""
+LEVELS = 150
+HISTORY = 1_000_000
+"""Characters of a case's history."""
+
+
+def learn(conversation: Conversation, pseudonyms: Pseudonyms) -> None:
+    """Takes note of what a conversation holds that is to be replaced."""
+    for message in conversation.messages:
+        pseudonyms.learn(opened(message.text))
+        for call in message.calls:
+            pseudonyms.learn(call.text if call.arguments is None else call.arguments)
+
+
+def opened(text: str) -> Json:
+    """A text that is a JSON object or list as that; any other as it is."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            found = decode_text(text)
+        except Unreadable:
+            return text
+        if isinstance(found, dict | list):
+            return found
+    return text
+
+
+class Proposals:
+    """Makes cases; `left` counts what makes none, by its reason."""
+
+    def __init__(self, tools: Sequence[OwnTool], problem: Callable[[Proposal], str | None]) -> None:
+        """`problem`: why a case cannot be read, None where it can (`own.read.Checker`)."""
+        self.left: Counter[str] = Counter()
+        self._problem = problem
+        self._names = {tool.tool.name: tool.tool.name for tool in tools}
+        wire = Counter(safe_name(name) for name in self._names)
+        for name in list(self._names):
+            if wire[safe_name(name)] == 1:
+                self._names.setdefault(safe_name(name), name)
+        self._seen: set[str] = set()
+        self._texts: dict[int, str] = {}
+        """By the place of a message in the conversation at hand: its text with pseudonyms."""
+
+    def of(
+        self, log: str, found: Conversation, numbers: Counter[int], hide: Pseudonyms
+    ) -> Iterator[Proposal]:
+        """The cases of a conversation. `numbers`: how many cases each line of the log has already."""
+        self._texts = {}
+        if any(message.left_out for message in found.messages):
+            self.left["holds images, sounds or files"] += 1
+            return
+        batches = [at for at, message in enumerate(found.messages) if message.calls]
+        if not batches:
+            yield from self._without_calls(log, found, numbers, hide)
+            return
+        for at in batches:
+            history = found.messages[:at]
+            if not any(message.role == "user" for message in history):
+                self.left["calls before any request"] += 1
+                continue
+            answers = list(_answers(found.messages[at + 1 :]))
+            yield from self._case(log, found, numbers, hide, history, (found.messages[at], answers))
+
+    def _without_calls(
+        self, log: str, found: Conversation, numbers: Counter[int], hide: Pseudonyms
+    ) -> Iterator[Proposal]:
+        roles = [message.role for message in found.messages]
+        if "user" not in roles or roles[-1] != "assistant":
+            self.left["no request, or no answer to it"] += 1
+            return
+        last = len(roles) - 1 - roles[::-1].index("user")
+        yield from self._case(log, found, numbers, hide, found.messages[: last + 1], None)
+
+    def _case(
+        self,
+        log: str,
+        found: Conversation,
+        numbers: Counter[int],
+        hide: Pseudonyms,
+        history: Sequence[Message],
+        batch: tuple[Message, list[Message]] | None,
+    ) -> Iterator[Proposal]:
+        if sum(len(one.text) + sum(len(call.text) for call in one.calls) for one in history) > HISTORY:
+            self.left[f"a history of more than {HISTORY:,} characters"] += 1
+            return
+        problem = None
+        body: Proposal
+        if len(history) == 1 and history[0].role == "user":
+            body = {"request": hide.text(history[0].text)}
+        else:
+            body = {"messages": list(self._messages(history, hide))}
+        if batch is None:
+            body["expect"] = "no_call"
+        else:
+            calls, answers = batch
+            body["expect"] = [self._call(call, hide) for call in calls.calls]
+            if any(call.arguments is None for call in calls.calls):
+                problem = NOT_JSON
+            if results := self._results(calls.calls, answers, hide):
+                body["results"] = results
+        if not _fits(body):
+            self.left[f"keys of more than {KEY} characters, or more than {LEVELS} levels"] += 1
+            return
+        mark = fingerprint(body)
+        if mark in self._seen:
+            self.left["the same as a case before"] += 1
+            return
+        self._seen.add(mark)
+        numbers[found.line] += 1
+        end = f"-{found.line}-{numbers[found.line]}"
+        case: Proposal = {"id": log[: 64 - len(end)] + end, FROM_LOG: f"{log}:{found.line}"}
+        if (why := problem or self._problem(case | body)) is not None:
+            case[PROBLEM] = " ".join(why.split())[:300]
+        yield case | body
+
+    # Parts of a case
+
+    def _name(self, name: str, hide: Pseudonyms) -> str:
+        """The name that cases write: a client's form of it is mapped back, an unknown one stays."""
+        return self._names.get(name) or hide.text(name)
+
+    def _call(self, call: LoggedCall, hide: Pseudonyms) -> dict[str, Json]:
+        found: dict[str, Json] = {"call": self._name(call.name, hide)}
+        given = hide.apply(call.arguments) if call.arguments else None
+        if given:
+            found["arguments"] = {key: plain(value) for key, value in given.items()}
+        return found
+
+    def _messages(self, history: Sequence[Message], hide: Pseudonyms) -> Iterator[dict[str, Json]]:
+        """The history as chat messages, with call ids of its own: a log's may be missing."""
+        begin = next((at for at, one in enumerate(history) if one.role != "system"), len(history))
+        if begin:
+            text = "\n\n".join(self._text(at, one, hide) for at, one in enumerate(history[:begin]))
+            if text.strip():
+                yield {"role": "system", "content": text}
+        waiting: list[tuple[str, str]] = []
+        made = 0
+        for at, message in enumerate(history[begin:], begin):
+            text = self._text(at, message, hide)
+            if message.calls:
+                ids = [f"c{made + n}" for n in range(1, len(message.calls) + 1)]
+                made += len(ids)
+                waiting = [(call.id, new) for call, new in zip(message.calls, ids, strict=True)]
+                calls: list[Json] = [
+                    self._earlier(call, new, hide) for call, new in zip(message.calls, ids, strict=True)
+                ]
+                yield {"role": "assistant", "content": text or None, "tool_calls": calls}
+            elif message.role == "tool":
+                answered = _take(waiting, message.call_id)
+                yield {"role": "tool", "tool_call_id": answered or "unknown", "content": text}
+            else:
+                waiting = []
+                yield {"role": message.role, "content": text}
+
+    def _text(self, place: int, message: Message, hide: Pseudonyms) -> str:
+        """A message's text; every case of a conversation says it again."""
+        if place not in self._texts:
+            self._texts[place] = hidden(message.text, hide)
+        return self._texts[place]
+
+    def _earlier(self, call: LoggedCall, new: str, hide: Pseudonyms) -> Json:
+        if call.arguments is None:
+            text = hide.text(call.text)
+        else:
+            text = json.dumps(hide.apply(call.arguments), ensure_ascii=False)
+        body: dict[str, Json] = {"name": self._name(call.name, hide), "arguments": text}
+        return {"id": new, "type": "function", "function": body}
+
+    def _results(
+        self, calls: Sequence[LoggedCall], answers: Sequence[Message], hide: Pseudonyms
+    ) -> dict[str, Json]:
+        waiting = [(call.id, str(place)) for place, call in enumerate(calls)]
+        by_place = {_take(waiting, one.call_id): one.text for one in answers}
+        found: dict[str, Json] = {}
+        for place, call in enumerate(calls):
+            text = by_place.get(str(place))
+            if text is not None:
+                found.setdefault(self._name(call.name, hide), []).append(hide.apply(opened(text)))
+        return found
+
+
+def _answers(after: Sequence[Message]) -> Iterator[Message]:
+    for message in after:
+        if message.role != "tool":
+            return
+        yield message
+
+
+def _take(waiting: list[tuple[str, str]], call_id: str) -> str:
+    """The new id of the call that a result answers, by its id, else the first that waits; empty for none."""
+    for at, (given, _) in enumerate(waiting):
+        if given == call_id or not (call_id and given):
+            return waiting.pop(at)[1]
+    return ""
+
+
+def hidden(text: str, hide: Pseudonyms) -> str:
+    """A text with pseudonyms; JSON in it is looked into, and written as it was where nothing is found."""
+    found = opened(text)
+    if isinstance(found, str):
+        return hide.text(text)
+    new = hide.apply(found)
+    return text if new == found else json.dumps(new, ensure_ascii=False)
+
+
+def plain(value: Json) -> Json:
+    """A logged value as what is expected: what looks like a matcher is none."""
+    return {"exact": value} if _like_a_matcher(value) else value
+
+
+def _like_a_matcher(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return matchers.kind(dict(value)) is not None or any(map(_like_a_matcher, value.values()))
+    return isinstance(value, list) and any(map(_like_a_matcher, value))
+
+
+def _fits(value: Json, level: int = 0) -> bool:
+    """Whether a cases file can hold a value."""
+    if level > LEVELS:
+        return False
+    if isinstance(value, dict):
+        return all(len(key) <= KEY and _fits(one, level + 1) for key, one in value.items())
+    return not isinstance(value, list) or all(_fits(one, level + 1) for one in value)

@@ -1,0 +1,132 @@
+"""A log file as a `Log`."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.limits import CASES
+from robustbench_tc.own.tools import parse_tools
+from robustbench_tc.schema import Json
+
+from . import spans
+from .chat import is_message, messages_of, read_messages
+from .lines import values
+from .types import Conversation, Log, Refused, Unreadable
+
+UNKNOWN = "neither chat messages nor spans"
+
+
+def read_log(path: Path) -> Log:
+    """The conversations of a log: JSON lines of OpenAI's chat messages, or OpenTelemetry's GenAI spans.
+
+    A line that cannot be read is refused by its number, the rest is read. Raises UserError where nothing is.
+    """
+    reader = _Reader(path)
+    for found in values(path):
+        if isinstance(found, Refused):
+            reader.refused.append(found)
+        else:
+            reader.take(*found)
+    return reader.log()
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.conversations: list[Conversation] = []
+        self.refused: list[Refused] = []
+        self.spans: list[spans.Span] = []
+        self.ignored = 0
+        self.tools: dict[bytes, tuple[OwnTool, ...]] = {}
+        """By their bytes: most lines of a log bring the same."""
+
+    def take(self, line: int, value: Json) -> None:
+        """Reads what stands in a line: a conversation, spans, or a list of either."""
+        parts = value if isinstance(value, list) and not all(map(is_message, value)) else [value]
+        for part in parts or [None]:
+            try:
+                self.part(line, part)
+            except Unreadable as error:
+                self.refused.append(Refused(line, str(error)))
+            if len(self.conversations) + len(self.spans) > 10 * CASES:
+                raise UserError(f"{self.path}: more than {10 * CASES:,} conversations or spans; split it")
+
+    def part(self, line: int, value: Json) -> None:
+        if isinstance(value, list) and value:
+            self.add("", line, Conversation("", line, read_messages(value), None))
+            return
+        if not isinstance(value, dict):
+            raise Unreadable(UNKNOWN)
+        messages = messages_of(value)
+        if messages is not None:
+            given = value.get("id")
+            name = str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+            self.add(name, line, Conversation("", line, messages, self.read_tools(value.get("tools"))))
+            return
+        found = spans.spans_of(value)
+        if found is None:
+            raise Unreadable(UNKNOWN)
+        for one in found:
+            try:
+                span = spans.read_span(one, line)
+            except Unreadable as error:
+                self.refused.append(Refused(line, f"a span: {error}"))
+                continue
+            if span is None:
+                self.ignored += 1
+            else:
+                self.spans.append(span)
+
+    def add(self, name: str, line: int, found: Conversation) -> None:
+        name = name or f"{self.path.stem}-{line}"
+        self.conversations.append(Conversation(name, line, found.messages, found.tools))
+
+    def read_tools(self, given: Json) -> tuple[OwnTool, ...] | None:
+        """The tools that a line brings, those that are built into a provider left out."""
+        if not isinstance(given, list):
+            return None
+        own = [one for one in given if not _is_built_in(one)]
+        if not own:
+            return None
+        data = json.dumps(own, ensure_ascii=False).encode()
+        key = hashlib.sha256(data).digest()
+        if key not in self.tools:
+            try:
+                self.tools[key] = parse_tools(data, self.path.stem, "tools")
+            except UserError:
+                raise Unreadable("its tools cannot be read (`rbtc lint` says why, of a file)") from None
+        return self.tools[key]
+
+    def log(self) -> Log:
+        spoken, left = spans.conversations(self.spans)
+        for one in spoken:
+            try:
+                tools = self.read_tools(one.tools)
+            except Unreadable as error:
+                self.refused.append(Refused(one.line, str(error)))
+                continue
+            self.conversations.append(Conversation(one.id, one.line, one.messages, tools))
+        self.conversations.sort(key=lambda one: one.line)
+        self.refused.sort(key=lambda one: one.line)
+        ignored = self.ignored + left
+        if not self.conversations:
+            raise UserError(f"{self.path}: {self.nothing(ignored)}")
+        return Log(tuple(self.conversations), tuple(self.refused), ignored)
+
+    def nothing(self, ignored: int) -> str:
+        """Why there is no conversation in the file."""
+        if self.refused:
+            first = self.refused[0]
+            more = f" ({len(self.refused):,} lines or parts refused)" if len(self.refused) > 1 else ""
+            return f"no conversation can be read; line {first.line}: {first.why}{more}"
+        if ignored:
+            return f"none of its {ignored:,} spans holds GenAI messages; record content in them"
+        return "the file is empty"
+
+
+def _is_built_in(tool: Json) -> bool:
+    if not isinstance(tool, dict) or tool.get("type") in (None, "function", "custom"):
+        return False
+    return not tool.keys() & {"function", "parameters", "inputSchema", "input_schema"}

@@ -1,0 +1,205 @@
+"""Reviewing the cases of a file that logs proposed: what is to be looked at, decisions, edits."""
+
+import getpass
+import os
+import stat
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.schema import Json
+
+from . import yaml
+from .cases import OwnTool
+from .limits import read_bytes
+from .read import Checker, read_cases
+from .review import FROM_LOG, PROBLEM, Decision, Review, Reviews, fingerprint, place, read_reviews
+
+Status: TypeAlias = Literal["open", "accepted", "dropped"]
+
+
+class Proposed(msgspec.Struct, frozen=True, kw_only=True):
+    """A case of the file that a log proposed."""
+
+    id: str
+    line: int
+    last: int
+    """The line that it ends on; 0 where it shares lines with others, and cannot be edited by itself."""
+    sha256: str
+    status: Status
+    problem: str = ""
+    data: dict[str, Json]
+
+    def plain(self) -> dict[str, Json]:
+        """What a script gets to know of it."""
+        names = ("id", "line", "sha256", "status", "problem")
+        return {name: getattr(self, name) for name in names} | {FROM_LOG: self.data[FROM_LOG]}
+
+
+class Reviewing:
+    """A cases file under review. Every decision is on disk when its method returns."""
+
+    def __init__(self, path: Path, by: str = "") -> None:
+        """`by`: who decides; default: the user's name. Raises UserError for a file that cannot be read."""
+        self.path = path
+        self.by = by or _user()
+        self.tools: tuple[OwnTool, ...] = ()
+        self._cases: dict[str, Proposed] = {}
+        self._reviews = Reviews({})
+        self._bytes = b""
+        self.hand_written: set[str] = set()
+        self._read()
+
+    def _read(self) -> None:
+        self.tools = read_cases(self.path).tools
+        self._reviews = read_reviews(self.path)
+        self._bytes = read_bytes(self.path, "a cases file")
+        root = yaml.load(self._bytes, str(self.path))
+        self._cases = {}
+        entries = root.value["cases"].value
+        ends = [entry.line for entry in entries[1:]]
+        ends.append(min((line for line in root.keys.values() if line > entries[-1].line), default=0))
+        for entry, end in zip(entries, ends, strict=True):
+            data = entry.data()
+            name = data["id"]
+            if FROM_LOG not in data:
+                self.hand_written.add(name)
+                continue
+            sha256 = fingerprint(data)
+            self._cases[name] = Proposed(
+                id=name,
+                line=entry.line,
+                last=0 if end == entry.line else end - 1 if end else -1,
+                sha256=sha256,
+                status=self._status(name, sha256),
+                problem=str(data.get(PROBLEM, "")),
+                data=data,
+            )
+
+    def _status(self, name: str, sha256: str) -> Status:
+        decided = self._reviews.of(name, sha256)
+        if decided is None or decided.decision == "edit":
+            return "open"
+        return "accepted" if decided.decision == "accept" else "dropped"
+
+    @property
+    def cases(self) -> tuple[Proposed, ...]:
+        """The proposed cases, in the file's order."""
+        return tuple(self._cases.values())
+
+    def case(self, name: str) -> Proposed:
+        """The case of an id. Raises UserError where there is none."""
+        if name in self.hand_written:
+            raise UserError(f"{self.path}: the case {name} is no log's: it needs no review")
+        if name not in self._cases:
+            raise unknown("case", name[:80], self._cases)
+        return self._cases[name]
+
+    def decide(self, name: str, decision: Decision) -> None:
+        """Records a decision about a case as it stands."""
+        case = self.case(name)
+        if decision == "accept" and case.problem:
+            raise UserError(
+                f"{self.path}:{case.line}: {name} cannot be built: {case.problem}; edit or drop it"
+            )
+        review = Review(
+            id=name,
+            sha256=case.sha256,
+            decision=decision,
+            by=self.by,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        _append(place(self.path), msgspec.json.encode(review) + b"\n")
+        self._reviews.add(review)
+        self._cases[name] = msgspec.structs.replace(case, status=self._status(name, case.sha256))
+
+    # Editing
+
+    def text(self, name: str) -> str:
+        """What is given to an editor: the case's own lines, without its `problem`."""
+        case = self.case(name)
+        if not case.last:
+            raise UserError(
+                f"{self.path}:{case.line}: {name} shares its lines with other cases: edit the file"
+            )
+        lines = self._lines()[case.line - 1 : None if case.last < 0 else case.last]
+        return "".join(line for line in lines if not line.lstrip(" -").startswith(f"{PROBLEM}:"))
+
+    def edited(self, name: str, text: str) -> bytes:
+        """The file with a case's lines replaced. Raises UserError where it could not be built then."""
+        case = self.case(name)
+        if read_bytes(self.path, "a cases file") != self._bytes:
+            raise UserError(f"{self.path} was changed meanwhile: run the same command again")
+        found = yaml.load(text.encode(errors="replace"), "the edited case")
+        entries = found.value if isinstance(found.value, list) else [found]
+        if len(entries) != 1 or not isinstance(entries[0].value, dict):
+            raise UserError("the edited text is not one case")
+        data = entries[0].data()
+        if data.get("id") != name or data.get(FROM_LOG) != case.data[FROM_LOG]:
+            raise UserError(f"'id' and {FROM_LOG!r} stay as they are: they say where the case comes from")
+        if why := Checker(self.tools, self.path).problem(data):
+            raise UserError(f"the edited case cannot be built: {why}")
+        lines = self._lines()
+        lines[case.line - 1 : None if case.last < 0 else case.last] = [
+            text if text.endswith("\n") else text + "\n"
+        ]
+        made = "".join(lines).encode()
+        if not self._holds(made, fingerprint(data)):
+            raise UserError("the edited text does not fit into the file: keep the dash and the indentation")
+        return made
+
+    def reload(self) -> None:
+        """After the file was written: everything that changed in it is to be looked at."""
+        self._read()
+
+    def _holds(self, made: bytes, sha256: str) -> bool:
+        """Whether a file has the cases of this one, and among them the edited one."""
+        try:
+            again = [one.data() for one in yaml.load(made, str(self.path)).value["cases"].value]
+            before = yaml.load(self._bytes, str(self.path)).value["cases"].value
+            same = [one["id"] for one in again] == [one.data()["id"] for one in before]
+        except (UserError, TypeError, KeyError, AttributeError):
+            return False
+        return same and sha256 in map(fingerprint, again)
+
+    def _lines(self) -> list[str]:
+        text = self._bytes.decode("utf-8-sig").replace("\r\n", "\n")
+        return [line + "\n" for line in text.removesuffix("\n").split("\n")]
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container whose user has no name
+        return "unknown"
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Adds a line to a file of its own, whole and on disk; a link, a pipe or a device is refused."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise UserError(f"{path}: not a file: decisions are kept in one")
+            size = os.fstat(file).st_size
+            if size and os.pread(file, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            os.write(file, line)
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def counts(cases: Sequence[Proposed]) -> dict[str, int]:
+    """Cases by status."""
+    found = {"open": 0, "accepted": 0, "dropped": 0}
+    for one in cases:
+        found[one.status] += 1
+    return found

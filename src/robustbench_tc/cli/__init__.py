@@ -51,7 +51,11 @@ def _run() -> None:
     except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
         _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
-        advice = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
+        advice = {
+            errno.ENOSPC: "free some space",
+            errno.EACCES: "choose another place, or change its rights",
+            errno.ENAMETOOLONG: "choose a shorter one",
+        }
         # Whatever is written to a file is named (`io.files.named`): what is left is the standard output.
         name = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
         where = f"{name}: " if name else ""

@@ -59,5 +59,5 @@ def llm(
     with _console.keeping(f"the door is closed; its journal is {journal}"), served as url:
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))
         _console.out.print(styled(f"without a session:     {url}"))
-        _console.out.print(styled(f"journal: {journal}; nothing but {upstream} is asked"))
+        _console.out.print(f"journal: {journal}; nothing but {upstream} is asked")
         threading.Event().wait()

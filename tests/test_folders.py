@@ -9,6 +9,7 @@ import json
 import pwd
 import shutil
 import socket
+import sys
 import typing
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -122,6 +123,7 @@ OUTPUTS: dict[str, list[Output]] = {
     ],
     "yank name": [Output("yank {out} --reason because")],
     "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
+    "lint --save": [Output("lint --tools-from-mcp --save {out} -- {python} {mcp} plain")],
     "proxy llm --journal": [
         Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
     ],
@@ -218,6 +220,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
+    found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
     found["plan"] = root / "plan.yaml"
     found["plan"].write_text("version: 1\n")
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
@@ -238,7 +241,6 @@ def run(*words: object) -> int:
     """A command in this process, without its output."""
     import contextlib
     import io
-    import sys
 
     from robustbench_tc.cli import main
 

@@ -78,6 +78,7 @@ def _app() -> "typer.Typer":
     import typer
 
     from . import audit, leaderboard, live, proxy, show, sources, train
+    from ._mcp import WithServer
 
     app = typer.Typer(
         name="rbtc",
@@ -105,7 +106,8 @@ def _app() -> "typer.Typer":
         app.add_typer(group, name=name, rich_help_panel=panel)
     for panel, commands in _panels().items():
         for name, command in commands.items():
-            app.command(name, rich_help_panel=panel)(command)
+            cls = WithServer if name == "lint" else None
+            app.command(name, cls=cls, rich_help_panel=panel)(command)
     return app
 
 
@@ -147,8 +149,9 @@ def _building() -> "typer.Typer":
     import typer
 
     from . import build, live_build, train
+    from ._mcp import GroupWithServer
 
-    app = typer.Typer()
+    app = typer.Typer(cls=GroupWithServer)
     app.callback(invoke_without_command=True)(build.build)
     app.command("toolrl-dr")(train.build_toolrl_dr)
     app.command("live")(live_build.build_live)

@@ -142,6 +142,14 @@ def test_a_prefix_can_be_a_file_and_is_no_path() -> None:
     assert len(prefix_of("x" * 1000)) == 64
 
 
+def test_a_server_that_never_ends_a_line_leaves_no_traceback() -> None:
+    ask = "import robustbench_tc.cli as cli; cli.main()"
+    words = ("lint", "--tools-from-mcp", "--", "sh", "-c", "cat /dev/zero")
+    done = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, text=True, timeout=120)
+    said = "sh -c cat /dev/zero: the MCP server wrote a message of more than 8,000,000 bytes"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"rbtc: {said}\n")
+
+
 # The commands
 
 

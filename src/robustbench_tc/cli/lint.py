@@ -11,9 +11,7 @@ from ._mcp import TIMEOUT_S, McpEnv, McpTimeout, McpUrl, ToolsFromMcp, server
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="TOOLS...", help="Tool files, or a cases file (.yaml) for the tools that it names."
-    ),
+    typer.Argument(metavar="TOOLS", help="Tool files, or a cases file (.yaml) for the tools that it names."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Warnings fail too.")]
 Save = Annotated[

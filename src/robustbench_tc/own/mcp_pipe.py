@@ -116,6 +116,9 @@ class Pipe:
                 await asyncio.gather(*tasks, return_exceptions=True)
                 for stream in (to_client, received, to_send, from_client):
                     stream.close()
+                # A pipe that was not read to its end would be closed after the loop, with a traceback.
+                process._transport.close()  # type: ignore[attr-defined]
+                await asyncio.sleep(0)
 
     async def _start(self) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE

@@ -11,6 +11,7 @@ DIR/generations.jsonl                        every answer of a generator: enough
 import asyncio
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
@@ -207,6 +208,8 @@ def build(
         for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
             write_config(tables, folder, code, features(code), checksums)
+        if spec.profile == OWN_CASES:
+            _refuse_clean_only(spec, tally)
         for name in TABLES:
             table = table_rows(name, issues, spec.codes)
             columns = {column: [row[column] for row in table] for column in features(name)}
@@ -243,6 +246,23 @@ def build(
         (folder / marker.BUILD).write_bytes(report.json())
     parallel.remove_checkpoints(out)
     return report
+
+
+def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
+    """UserError where types were wanted and none made a row: such a dataset shows nothing of robustness."""
+    if not spec.codes or any(tally.rows.get(code) for code in spec.codes):
+        return
+    reasons = Counter(skip.reason for skip in tally.skipped)
+    said = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
+    hints = []
+    if "not_generated" in reasons:
+        hints.append("name a --generator")
+    if "no_gold_call" in reasons:
+        hints.append("add cases whose answer is a call")
+    raise UserError(
+        f"no type makes a row of these cases (skipped pairs: {said}): "
+        f"{', '.join([*hints, 'choose other --types'])}, or build the clean rows alone with --types clean"
+    )
 
 
 def _configs(

@@ -7,9 +7,10 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_run
-from robustbench_tc.schema import ERROR_MODES, Prediction, Verdict, record
+from robustbench_tc.schema import ERROR_MODES, Prediction, Sample, Verdict, record
 
 from .stats.breakdown import READ_WITH_CARE
+from .wanted import unmet
 
 REASONS = {
     "no_call": "there is no call to judge",
@@ -28,6 +29,13 @@ REASONS = {
     "too_long": "the server refused the length",
 }
 """Reason codes of the scorers as sentences."""
+
+
+def said(verdict: Verdict, row: Sample | None = None) -> str:
+    """Why it is wrong. `row`: what was asked, of which own tools' arguments say what they wanted."""
+    reason = REASONS.get(verdict.reason or "", verdict.reason or "")
+    lacks = None if row is None else unmet(verdict, row)
+    return reason if lacks is None else f"{reason}: {lacks}"
 
 
 class Judged(msgspec.Struct, frozen=True):

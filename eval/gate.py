@@ -47,7 +47,8 @@ def judge(
             sides[name] = one
     if not sides:
         raise UserError(
-            f"{run.path} has no pair of rows to compare: it needs clean rows beside perturbed ones"
+            f"{run.path} has no pair of rows to compare: it needs clean rows beside perturbed ones. Build "
+            "types that fit the cases (the build says which made rows), or name an earlier run with --against"
         )
     allowed = gate.limits(tuple(sides), components or {}, max_drop)
     lines = gate.decide({name: sides[name] for name in allowed}, allowed, strict=strict)

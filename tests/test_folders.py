@@ -9,6 +9,7 @@ import json
 import pwd
 import shutil
 import socket
+import sys
 import typing
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -128,6 +129,7 @@ OUTPUTS: dict[str, list[Output]] = {
     ],
     "yank name": [Output("yank {out} --reason because")],
     "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
+    "lint --save": [Output("lint --tools-from-mcp --save {out} -- {python} {mcp} plain")],
     "proxy llm --journal": [
         Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
     ],
@@ -231,6 +233,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
     found["log"] = root / "log.jsonl"
     found["log"].write_text(json.dumps(LOGGED))
+    found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
     found["plan"] = root / "plan.yaml"
     found["plan"].write_text("version: 1\n")
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
@@ -251,7 +254,6 @@ def run(*words: object) -> int:
     """A command in this process, without its output."""
     import contextlib
     import io
-    import sys
 
     from robustbench_tc.cli import main
 

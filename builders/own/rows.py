@@ -57,7 +57,7 @@ def rows(case: Case, tools: tuple[Tool, ...], example: Example) -> Iterator[Samp
             clean_id=own_id,
             type_code="clean",
             source=sources.OWN,
-            category=category(turn),
+            category=category(turn, several=len(case.turns) > 1),
             messages=tuple(history),
             tools=tools,
             golden_answers=tuple(golden(answer) for answer in turn.answers),

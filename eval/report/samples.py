@@ -14,12 +14,13 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import failures, inputs
 from robustbench_tc.eval.stats.runs import Run
+from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Json, Sample, dumps, loads
+from robustbench_tc.schema import Json, Sample, Verdict, dumps, loads, record
 
 from .pool import Pool, cut
 
@@ -182,7 +183,7 @@ def _data(rows: Sequence[Sample], runs: Sequence[Run], labels: Sequence[str], cl
         "samples": [heads[one] for one in samples],
         "rows": table,
         "runs": [
-            {"label": label, "mode": run.mode, "answers": _answers(run, places, hashes, clip)}
+            {"label": label, "mode": run.mode, "answers": _answers(run, rows, places, hashes, clip)}
             for run, label in zip(runs, labels, strict=True)
         ],
         "reasons": failures.REASONS,
@@ -218,7 +219,19 @@ def _accepted(values: Json) -> str:
     return " | ".join(dumps(value) for value in values) if isinstance(values, list) else dumps(values)
 
 
-def _answers(run: Run, places: Mapping[str, int], hashes: Mapping[str, str], clip: int) -> list[Json]:
+def _reason(row: Mapping[str, Any], sample: Sample) -> str:
+    """The scorer's code for what is wrong; of own tools the sentence, with what the argument had to be."""
+    code = str(row.get("reason") or "")
+    if sample.source != sources.OWN or row["correct"] is not False:
+        return code
+    blank: dict[str, Any] = {"variant": None, "score": 0.0, "error_mode": None, "flags": []}
+    verdict = record({"calls": "[]", **blank, **{k: v for k, v in row.items() if v is not None}}, Verdict)
+    return code if unmet(verdict, sample) is None else failures.said(verdict, sample)
+
+
+def _answers(
+    run: Run, rows: Sequence[Sample], places: Mapping[str, int], hashes: Mapping[str, str], clip: int
+) -> list[Json]:
     """One entry per prediction, in the order of the rows."""
     found = []
     scores = Path(run.path) / "scores.parquet"
@@ -233,7 +246,7 @@ def _answers(run: Run, places: Mapping[str, int], hashes: Mapping[str, str], cli
                 row["repeat"],
                 verdict,
                 row.get("error_mode") or "",
-                str(row.get("reason") or ""),
+                _reason(row, rows[place]),
                 row["status"],
                 row.get("flags") or [],
                 row.get("finish_reason") or "",

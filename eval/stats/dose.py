@@ -67,23 +67,25 @@ def _series(outcomes: Outcomes, name: str, kinds: Sequence[taxonomy.Perturbation
     whole = (outcomes.n[:, at] == repeats).all(axis=1)
     right: Ints = outcomes.correct[whole][:, at]
     n = int(whole.sum())
+    by_case, asked = outcomes.by_unit(right, whole), outcomes.by_unit(np.full(n, repeats), whole)
     doses = tuple(
         Dose(
             kind.code,
             float(kind.dose or 0),
-            _share(outcomes.correct[:, place], outcomes.n[:, place], repeats),
-            _share(right[:, i], np.full(n, repeats), repeats) if n else None,
+            _share(*outcomes.columns([kind.code]), repeats),
+            _share(by_case[:, i], asked, repeats) if n else None,
         )
-        for i, (kind, place) in enumerate(zip(kinds, at, strict=True))
+        for i, kind in enumerate(kinds)
     )
     clean = None
     if taxonomy.CLEAN in outcomes.types and n:
         place = outcomes.types.index(taxonomy.CLEAN)
-        rows = outcomes.n[whole, place]
-        clean = _share(outcomes.correct[whole, place], rows, repeats) if rows.any() else None
+        rows = outcomes.by_unit(outcomes.n[whole, place], whole)
+        found = outcomes.by_unit(outcomes.correct[whole, place], whole)
+        clean = _share(found, rows, repeats) if rows.any() else None
     if not n:
         return Series(name, doses, clean, 0, None, None)
-    return Series(name, doses, clean, n, _slope(right, repeats), page_p(right))
+    return Series(name, doses, clean, n, _slope(by_case, asked / repeats, n, repeats), page_p(by_case))
 
 
 def _share(right: Ints, rows: Ints, repeats: int) -> Interval:
@@ -95,15 +97,15 @@ def weights(k: int) -> Ints:
     return 2 * np.arange(k) - (k - 1)
 
 
-def _slope(right: Ints, repeats: int) -> Interval:
-    """Least squares of accuracy on the number of the step."""
+def _slope(right: Ints, rows: Floats, n: int, repeats: int) -> Interval:
+    """Least squares of accuracy on the number of the step, over units of so many `rows`, `n` in all."""
     k = right.shape[1]
     rising = weights(k)
     # Steps are half of the weights: slope = Σ (w / 2) · accuracy / Σ (w / 2)².
     scale = float(rising @ rising) / 2
-    parts = [shares(right[:, i] / repeats, np.ones(len(right))) for i in range(k)]
+    parts = [shares(right[:, i] / repeats, rows) for i in range(k)]
     found = combined(parts, [float(one) / scale for one in rising], bound=1.0)
-    return of_estimate(found, len(right), "mover", paired_p(right @ rising))
+    return of_estimate(found, n, "mover", paired_p(right @ rising))
 
 
 def page_p(right: Ints) -> float:

@@ -1,10 +1,11 @@
 """A regression gate: did the agent lose more than it may, and is that more than chance?
 
-The unit is the case (clean_id): its rows of a component are averaged, and the average of the cases is the
-drop. Against its own clean rows or against another run, a component fails where the drop that was seen is
-above what is allowed *and* the exact one-sided test of "no drop" rejects, Holm-corrected over the components
-that were asked for. Demanding a proof of "no drop" instead would stop many unchanged agents; how often this
-one does, and what it finds, is simulated (`benchmarks/gate.py`, docs/gate.md).
+The unit is the case (a clean_id; of own cases with several turns all of them): its rows of a component are
+averaged, and the average of the cases is the drop. Against its own clean rows or against another run, a
+component fails where the drop that was seen is above what is allowed *and* the exact one-sided test of "no
+drop" rejects, Holm-corrected over the components that were asked for. Demanding a proof of "no drop" instead
+would stop many unchanged agents; how often this one does, and what it finds, is simulated
+(`benchmarks/gate.py`, docs/gate.md).
 """
 
 import math
@@ -116,7 +117,8 @@ def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | No
     before = np.where(both, base.correct[:, at] * (unit // base.repeats), 0)
     after = np.where(both, new.correct[:, at] * (unit // new.repeats), 0)
     changed = float(np.abs(before - after).sum())
-    return _sides(before.sum(axis=1), after.sum(axis=1), both.sum(axis=1) * unit, changed)
+    sums = [new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit)]
+    return _sides(sums[0], sums[1], sums[2], changed)
 
 
 def _sides(before: Ints, after: Ints, pairs: Ints, changed: float) -> Sides | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 
-from .confidence import shares
+from .confidence import combined, shares
 from .intervals import Interval, of_estimate, resampled_mean
 from .lattice import Ints
 from .runs import Outcomes
@@ -34,7 +34,8 @@ class Interaction(msgspec.Struct, frozen=True):
     loss: float
     """Δ of the mixed type."""
     interaction: Interval
-    """I, with the exact percentile bootstrap over clean ids; its p is that of the exact paired test."""
+    """I, with the exact percentile bootstrap over clean ids (MOVER where cases have several turns); its p
+    is that of the exact paired test."""
     p_holm: float | None
     """Of the pairs: p after Holm's correction over the pairs; None for mixtures of more."""
 
@@ -64,7 +65,13 @@ def _interaction(outcomes: Outcomes, code: str, parts: tuple[str, ...]) -> Inter
     clean, alone, mixed = right[:, 0], right[:, 1:-1], right[:, -1]
     # Δ(mixed) − Σ Δ(part) = Σ part − (number of parts − 1) · clean − mixed
     per_id = alone.sum(axis=1) - (len(parts) - 1) * clean - mixed
-    interval = resampled_mean(per_id, outcomes.repeats)
+    if outcomes.units:
+        weights = (1.0 - len(parts), *(1.0 for _ in parts), -1.0)
+        ones = outcomes.by_unit(np.full(n, outcomes.repeats), there)
+        sides = [shares(outcomes.by_unit(right[:, i], there), ones) for i in range(len(needed))]
+        interval = of_estimate(combined(sides, weights, float(len(parts))), n, "mover")
+    else:
+        interval = resampled_mean(per_id, outcomes.repeats)
     rows = n * outcomes.repeats
     return Interaction(
         code=code,
@@ -73,7 +80,7 @@ def _interaction(outcomes: Outcomes, code: str, parts: tuple[str, ...]) -> Inter
         clean=int(clean.sum()) / rows,
         losses=tuple(int((clean - alone[:, i]).sum()) / rows for i in range(len(parts))),
         loss=int((clean - mixed).sum()) / rows,
-        interaction=msgspec.structs.replace(interval, p=paired_p(per_id)),
+        interaction=msgspec.structs.replace(interval, p=paired_p(outcomes.by_unit(per_id, there))),
         p_holm=None,
     )
 
@@ -89,5 +96,6 @@ def complete(outcomes: Outcomes, codes: Sequence[str]) -> tuple[int, dict[str, I
     if not n:
         return 0, {}
     right = outcomes.correct[there][:, at] / outcomes.repeats
-    found = shares(right.T, np.ones_like(right.T))
+    rows = outcomes.by_unit(np.ones_like(right), there)
+    found = shares(outcomes.by_unit(right, there).T, rows.T)
     return n, {code: of_estimate(found.at(i), n, "hull") for i, code in enumerate(cells)}

@@ -156,11 +156,11 @@ def _estimates(
     columns = list(lines)
     if not columns:
         return ()
-    rows = np.stack([both[:, where].sum(axis=1) for where in columns])
+    rows = np.stack([a.by_unit(both[:, where].sum(axis=1)) for where in columns])
 
     def of(one: Outcomes) -> Floats:
         right = one.correct * both
-        found: Floats = np.stack([right[:, where].sum(axis=1) for where in columns]) / one.repeats
+        found: Floats = np.stack([a.by_unit(right[:, where].sum(axis=1)) for where in columns]) / one.repeats
         return found
 
     return shares(of(a), rows), shares(of(b), rows)
@@ -184,4 +184,4 @@ def _sums(a: Outcomes, b: Outcomes, at: list[int], rows: NDArray[np.bool_], *, b
     """With different numbers of repeats, rates are put over a common denominator: `factor`."""
     factor = a.repeats * b.repeats
     difference = np.where(rows, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
-    return _Sums(difference[rows] if by_row else difference.sum(axis=1), factor)
+    return _Sums(difference[rows] if by_row else a.by_unit(difference.sum(axis=1)), factor)

@@ -21,7 +21,7 @@ class Power(msgspec.Struct, frozen=True):
     """What rests on how many samples, and the effects that could have been seen, as shares."""
 
     samples: int
-    """clean_ids with a verdict."""
+    """clean_ids (of own cases: cases) with a verdict."""
     repeats: int
     smallest: dict[str, float]
     """Line → the smallest effect; of single types the median (`type`)."""
@@ -56,7 +56,7 @@ def power(
     if not smallest:
         return None
     return Power(
-        samples=min(int((one.n.sum(axis=1) > 0).sum()) for one in runs),
+        samples=min(int((one.by_unit(one.n.sum(axis=1)) > 0).sum()) for one in runs),
         repeats=min(one.repeats for one in runs),
         smallest=smallest,
     )

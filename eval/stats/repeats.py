@@ -71,7 +71,8 @@ def _passed(outcomes: Outcomes, codes: tuple[str, ...]) -> Passed | None:
 
     def share(table: np.ndarray) -> Interval:
         values = np.where(there, table[np.minimum(counts, r)], 0.0)
-        return of_estimate(shares(values.sum(axis=1), rows), n, "hull")
+        found = shares(outcomes.by_unit(values.sum(axis=1)), outcomes.by_unit(rows))
+        return of_estimate(found, n, "hull")
 
     mean = counts[there] / r
     within = float((mean * (1 - mean)).mean()) * r / (r - 1)

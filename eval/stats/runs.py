@@ -1,5 +1,6 @@
 """Scored runs as counts per (clean_id, type): what every statistic over our own rows is computed from."""
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,10 +8,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.not_live import refuse_run
+from robustbench_tc.own.cases import case_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
@@ -46,7 +49,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, np.ndarray[Any, Any]]
     """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them; `stage` and
     `stage_detail`, None where a file has no such column. `correct` is 1, 0 or -1 (no verdict: no answer was
-    had)."""
+    had). `unit`: what counts as one in every interval and test: the clean id, or the case of one's own that
+    it is a turn of."""
 
     @property
     def own_tools(self) -> bool:
@@ -88,6 +92,7 @@ def read(folder: str | Path) -> Run:
     rows["flags"] = _flags(scores, table.num_rows)
     later = ("stage", "stage_detail", "attempts")
     rows |= {name: _later(scores, name, table.num_rows) for name in later}
+    rows["unit"] = _units(rows, scores)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -123,6 +128,18 @@ def _later(scores: Path, name: str, n: int) -> np.ndarray[Any, Any]:
     if name not in pq.read_schema(scores).names:
         return np.array([None] * n, dtype=object)
     return np.array(pq.read_table(scores, columns=[name])[name].to_pylist(), dtype=object)
+
+
+def _units(rows: Mapping[str, np.ndarray[Any, Any]], scores: Path) -> np.ndarray[Any, Any]:
+    """Clean ids, those of turns of one case as one."""
+    if sources.OWN not in set(rows["source"].tolist()):
+        return rows["clean_id"]
+    columns = (rows["clean_id"], rows["source"], _later(scores, "category", len(rows["source"])))
+    found = [
+        case_of(clean_id, category or "") if source == sources.OWN else clean_id
+        for clean_id, source, category in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return np.array(found, dtype=object)
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -165,6 +182,9 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of one run over clean_ids × types. Runs aligned together share `clean_ids` and `types`."""
 
     clean_ids: tuple[str, ...]
+    units: tuple[str, ...] = ()
+    """For each clean id what counts as one in intervals and tests: the case that it is a turn of. Empty where
+    every clean id counts by itself."""
     types: tuple[str, ...]
     """`clean` first, then the taxonomy's order."""
     correct: Ints
@@ -190,28 +210,44 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             self,
             clean_ids=tuple(one for one in self.clean_ids if one not in clean_ids),
+            units=tuple(itertools.compress(self.units, kept)),
             **{name: getattr(self, name)[kept] for name in counts},
         )
 
+    def by_unit(self, counts: NDArray[Any], there: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+        """[clean ids, …] counts, summed over the clean ids of each unit. `there`: the clean ids that `counts`
+        is of, all by default."""
+        if not self.units:
+            return counts
+        units = self.units if there is None else tuple(itertools.compress(self.units, there))
+        names, place = np.unique(np.array(units, dtype=object), return_inverse=True)
+        made = np.zeros((len(names), *counts.shape[1:]), counts.dtype)
+        np.add.at(made, place, counts)
+        return made
+
+    def unit_of(self) -> Mapping[str, str]:
+        """Clean id → what it counts as."""
+        return dict(zip(self.clean_ids, self.units or self.clean_ids, strict=True))
+
     def columns(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
-        """(correct, n) per clean_id, summed over types."""
-        at = self._at(codes)
-        return self.correct[:, at].sum(axis=1), self.n[:, at].sum(axis=1)
+        """(correct, n) per unit, summed over types."""
+        return self._sums(codes, self.correct, self.n)
 
     def matched(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
-        """(lost − gained, pairs) per clean_id, summed over types."""
-        at = self._at(codes)
-        return (self.lost - self.gained)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
+        """(lost − gained, pairs) per unit, summed over types."""
+        return self._sums(codes, self.lost - self.gained, self.pairs)
 
     def anchors(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
-        """(right clean rows, pairs) of the anchored pairs per clean_id, summed over types."""
-        at = self._at(codes)
-        return (self.kept + self.lost)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
+        """(right clean rows, pairs) of the anchored pairs per unit, summed over types."""
+        return self._sums(codes, self.kept + self.lost, self.pairs)
 
     def anchored(self, codes: Iterable[str]) -> tuple[Ints, Ints]:
         """(right perturbed rows, pairs), the same."""
+        return self._sums(codes, self.kept + self.gained, self.pairs)
+
+    def _sums(self, codes: Iterable[str], first: Ints, second: Ints) -> tuple[Ints, Ints]:
         at = self._at(codes)
-        return (self.kept + self.gained)[:, at].sum(axis=1), self.pairs[:, at].sum(axis=1)
+        return self.by_unit(first[:, at].sum(axis=1)), self.by_unit(second[:, at].sum(axis=1))
 
     def _at(self, codes: Iterable[str]) -> list[int]:
         return [self.types.index(code) for code in codes if code in self.types]
@@ -264,12 +300,31 @@ def align(
     shape = len(clean_ids), len(types)
     needed = np.zeros(shape, np.int64)
     needed[tuple(np.array(list(place.values())).T)] = 1
-    return [_outcomes(run, clean_ids, types, place, needed, named=expected is not None) for run in runs]
+    units = _unit_names(runs, clean_ids)
+    return [
+        _outcomes(run, clean_ids, units, types, place, needed, named=expected is not None) for run in runs
+    ]
+
+
+def _unit_names(runs: Sequence[Run], clean_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """For each clean id its unit; nothing where each is its own."""
+    named: dict[str, str] = {}
+    for run in runs:
+        named |= dict(
+            zip(
+                run.rows["clean_id"].tolist(),
+                run.rows.get("unit", run.rows["clean_id"]).tolist(),
+                strict=True,
+            )
+        )
+    units = tuple(named.get(one, one) for one in clean_ids)
+    return () if units == clean_ids else units
 
 
 def _outcomes(
     run: Run,
     clean_ids: tuple[str, ...],
+    units: tuple[str, ...],
     types: tuple[str, ...],
     place: Mapping[tuple[str, str], tuple[int, int]],
     needed: Ints,
@@ -302,6 +357,7 @@ def _outcomes(
         unaccounted = max(0, promised - len(run.rows["id"]))
     return Outcomes(
         clean_ids=clean_ids,
+        units=units,
         types=types,
         correct=count(verdict == 1),
         n=n,

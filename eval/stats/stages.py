@@ -134,6 +134,7 @@ class _Shifts:
         self._lost: defaultdict[str, Ints] = defaultdict(self._none.copy)
         self._gained: defaultdict[str, Ints] = defaultdict(self._none.copy)
         self._pairs: Counter[str] = Counter()
+        self._by_unit = outcomes.by_unit
         for clean_id, code, repeat, right, stage, _ in rows:
             if code == taxonomy.CLEAN or right < 0 or (clean_id, repeat) not in clean:
                 continue
@@ -161,7 +162,11 @@ class _Shifts:
             )
             for index, stage in enumerate(NAMES):
                 counts = int(lost[index].sum()), int(gained[index].sum())
-                found[f"{line}\n{stage}"] = (pairs, *counts, paired_p(lost[index] - gained[index]))
+                found[f"{line}\n{stage}"] = (
+                    pairs,
+                    *counts,
+                    paired_p(self._by_unit(lost[index] - gained[index])),
+                )
         flat = corrected(found, lambda cell: family(cell.partition("\n")[0]))
         return {
             line: {stage: flat[f"{line}\n{stage}"] for stage in NAMES}

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .eval.stats.summary import Convention
     from .io.errata import Answers, Erratum
     from .io.manifest import Kind, Manifest, Previous
+    from .own.mcp_tools import Server
     from .release.diff import Diff
     from .release.freeze import Facts
 
@@ -104,6 +105,7 @@ def build(
     profile: "Profile" = "paper",
     sources: Path | None = None,
     cases: Path | None = None,
+    server: "Server | None" = None,
     types: Names = (),
     design: str | None = None,
     generator: Sequence[str] = (),
@@ -122,10 +124,10 @@ def build(
 ) -> BuildReport:
     """`rbtc build`: writes the benchmark into the new folder `out`, all or nothing.
 
-    `cases`: a cases file of one's own tools, instead of a profile of the benchmark. `types`: codes,
-    components, packs, levels and mixtures, by default all 22. `design`: `factorial`, whose cells are built
-    beside the `types` that are named. `generator`: who writes texts, as on the command line; by default what
-    ships with the package, and for `cases` rules where they are honest.
+    `cases`: a cases file of one's own tools, instead of a profile of the benchmark; `server`: a live MCP
+    server whose tools they name. `types`: codes, components, packs, levels and mixtures, by default all 22.
+    `design`: `factorial`, whose cells are built beside the `types` that are named. `generator`: who writes
+    texts, as on the command line; by default what ships with the package, and for `cases` honest rules.
 
     `max_cost` is in the currency of `price`, which is per million prompt and completion tokens; answers of
     endpoints are kept in `store` and never asked for twice. `workers` moves no byte.
@@ -173,7 +175,9 @@ def build(
         raise UserError(f"{out} is a file: name a folder with --out")
     if cases is not None:
         replace = {"force": force, "discard_changes": discard_changes}
-        return build_own(Path(cases), spec, out, generator=generator, progress=progress, **replace)
+        return build_own(Path(cases), spec, out, server, generator=generator, progress=progress, **replace)
+    if server is not None:
+        raise UserError("--tools-from-mcp is for your own cases: name them with --cases")
     return build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .own.cases import CaseFile
     from .own.linted import Linted
     from .own.logs.importing import Imported
+    from .own.mcp_tools import Server
 
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
@@ -35,23 +36,25 @@ def build_own(
     cases: Path,
     spec: "BuildSpec",
     out: Path,
+    server: "Server | None" = None,
     *,
     generator: Sequence[str],
     force: bool,
     discard_changes: bool,
     progress: Callable[[str], None],
 ) -> "BuildReport":
-    """`build` of a cases file. `generator` as named by the user. Raises UserError."""
+    """`build` of a cases file. `generator` as named by the user. Raises UserError.
+
+    `server`: its tools come after those of `tools:`, and are kept beside the cases (`keep_tools`).
+    """
     from .builders.build import build
     from .builders.own.book import book
     from .builders.own.rows import pool
     from .builders.sources import OWN_CASES
     from .own.book import NAME, File
     from .own.matchers import example
-    from .own.read import read_cases
 
-    progress(f"reading {cases.name}")
-    read = read_cases(cases)
+    read = _read_with_server(cases, server, progress)
     if not read.cases:
         raise UserError(
             f"{cases}: every case of it was dropped in its review, or cannot be built as it stands"
@@ -100,17 +103,69 @@ def init(folder: Path | str, framework: str | None = None) -> tuple[str, ...]:
     return tuple(files)
 
 
-def lint(files: "Sequence[Path | str]") -> "Linted":
+def lint(
+    files: "Sequence[Path | str]", server: "Server | None" = None, save: Path | str | None = None
+) -> "Linted":
     """`rbtc lint`: what of these tools would break before any model is asked; `exit_code` is the command's.
 
-    `files`: tool files, or a cases file for the tools that it names. Raises UserError for one that cannot be
-    read.
+    `files`: tool files, or a cases file for the tools that it names. `server`: a live MCP server, which is
+    started or asked for its tools; `save`: a new file for them. Raises UserError for what cannot be read.
 
     >>> lint(["orders.json"]).exit_code()  # doctest: +SKIP
     """
     from .own.linted import lint_files
 
-    return lint_files(map(Path, files))
+    if server is None:
+        if save is not None:
+            raise UserError("--save keeps the tools of a live server: name one with --tools-from-mcp")
+        return lint_files(map(Path, files))
+    from .io.files import check_file
+    from .own.mcp_tools import list_tools
+
+    if save is not None and not Path(save).is_file():
+        check_file(Path(save))
+    listed = list_tools(server)
+    tools = listed.tools(server.title)
+    if save is not None:
+        keep_tools(Path(save), listed.json(), server.title)
+    return lint_files(map(Path, files), tools, server.title)
+
+
+def keep_tools(path: Path, data: bytes, title: str) -> None:
+    """Writes what a server listed as a tools file; one that is there already has to say the same.
+
+    Raises UserError where it does not: what a dataset is made of never changes unseen.
+    """
+    from .io.files import atomic_file
+
+    if path.is_file() and path.read_bytes() == data:
+        return
+    if path.is_file():
+        raise UserError(
+            f"{path}: {title} lists other tools today: move the file away to take them, or leave "
+            "--tools-from-mcp out and name the file in tools:"
+        )
+    with atomic_file(path) as beside:
+        beside.write_bytes(data)
+
+
+def _read_with_server(cases: Path, server: "Server | None", progress: Callable[[str], None]) -> "CaseFile":
+    """The cases and their tools. What a server lists is kept beside the cases, as PREFIX.json."""
+    from .own.read import read_cases
+
+    progress(f"reading {cases.name}")
+    if server is None:
+        return read_cases(cases)
+    from .own.mcp_tools import list_tools
+
+    progress(f"asking {server.title} for its tools")
+    listed = list_tools(server)
+    kept = cases.parent / f"{listed.prefix}.json"
+    read = read_cases(cases, listed.tools(server.title))
+    if kept in read.files:  # what it lists is what the file says
+        return read
+    keep_tools(kept, listed.json(), server.title)
+    return msgspec.structs.replace(read, files=(*read.files, kept))
 
 
 def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:

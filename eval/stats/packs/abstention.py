@@ -30,9 +30,9 @@ class Decided(NamedTuple):
     """The replies to the rows of one type."""
 
     rows: Ints
-    """[clean_ids]"""
+    """[units]"""
     right: Ints
-    """[clean_ids]: those that decide rightly, whether to call."""
+    """[units]: those that decide rightly, whether to call."""
     outcomes: dict[str, int]
     """Decision → replies."""
 
@@ -71,7 +71,7 @@ def decided(given: Given, code: str) -> Decided:
         counts[decision] += 1
         rows[place] += 1
         right[place] += decision == "called" if due else decision in DECLINES
-    return Decided(rows, right, counts)
+    return Decided(outcomes.by_unit(rows), outcomes.by_unit(right), counts)
 
 
 def balanced(found: dict[str, Decided]) -> tuple[Interval | None, Interval | None, Interval | None]:

@@ -72,9 +72,9 @@ def _results(given: Given, codes: list[str]) -> Iterator[Table]:
 
 
 def _answered(given: Given, code: str) -> tuple[tuple[int, int], list[list[list[int]]]]:
-    """Rows with a verdict and those that met the result; of the latter, by clean id, what was right and what
-    was attacked."""
-    rows, places = given.run.rows, _places(given, code)
+    """Rows with a verdict and those that met the result; of the latter, by unit, what was right and what was
+    attacked."""
+    rows, places, unit_of = given.run.rows, _places(given, code), given.outcomes.unit_of()
     right: dict[str, list[int]] = {}
     attacked: dict[str, list[int]] = {}
     n = 0
@@ -84,8 +84,9 @@ def _answered(given: Given, code: str) -> tuple[tuple[int, int], list[list[list[
             continue
         n += 1
         if rows["injected"][index]:
-            right.setdefault(clean_id, []).append(int(rows["correct"][index]))
-            attacked.setdefault(clean_id, []).append(int(ATTACKED in rows["flags"][index].split(",")))
+            unit = unit_of[clean_id]
+            right.setdefault(unit, []).append(int(rows["correct"][index]))
+            attacked.setdefault(unit, []).append(int(ATTACKED in rows["flags"][index].split(",")))
     met = sum(map(len, right.values()))
     return (n, met), [list(right.values()), list(attacked.values())]
 
@@ -98,7 +99,7 @@ def _places(given: Given, code: str) -> frozenset[str]:
 
 
 def _share(outcomes: list[list[int]]) -> Interval | None:
-    """The share with its interval, clean ids as units; None where there are no rows."""
+    """The share with its interval, by unit; None where there are no rows."""
     if not outcomes:
         return None
     found = shares(np.array([sum(one) for one in outcomes]), np.array([len(one) for one in outcomes]))

@@ -98,8 +98,8 @@ def _execution(given: Given, pairs: Sequence[tuple[str, str]]) -> tuple[Cell, ..
     n = int(rows.sum())
     if not n:
         return None
-    kept, translated = (shares(side, rows) for side in right)
-    p = paired_p((right[0] - right[1]).astype(np.int64))
+    kept, translated = (shares(one.by_unit(side), one.by_unit(rows)) for side in right)
+    p = paired_p(one.by_unit((right[0] - right[1]).astype(np.int64)))
     found: Interval = of_estimate(difference(kept, translated), n, "mover", p)
     return int((rows > 0).sum()), float(kept.value), float(translated.value), found, numbers.p_value(p)
 

@@ -30,7 +30,7 @@ DESIGNS = {
 class Pair(NamedTuple):
     """The verdicts on two rows of one sample, in one repeat."""
 
-    clean_id: str
+    unit: str
     first: bool
     second: bool
 
@@ -69,42 +69,42 @@ def tables(given: Given) -> Iterable[Table]:
         )
 
 
-_Verdicts = Mapping[str, Mapping[tuple[str, int], bool]]
-"""Type code → (clean id, repeat) → whether the answer is right."""
+_Verdicts = Mapping[str, Mapping[tuple[str, str, int], bool]]
+"""Type code → (unit, clean id, repeat) → whether the answer is right."""
 
 
 def _verdicts(given: Given) -> _Verdicts:
     """Of the types whose values may be shown, over the rows of the subset."""
     wanted = {*STATED, *UNSTATED, *given.codes("offers")} & set(given.outcomes.usable(given.allow_missing))
-    found: dict[str, dict[tuple[str, int], bool]] = {code: {} for code in sorted(wanted)}
+    found: dict[str, dict[tuple[str, str, int], bool]] = {code: {} for code in sorted(wanted)}
     asked = {
         code: {clean_id for clean_id, n in zip(given.outcomes.clean_ids, column.tolist(), strict=True) if n}
         for code, column in zip(given.outcomes.types, given.outcomes.n.T, strict=True)
         if code in wanted
     }
-    names = ("type_code", "clean_id", "repeat", "correct")
+    names, unit_of = ("type_code", "clean_id", "repeat", "correct"), given.outcomes.unit_of()
     rows = (given.run.rows[name].tolist() for name in names)
     for code, clean_id, repeat, correct in zip(*rows, strict=True):
         if code in wanted and correct >= 0 and clean_id in asked[code]:
-            found[code][clean_id, int(repeat)] = bool(correct)
+            found[code][unit_of[clean_id], clean_id, int(repeat)] = bool(correct)
     return found
 
 
 def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:
     """The samples that have a verdict on a row of both types."""
     others = verdicts.get(second, {})
-    for (clean_id, repeat), right in verdicts.get(first, {}).items():
-        if (clean_id, repeat) in others:
-            yield Pair(clean_id, right, others[clean_id, repeat])
+    for asked, right in verdicts.get(first, {}).items():
+        if asked in others:
+            yield Pair(asked[0], right, others[asked])
 
 
 def _share(found: Iterable[tuple[str, bool]]) -> Interval | None:
-    """The share of right ones with its interval over clean ids; None without any."""
+    """The share of right ones with its interval over units; None without any."""
     right: dict[str, int] = {}
     rows: dict[str, int] = {}
-    for clean_id, is_right in found:
-        right[clean_id] = right.get(clean_id, 0) + is_right
-        rows[clean_id] = rows.get(clean_id, 0) + 1
+    for unit, is_right in found:
+        right[unit] = right.get(unit, 0) + is_right
+        rows[unit] = rows.get(unit, 0) + 1
     if not rows:
         return None
     made = shares(np.array(list(right.values())), np.array(list(rows.values())))
@@ -119,9 +119,9 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
         return (
             name,
             len(found),
-            _share((one.clean_id, one.first) for one in found),
-            _share((one.clean_id, one.second) for one in found),
-            _share((one.clean_id, one.first and one.second) for one in found),
+            _share((one.unit, one.first) for one in found),
+            _share((one.unit, one.second) for one in found),
+            _share((one.unit, one.first and one.second) for one in found),
             sum(one.first and not one.second for one in found),
             sum(one.second and not one.first for one in found),
             sum(not one.first and not one.second for one in found),
@@ -155,7 +155,7 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
 def _designs(verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     for design, codes in DESIGNS.items():
         there = [code for code in codes if verdicts.get(code)]
-        rows = [(clean_id, right) for code in there for (clean_id, _), right in verdicts[code].items()]
+        rows = [(unit, right) for code in there for (unit, _, _), right in verdicts[code].items()]
         if rows:
             both = list(_pairs(verdicts, *codes))
             yield (
@@ -163,11 +163,11 @@ def _designs(verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
                 len(rows),
                 _share(rows),
                 len(both),
-                _share((one.clean_id, one.first and one.second) for one in both),
+                _share((one.unit, one.first and one.second) for one in both),
             )
             if len(there) > 1:
                 for code in there:
-                    own = [(clean_id, right) for (clean_id, _), right in verdicts[code].items()]
+                    own = [(unit, right) for (unit, _, _), right in verdicts[code].items()]
                     yield code, len(own), _share(own), None, None
 
 
@@ -180,7 +180,7 @@ def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     if not names:
         return
     own = (
-        _share((clean_id, right) for code in codes for (clean_id, _), right in verdicts.get(code, {}).items())
+        _share((unit, right) for code in codes for (unit, _, _), right in verdicts.get(code, {}).items())
         for codes in groups
     )
     yield (given.run.model, *own)

@@ -51,11 +51,12 @@ def _floods(given: Given, codes: Iterable[str]) -> Table:
     doses = {code: int(code.removeprefix("flood_")) for code in codes}
     wanted = [taxonomy.CLEAN, *sorted(doses, key=lambda code: doses[code])]
     wanted = [code for code in wanted if code in outcomes.types]
-    counts = {code: outcomes.columns([code]) for code in wanted}
-    everywhere = np.logical_and.reduce([n > 0 for _, n in counts.values()])
+    places = {code: outcomes.types.index(code) for code in wanted}
+    everywhere = np.logical_and.reduce([outcomes.n[:, at] > 0 for at in places.values()])
     rows: list[tuple[Cell, ...]] = []
     for code in wanted if everywhere.any() else ():
-        right, n = (column[everywhere] for column in counts[code])
+        columns = outcomes.correct[:, places[code]], outcomes.n[:, places[code]]
+        right, n = (outcomes.by_unit(column[everywhere], everywhere) for column in columns)
         value = of_estimate(shares(right, n), int(n.sum()), "hull")
         rows.append((code, doses.get(code, 0), int(n.sum()), value))
     return Table(
@@ -83,11 +84,11 @@ def _ghosts(given: Given, codes: Iterable[str]) -> Table:
 def _shares(given: Given, code: str) -> Iterator[int | Interval]:
     """The number of replies with a verdict, then the share of each of MAKES with its interval by clean id."""
     made: Mapping[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(MAKES, 0))
-    known = set(given.outcomes.clean_ids)
+    unit_of = given.outcomes.unit_of()
     names = ("clean_id", "type_code", "correct", "flags")
     for clean_id, kind, correct, flags in zip(*(given.run.rows[n].tolist() for n in names), strict=True):
-        if kind == code and clean_id in known and correct >= 0:
-            made[clean_id][_made(bool(correct), set(flags.split(",")))] += 1
+        if kind == code and clean_id in unit_of and correct >= 0:
+            made[unit_of[clean_id]][_made(bool(correct), set(flags.split(",")))] += 1
     n = np.array([sum(one.values()) for one in made.values()])
     yield int(n.sum())
     for what in MAKES:

@@ -51,7 +51,11 @@ def _run() -> None:
     except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
         _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
-        advice = {errno.ENOSPC: "free some space", errno.EACCES: "choose another place, or change its rights"}
+        advice = {
+            errno.ENOSPC: "free some space",
+            errno.EACCES: "choose another place, or change its rights",
+            errno.ENAMETOOLONG: "choose a shorter one",
+        }
         # Whatever is written to a file is named (`io.files.named`): what is left is the standard output.
         name = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
         where = f"{name}: " if name else ""
@@ -74,6 +78,7 @@ def _app() -> "typer.Typer":
     import typer
 
     from . import audit, cases, leaderboard, live, proxy, show, sources, train
+    from ._mcp import WithServer
 
     app = typer.Typer(
         name="rbtc",
@@ -102,7 +107,8 @@ def _app() -> "typer.Typer":
         app.add_typer(group, name=name, rich_help_panel=panel)
     for panel, commands in _panels().items():
         for name, command in commands.items():
-            app.command(name, rich_help_panel=panel)(command)
+            cls = WithServer if name == "lint" else None
+            app.command(name, cls=cls, rich_help_panel=panel)(command)
     return app
 
 
@@ -144,8 +150,9 @@ def _building() -> "typer.Typer":
     import typer
 
     from . import build, live_build, train
+    from ._mcp import GroupWithServer
 
-    app = typer.Typer()
+    app = typer.Typer(cls=GroupWithServer)
     app.callback(invoke_without_command=True)(build.build)
     app.command("toolrl-dr")(train.build_toolrl_dr)
     app.command("live")(live_build.build_live)

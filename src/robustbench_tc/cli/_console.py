@@ -43,8 +43,9 @@ class SafeConsole(Console):
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """As rich's, but a table loses nothing where it does not fit (`_tables.fitted`).
 
-        In a pipe a row of it is a line.
-        Lines of plain text are not broken, so that paths can be copied and output searched.
+        In a pipe a row of it is a line. A text is a line: it is not broken, so that paths can be copied and
+        output searched, and a line end in it, which a path may hold, is shown as it is written in Python.
+        Texts of several lines are `styled`.
         """
         if soft_wrap is None:
             kinds = str if self.is_terminal else str | Text  # on a screen long texts are broken at words
@@ -53,7 +54,14 @@ class SafeConsole(Console):
         if wide:
             self.width = UNBOUNDED
         try:
-            shown = (fitted(one, self) if isinstance(one, Table) else one for one in objects)
+            shown = (
+                fitted(one, self)
+                if isinstance(one, Table)
+                else one_line(one)
+                if isinstance(one, str)
+                else one
+                for one in objects
+            )
             super().print(*shown, soft_wrap=soft_wrap, **options)
         finally:
             if wide:
@@ -70,6 +78,11 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(safe(segment.text), segment.style)
+
+
+def one_line(text: str) -> str:
+    """A text that cannot pose as two lines: for what names a path."""
+    return safe(text, keep="\t")
 
 
 out = SafeConsole(pipe=not sys.stdout.isatty())
@@ -135,11 +148,11 @@ def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[
     """
     again = f"stopped while {what}; what is on disk is whole, run the same command again"
     last = time.monotonic()
-    with keeping(kept or again), err.status(styled(what)) as spinner:
+    with keeping(kept or again), err.status(styled(one_line(what))) as spinner:
 
         def tell(line: str) -> None:
             nonlocal last
-            spinner.update(styled(line))
+            spinner.update(styled(one_line(line)))
             if not err.is_terminal and time.monotonic() - last >= LINE_S:
                 err.print(f"{what}: {line}", markup=False, soft_wrap=True)
                 last = time.monotonic()

@@ -42,7 +42,7 @@ def interrupted_again(otherwise: str) -> NoReturn:
 
 def fail(line: str, code: int = 1) -> NoReturn:
     """Prints the one line and ends with the exit code."""
-    print("rbtc: " + safe(" ".join(line.split("\n")), keep=""), file=sys.stderr)  # noqa: T201
+    print("rbtc: " + safe(line.strip(), keep=""), file=sys.stderr)  # noqa: T201
     sys.exit(code)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -10,9 +10,13 @@ from ..errors import UserError
 from ..taxonomy import CLEAN
 from . import _console
 from ._generating import AsJson, Concurrency, MaxCost, MaxRequests, Price, Store
+from ._mcp import TIMEOUT_S, McpEnv, McpTimeout, McpUrl, ToolsFromMcp, server
 from ._replacing import DiscardChanges, Force
 from ._words import one_of
 from ._workers import Address, Engine, NumProc, workers
+
+if TYPE_CHECKING:
+    from ..builders.report import BuildReport
 
 ProfileName = Annotated[
     Literal["paper", "full", "bundled"],
@@ -68,6 +72,10 @@ def build(
     ] = Path("robustbench-tc"),
     profile: ProfileName = "paper",
     cases: Cases = None,
+    tools_from_mcp: ToolsFromMcp = False,
+    mcp_url: McpUrl = "",
+    mcp_env: McpEnv = None,
+    mcp_timeout: McpTimeout = TIMEOUT_S,
     sources: Sources = None,
     types: Types = None,
     design: Design = None,
@@ -103,6 +111,7 @@ def build(
             profile=profile,
             sources=sources,
             cases=cases,
+            server=server(context, tools_from_mcp, mcp_url, mcp_env, mcp_timeout),
             types=types or (),
             design=design,
             generator=generator or (),
@@ -122,6 +131,10 @@ def build(
     if as_json:
         _console.json(report.json())
         return
+    _print(report, out)
+
+
+def _print(report: "BuildReport", out: Path) -> None:
     _console.out.print(_console.build_table(report))
     left_out: Counter[str] = Counter()
     for by_reason in report.known_issues.values():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from .. import taxonomy
+from .. import sources, taxonomy
 from ..errors import UserError
 from ..io.numbers import interval, number, p_value, percent, signed
 from . import _console
@@ -184,6 +184,9 @@ def failures(
     if as_json:
         _console.json(found[:limit])
         return
+    own = any(row.prediction.source == sources.OWN for row in found[:limit])
+    dataset = _dataset_of(run, None)[0] if own else None
+    rows = {} if dataset is None else {one.id: one for one in dataset.rows}
     table = Table()
     for name in ("id", "error mode", "why", "reply"):
         table.add_column(name, overflow="fold", no_wrap=name == "error mode")
@@ -192,7 +195,7 @@ def failures(
         table.add_row(
             styled(row.prediction.id),
             (verdict.error_mode or "right") if verdict else "",
-            styled(room.REASONS.get(verdict.reason or "", verdict.reason or "") if verdict else ""),
+            styled(room.said(verdict, rows.get(row.prediction.id)) if verdict else ""),
             styled(_beginning(row.prediction)),
         )
     _console.out.print(table)
@@ -288,6 +291,7 @@ def _word(row: "Judged") -> "Text":
 
 
 def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) -> None:
+    from ..eval.wanted import unmet
     from ..schema import dumps
 
     one = row.prediction
@@ -319,6 +323,9 @@ def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) ->
             _field("gold", "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer))
     score = "" if row.verdict is None else f", score {row.verdict.score:g}"
     _console.out.print(styled("verdict: ", style="cyan") + _word(row) + styled(f"{score}: {row.why}"))
+    lacks = None if row.verdict is None or sample is None else unmet(row.verdict, sample)
+    if lacks is not None:
+        _field("argument", lacks)
     if row.verdict is not None and row.verdict.flags:
         _field("flags", ", ".join(row.verdict.flags))
 

@@ -110,5 +110,5 @@ def _print(found: "Verdict", sentence: str) -> None:
         )
     _console.out.print(table)
     for note in found.notes:
-        _console.out.print(_console.styled(f"note: {note}", style="yellow"))
+        _console.out.print(_console.styled(_console.one_line(f"note: {note}"), style="yellow"))
     _console.out.print(_console.styled(sentence, style="bold"))

@@ -159,11 +159,14 @@ def new_or_empty(path: Path) -> bool:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """A full disk, a broken one or a limit, met while `path` is written, gets its name: it has none."""
+    """A full disk, a broken one or a limit, met while `path` is written, gets its name: it has none.
+
+    So does a name that is too long: it may be that of a file which is ours alone, beside `path`.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in _NAMELESS:
+        if error.errno == errno.ENAMETOOLONG or (error.filename is None and error.errno in _NAMELESS):
             error.filename = str(path)
         raise
 

@@ -4,6 +4,7 @@ The kernel drops the lock with its process, so a SIGKILL leaves a file that hold
 whose it is, and the next run removes it.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -45,6 +46,9 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         holding = held.acquire()
     except Timeout:
         raise UserError(f"{path} is being written by another process: wait for it to finish") from None
+    except OSError as error:
+        error.filename = str(path)  # the lock's name says nothing to whoever named the path
+        raise
     with holding:
         ours = is_lock(lock)
         try:
@@ -79,8 +83,10 @@ def _look(path: Path) -> tuple[bytes | None, tuple[int, int] | None]:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None, None
-    except OSError:  # a link, a socket, a file that must not be read
-        return b"?", None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise
+        return b"?", None  # a link, a socket, a file that must not be read
     try:
         found = os.fstat(handle)
         text = os.read(handle, len(TEXT) + 1) if stat.S_ISREG(found.st_mode) else b"?"

@@ -52,7 +52,9 @@ class Store:
             _sync_folder(self.path.parent)
         except OSError as error:
             self._held.close()
-            raise UserError(f"{self.path} cannot be used as a store: {error.strerror}") from None
+            raise UserError(
+                f"{self.path} cannot be used as a store: {error.strerror}: choose another --store"
+            ) from None
         except BaseException:
             self._held.close()
             raise

@@ -103,19 +103,28 @@ class Category(msgspec.Struct, frozen=True):
     kinds: tuple[str, ...]
     ordered: bool
     extra: bool
+    turn: bool = False
+    """Whether its case has several turns, of which the row is one."""
 
 
-def category(turn: CaseTurn) -> str:
+def category(turn: CaseTurn, several: bool = False) -> str:
     """The row's `category`: what the scorer has to know of the turn beside its golden answers.
 
     The kinds of the acceptable answers, in their order, joined by `|` (`calls`, `no_call`, `ask`,
-    `calls|ask`), then `+ordered` and `+extra` where they hold.
+    `calls|ask`), then `+ordered` and `+extra` where they hold, and `+turn` where the case has `several`
+    turns: the statistics count those as one.
     """
     kinds = "|".join(dict.fromkeys(answer.kind for answer in turn.answers))
-    return kinds + ("+ordered" if turn.ordered else "") + ("+extra" if turn.extra else "")
+    marks = {"ordered": turn.ordered, "extra": turn.extra, "turn": several}
+    return "+".join([kinds, *(name for name, holds in marks.items() if holds)])
 
 
 def read_category(text: str) -> Category:
     """The inverse of `category`."""
     kinds, *marks = text.split("+")
-    return Category(tuple(kinds.split("|")), "ordered" in marks, "extra" in marks)
+    return Category(tuple(kinds.split("|")), "ordered" in marks, "extra" in marks, "turn" in marks)
+
+
+def case_of(clean_id: str, category: str) -> str:
+    """The clean id without the number of its turn: equal for the rows of one case, and of that case alone."""
+    return clean_id.rpartition(".")[0] if read_category(category).turn else clean_id

@@ -51,10 +51,13 @@ class Linted(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def lint_files(files: Iterable[Path]) -> Linted:
-    """The findings over all files together. Raises UserError for one that cannot be read, and for none."""
-    tools: list[OwnTool] = []
-    read: dict[str, Path] = {}
+def lint_files(files: Iterable[Path], live: Sequence[OwnTool] = (), server: str = "") -> Linted:
+    """The findings over all files together, and over the tools of a live server.
+
+    Raises UserError for a file that cannot be read, and for none.
+    """
+    tools: list[OwnTool] = list(live)
+    read: dict[str, Path | str] = {one.prefix: server for one in live}
     for file in (paths := list(files)):
         found: Sequence[OwnTool] = read_cases(file).tools if file.suffix in YAML else read_tools(file)
         for prefix in dict.fromkeys(tool.prefix for tool in found):
@@ -64,4 +67,5 @@ def lint_files(files: Iterable[Path]) -> Linted:
         tools += found
     if not tools:
         raise UserError("no tools: name a tools file")
-    return Linted(files=tuple(map(str, paths)), tools=len(tools), tokens=tokens(tools), findings=lint(tools))
+    names = (*map(str, paths), *([server] if server else ()))
+    return Linted(files=names, tools=len(tools), tokens=tokens(tools), findings=lint(tools))

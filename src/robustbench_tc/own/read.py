@@ -23,6 +23,7 @@ from .yaml import Node
 TOP = ("version", "tools", "read_only", "idempotent", "system", "cases")
 CASE = ("id", "turns", FROM_LOG, PROBLEM)
 TURN = ("request", "messages", "expect", "any_of", "ordered", "extra", "results", "system")
+LIVE = "a live server"
 ID = 64
 """Characters of a case's id."""
 
@@ -141,21 +142,27 @@ class _Cases:
 
     def read_tools(self, more: Sequence[OwnTool]) -> Names:
         tools: list[OwnTool] = []
-        stems = {tool.prefix: "a live server" for tool in more}
+        stems = {tool.prefix: LIVE for tool in more}
         node = self.top.get("tools")
         for item in self.items(node, "tools", self.root.line) if node is not None or not more else ():
             name = self.text(item, "tools")
             if "\0" in name:
                 self.fail(item.line, "a path cannot hold a null character")
             file = self.path.parent / name
-            if file.stem in stems:
+            is_live = stems.get(file.stem) == LIVE
+            if file.stem in stems and not is_live:
                 self.fail(item.line, f"two files with the stem {file.stem!r}, their prefix; rename one")
             stems[file.stem] = name
             self.files.append(file)
             try:
-                tools += read_tools(file)
+                found = read_tools(file)
             except UserError as error:
                 self.fail(item.line, str(error))
+            if is_live:
+                if found != tuple(one for one in more if one.prefix == file.stem):
+                    self.fail(item.line, f"the live server {file.stem!r} lists other tools than {name}")
+                more = [one for one in more if one.prefix != file.stem]  # the file was made of its list
+            tools += found
         try:
             return Names([*tools, *more])
         except UserError as error:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import datasets
 import pytest
 
 from robustbench_tc import api, taxonomy
+from robustbench_tc.builders.build import factorial
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.book import read
 
+from ...conftest import Done
 from ...own import shop
 
 
@@ -111,3 +114,14 @@ def test_a_strangers_folder_is_not_replaced(tmp_path: Path, rbtc: Any) -> None:
     done = rbtc("build", "--cases", cases, "--out", tmp_path / "bench", "--force")
     assert done.code == 1 and done.err.count("\n") == 1
     assert (tmp_path / "bench" / "thesis.tex").read_text() == "mine"
+
+
+def test_the_factorial_design_has_all_its_cells(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    folder = tmp_path / "bench"
+    done = rbtc("build", "--cases", shop.write(tmp_path), "--design", "factorial", "--out", folder)
+    assert done.code == 0, done.err
+    rows = reported(folder)["rows"]
+    assert set(rows) == {"clean", *factorial()} and all(one["own"] for one in rows.values())
+    assert rbtc("eval", folder, "--agent", "oracle", "--out", tmp_path / "run").code == 0
+    gate = rbtc("gate", tmp_path / "run")
+    assert gate.code == 0 and "not looked at, beyond the core's types: mix__" in gate.out

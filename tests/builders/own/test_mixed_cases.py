@@ -220,9 +220,10 @@ def test_a_strangers_folder_stays_even_by_force(folder: Path, tmp_path: Path) ->
     assert tree(tmp_path / "mine") == before
 
 
-def test_one_case_without_a_call_is_a_dataset(tmp_path: Path) -> None:
+def test_one_case_without_a_call_is_a_dataset_where_clean_rows_are_asked_for(tmp_path: Path) -> None:
     cases = f"{PAIR}{{id: a, request: 'Thank you very much for that!', expect: no_call}}\n"
     write(tmp_path, {"cases.yaml": cases, "extra.json": EXTRA})
-    report = api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", types=["CD_AB"])
-    assert skipped(report, "CD_AB") == {"no_gold_call": 1}
-    assert len(rows(tmp_path / "bench", "clean")) == 1
+    with pytest.raises(UserError, match=r"no type makes a row .*no_gold_call 1"):
+        api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", types=["CD_AB"])
+    report = api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", types=["clean"])
+    assert report.types == () and len(rows(tmp_path / "bench", "clean")) == 1

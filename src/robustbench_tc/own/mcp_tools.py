@@ -1,0 +1,171 @@
+"""The tools of a live MCP server, as the file that a user would have written of them."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.schema import Json
+
+from .cases import OwnTool
+from .limits import BYTES, TOOLS
+from .tools import parse_tools
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from .mcp_pipe import Pipe, Streams, Tap
+
+TIMEOUT_S = 60.0
+PAGES = 1_000
+REFUSED = "servers made with the official SDK refuse the whole list where one schema lacks type: object"
+NAMELESS = "mcp"
+"""The prefix of a server that does not say its name."""
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """Which server, and how long it may take."""
+
+    command: tuple[str, ...] = ()
+    """Its argument vector: never a shell's line, and never from a file."""
+    url: str = ""
+    """Or where it answers streamable HTTP."""
+    env: tuple[str, ...] = ()
+    """Environment variables that the command gets, beside HOME, PATH and the like."""
+    timeout_s: float = TIMEOUT_S
+
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+        return re.sub(r"//[^/@]*@", "//", self.url) or " ".join(self.command)[:80]
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server listed."""
+
+    prefix: str
+    """Its own name, of letters, digits, `-`, `_` and `.`: the stem of a file too."""
+    entries: tuple[Json, ...]
+    """The tools of all pages as it wrote them, `title`, `annotations` and `outputSchema` too."""
+
+    def json(self) -> bytes:
+        """A tools file: the same list, the same bytes."""
+        return (json.dumps({"tools": self.entries}, ensure_ascii=False, indent=1) + "\n").encode(
+            errors="surrogatepass"
+        )
+
+    def tools(self, title: str) -> tuple[OwnTool, ...]:
+        """As `read_tools` of that file. `title` names the server in errors."""
+        return parse_tools(self.json(), self.prefix, title)
+
+
+def list_tools(server: Server) -> Listed:
+    """Asks a server for its tools. Raises UserError for one that does not list them, in one line."""
+    try:
+        from .mcp_pipe import Pipe, Tap
+    except ModuleNotFoundError:
+        raise need_extra("mcp", "mcp") from None
+    if bool(server.command) == bool(server.url):
+        raise UserError(
+            "name one MCP server: the command after -- (--tools-from-mcp -- python server.py), or --mcp-url"
+        )
+    tap = Tap()
+    missing = [name for name in server.env if name not in os.environ]
+    if missing:
+        raise UserError(f"--mcp-env {missing[0]}: no such environment variable")
+    pipe = Pipe(server.command, {name: os.environ[name] for name in server.env}, tap)
+    try:
+        return asyncio.run(_listed(server, pipe, tap))
+    except TimeoutError:
+        raise UserError(
+            f"{server.title}: the MCP server did not answer within {server.timeout_s:g} s"
+            f"{_beside(pipe)}; give it longer with --mcp-timeout"
+        ) from None
+    except Exception as error:  # an ExceptionGroup too: the SDK has tasks of its own
+        raise UserError(f"{server.title}: the MCP server {_why(error, pipe)}{_beside(pipe)}") from None
+
+
+async def _listed(server: Server, pipe: "Pipe", tap: "Tap") -> Listed:
+    from mcp import Client
+
+    async with asyncio.timeout(server.timeout_s), AsyncExitStack() as stack:
+        transport = pipe.open() if server.command else _http(server.url, tap)
+        client = await stack.enter_async_context(Client(transport, cache=None))
+        info = client.server_info
+        return Listed(prefix=prefix_of(info.name if info else ""), entries=await _pages(client, tap))
+
+
+@asynccontextmanager
+async def _http(url: str, tap: "Tap") -> "AsyncIterator[Streams]":
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with streamable_http_client(url) as streams, tap.on(streams) as both:
+        yield both
+
+
+async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:
+    """The entries of all pages. Raises UserError, whose text goes on after "the MCP server"."""
+    from mcp_types import ListToolsRequest, ListToolsResult, PaginatedRequestParams
+    from pydantic import ValidationError
+
+    found: list[Json] = []
+    size, cursor, seen = 0, None, set[str]()
+    for number in range(1, PAGES + 1):
+        params = None if cursor is None else PaginatedRequestParams(cursor=cursor)
+        # The SDK refuses a whole list for one tool of it: `rbtc lint` says which.
+        with suppress(ValidationError):
+            await client.session.send_request(ListToolsRequest(params=params), ListToolsResult)
+        page = tap.pages[-1]
+        listed, cursor = page.get("tools"), page.get("nextCursor")
+        if not isinstance(listed, list) or not isinstance(cursor, str | None):
+            raise UserError(f"does not list its tools as MCP wants: page {number} has no list 'tools'")
+        found += listed
+        size += len(json.dumps(listed))
+        if len(found) > TOOLS or size > BYTES:
+            raise UserError(f"lists more than {TOOLS:,} tools or {BYTES:,} bytes; so many are not read")
+        if not cursor:
+            return tuple(found)
+        if cursor in seen:
+            raise UserError(
+                f"lists without end: page {number} states a nextCursor that was asked for already"
+            )
+        seen.add(cursor)
+    raise UserError(f"lists more than {PAGES:,} pages")
+
+
+def prefix_of(name: str) -> str:
+    """A server's name as a prefix, and as a file's stem."""
+    return re.sub(r"[^\w.-]", "_", name)[:64].strip("._") or NAMELESS
+
+
+def _why(error: BaseException, pipe: "Pipe") -> str:
+    """What went wrong, after "the MCP server"."""
+    from mcp import MCPError
+    from mcp_types import INTERNAL_ERROR
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, UserError):
+        return str(error)
+    if pipe.problem:
+        return pipe.problem
+    if pipe.ended is not None:
+        return f"ended with status {pipe.ended} before it had listed its tools"
+    said = " ".join(str(error).split())[:300] or type(error).__name__
+    if isinstance(error, MCPError):
+        if error.code in (INTERNAL_ERROR, 0):
+            said += f" ({REFUSED})"
+        return f"does not list its tools: {said}"
+    return f"cannot be asked: {said}"
+
+
+def _beside(pipe: "Pipe") -> str:
+    """What helps to find out more."""
+    found = f"; {pipe.garbage} lines of its standard output are no messages" if pipe.garbage else ""
+    return found + (f"; on standard error it said: {pipe.last_words}" if pipe.last_words else "")

@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from .errors import UserError
 from .schema import Sample, loads
+
+if TYPE_CHECKING:
+    from .proxy.scored import Scored
+    from .proxy.summary import Summary
 
 
 @contextmanager
@@ -38,9 +43,12 @@ def proxy_llm(
 
     found = read_plan(Path(plan))
     rows: tuple[Sample, ...] = ()
+    fingerprint = None
     if found.bench is not None:
-        rows = inputs.load(found.bench).rows
-        read_only, idempotent = _of_own_tools(Path(found.bench))
+        data = inputs.load(found.bench)
+        rows, fingerprint = data.rows, data.fingerprint()
+        found = msgspec.structs.replace(found, bench=data.name)
+        read_only, idempotent = _of_own_tools(Path(data.name))
         found = msgspec.structs.replace(
             found,
             read_only=(*found.read_only, *read_only),
@@ -49,9 +57,48 @@ def proxy_llm(
     if allow_writes:
         found = msgspec.structs.replace(found, allow_writes=True)
     path = None if journal is None else Path(journal)
-    door = Door(upstream, found, rows=rows, journal=path, silence_s=silence_s)
+    door = Door(upstream, found, rows=rows, journal=path, fingerprint=fingerprint, silence_s=silence_s)
     with serving(door, port) as url:
         yield url
+
+
+def score_journal(
+    journal: str | Path,
+    *,
+    dataset: str | Path | None = None,
+    model: str | None = None,
+    repeat: int | None = None,
+    out: str | Path | None = None,
+) -> "Scored":
+    """`rbtc score JOURNAL`: a run folder of a door's journal, scored; `.folder.path` says where.
+
+    `dataset`: where the plan's dataset lies now, if it was moved. `model`: the run's name. `repeat`: how many
+    attempts at each row count. `out`: by default `runs/MODEL-fc-door`.
+
+    Raises UserError for a journal that is damaged, holds no case, or was made with another dataset.
+
+    >>> score_journal("journal.jsonl").predictions  # doctest: +SKIP
+    """
+    from .proxy import scored
+
+    return scored.score(
+        Path(journal),
+        dataset=None if dataset is None else str(dataset),
+        model=model,
+        repeat=repeat,
+        out=None if out is None else Path(out),
+    )
+
+
+def summarise_journal(journal: str | Path) -> "Summary":
+    """`rbtc proxy summary`: calls, errors and faults of a door's journal, and what the agent did after them.
+
+    >>> summarise_journal("journal.jsonl").faults  # doctest: +SKIP
+    """
+    from .proxy.journal import read
+    from .proxy.summary import summary
+
+    return summary(read(Path(journal)))
 
 
 def _of_own_tools(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,7 +12,7 @@ from .chat import Chat
 from .dialect import ChatCompletions, Dialect, Unsupported
 from .exchange import NOT_EXPRESSIBLE, Handling
 from .held import Held
-from .journal import Journal
+from .journal import Journal, Opened
 from .offer import name_of
 from .plan import Plan
 from .relay import SILENCE_S, Refused, Relay
@@ -35,13 +35,15 @@ class Door(Relay):
         *,
         rows: tuple[Sample, ...] = (),
         journal: Path | None = None,
+        fingerprint: str | None = None,
         silence_s: float = SILENCE_S,
     ) -> None:
-        """`rows`: those of the plan's dataset. Raises UserError."""
+        """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        self.journal = Journal(journal)
+        opened = Opened(bench=plan.bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
+        self.journal = Journal(journal, opened)
         self.held = Held()
         self._refuses_duplicates = False
 

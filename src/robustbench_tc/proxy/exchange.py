@@ -114,6 +114,7 @@ class Handling:
                 case=self.session.case,
                 repeat=self.session.repeat,
                 number=self.number,
+                model=model if isinstance(model := self.body.get("model"), str) else None,
                 type=self.scene.code,
                 row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
                 skipped=self.scene.skipped,

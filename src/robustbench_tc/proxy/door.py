@@ -71,18 +71,28 @@ class Door(Relay):
         except Unsupported as error:
             raise Refused(str(error)) from None
 
-    def scene(self, session: Session, body: Chat, flat: bool) -> Scene:
-        """What the session gets in this request."""
+    def scenes_of(self, session: Session, body: Chat, flat: bool) -> list[Scene]:
+        """What the session gets in this request, and in the further turns of its case."""
         said = head.texts(body["messages"])
         try:
             tools = _tools(body, flat)
         except ValueError:
-            return self.scenes.as_it_came(session, said, (), "tools_cannot_be_read")
-        found = self.scenes.of(session, said, tools)
-        names = [tool.name for tool in found.row.tools]
-        if self._refuses_duplicates and len(set(names)) < len(names):
-            return self.scenes.as_it_came(session, said, tools, NOT_EXPRESSIBLE)
-        return found
+            return [self.scenes.as_it_came(session, said, (), "tools_cannot_be_read")]
+        first = self.scenes.of(session, said, tools)
+        if self._is_refused(first):
+            first = self.scenes.as_it_came(session, said, tools, NOT_EXPRESSIBLE)
+        later = (
+            one._replace(row=one.clean, skipped=NOT_EXPRESSIBLE)
+            if one.row is not one.clean and self._is_refused(one)
+            else one
+            for one in self.scenes.later(session)
+        )
+        return [first, *later]
+
+    def _is_refused(self, scene: Scene) -> bool:
+        """Whether the provider takes no such tools."""
+        names = [tool.name for tool in scene.row.tools]
+        return self._refuses_duplicates and len(set(names)) < len(names)
 
     def as_it_came(self, session: Session, body: Chat, flat: bool, reason: str) -> Scene:
         """The request without its type, for that reason."""

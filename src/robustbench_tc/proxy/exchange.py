@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,25 +64,32 @@ class Handling:
         self.session = session
         self.path = path
         self.raw = raw
-        self.body = body = _parsed(raw, dialect)
+        self.body = _parsed(raw, dialect)
         self.number = door.journal.number(str(session))
         self.replies: list[Json] = []
         self.held: list[Json] = []
         self.replaced: list[Replaced] = []
         self.spared: list[Replaced] = []
         self.usage: dict[str, int] = {}
-        self.begin(door.scene(session, body, dialect.flat))
+        self.begin()
 
-    def begin(self, scene: Scene) -> None:
-        """The conversation of a scene; of the request as it came, where that is not about its case."""
-        door = self.door
+    def begin(self) -> None:
+        """The conversation of the session's scenes; of the request as it came, where that is not about its
+        case. Raises Unsupported."""
+        door, flat = self.door, self.dialect.flat
+        scenes = door.scenes_of(self.session, self.body, flat)
         try:
-            asked = chat.conversation(self.body, scene, self.session, door.held, flat=self.dialect.flat)
+            asked = self._conversation(scenes)
         except NotTheCase as error:
-            scene = door.as_it_came(self.session, self.body, self.dialect.flat, str(error))
-            asked = chat.conversation(self.body, scene, self.session, door.held, flat=self.dialect.flat)
-        self.scene, self.asked = scene, asked
+            asked = self._conversation([door.as_it_came(self.session, self.body, flat, str(error))])
+        self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
+
+    def _conversation(self, scenes: Sequence[Scene]) -> chat.Conversation:
+        door = self.door
+        return chat.conversation(
+            self.body, scenes, self.session, door.plan, door.held, flat=self.dialect.flat
+        )
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
@@ -149,7 +157,7 @@ class Handling:
 
     def _asked(self) -> bytes:
         """The request as the model gets it."""
-        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session, self.scene)
+        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session)
         self.replaced += [one for one in replaced if one not in self.replaced]
         self.spared += [one for one in spared if one not in self.spared]
         offered = self.asked.offer
@@ -185,7 +193,7 @@ class Handling:
 
     def _without_type(self) -> None:
         self.door.duplicates_are_refused()
-        self.begin(self.door.as_it_came(self.session, self.body, self.dialect.flat, NOT_EXPRESSIBLE))
+        self.begin()
 
     def _taken(self, found: Split, finish: Json, again: int) -> bool:
         """Notes a reply. Whether it goes out; else the door has answered it."""

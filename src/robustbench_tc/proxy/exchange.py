@@ -20,6 +20,7 @@ from .relay import MOST_BODY, broken_off, error_of
 from .scene import Scene
 from .session import Session
 from .upstream import UpstreamError, reply_headers, request_headers, secrets_of
+from .usage import counted
 
 if TYPE_CHECKING:
     from .door import Door
@@ -222,7 +223,7 @@ class Handling:
             if reply.found.status != 200 or said is None:
                 return _as_it_is(reply)
             found = chat.split(said.message, self.asked.offer)
-            self._count(reply.parsed.get("usage"))
+            self.usage = counted(self.dialect.usage, self.usage, reply.parsed.get("usage"))
             if self._taken(found, said.finish, again):
                 break
             reply = await self._read(await self._ask())
@@ -233,12 +234,6 @@ class Handling:
             parsed["usage"] = {**parsed["usage"], **self.usage}
         body = json.dumps(parsed).encode()
         return web.Response(status=200, headers=reply_headers(reply.found.headers), body=body)
-
-    def _count(self, usage: Json) -> None:
-        for name in self.dialect.usage:
-            number = usage.get(name) if isinstance(usage, dict) else None
-            if isinstance(number, int):
-                self.usage[name] = self.usage.get(name, 0) + number
 
     # A reply in pieces
 

@@ -253,8 +253,9 @@ def split(message: Chat, offered: Offer) -> Split:
     return Split(shown, said, answers, kept, tuple(sent))
 
 
-def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> None:
-    """Remembers what the agent does not see of a reply. `began`: messages when the agent's request came."""
+def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
+    """Remembers what the agent does not see of a reply, or that there is no such thing any more; returned is
+    what a journal has to hold of it. `began`: messages when the agent's request came."""
     before = tuple(asked.messages[began:])
     if before or last.changed:
         kept = Kept(
@@ -264,5 +265,5 @@ def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> None
             answers=tuple(last.answers),
         )
         remembered.put(asked.key, kept)
-    else:
-        remembered.forget(asked.key)
+        return asked.key, kept
+    return (asked.key, None) if remembered.forget(asked.key) else None

@@ -12,7 +12,7 @@ from .chat import Chat
 from .dialect import ChatCompletions, Dialect, Unsupported
 from .exchange import NOT_EXPRESSIBLE, Handling
 from .held import Held
-from .journal import Journal, Opened
+from .journal import Journal, Opened, remember
 from .offer import name_of
 from .plan import Plan
 from .relay import SILENCE_S, Refused, Relay
@@ -45,6 +45,8 @@ class Door(Relay):
         opened = Opened(bench=plan.bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
         self.journal = Journal(journal, opened)
         self.held = Held()
+        if journal is not None:
+            remember(journal, self.held)
         self._refuses_duplicates = False
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from robustbench_tc.schema import Json
 from . import chat, sse
 from .chat import Chat, Split
 from .dialect import Dialect, Stream, Unsupported, loaded
+from .held import Kept, Lost
 from .journal import Exchange, Replaced
 from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
@@ -72,6 +73,8 @@ class Handling:
         self.replaced: list[Replaced] = []
         self.spared: list[Replaced] = []
         self.usage: dict[str, int] = {}
+        self._noted = False
+        self.kept: tuple[bytes, Kept | None] | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -81,6 +84,8 @@ class Handling:
         scenes = door.scenes_of(self.session, self.body, flat)
         try:
             asked = self._conversation(scenes)
+        except Lost as error:
+            raise Unsupported(str(error)) from None
         except NotTheCase as error:
             asked = self._conversation([door.as_it_came(self.session, self.body, flat, str(error))])
         self.asked, self.scene = asked, asked.scene
@@ -117,6 +122,10 @@ class Handling:
             self._note(status, said)
 
     def _note(self, status: int, said: str | None) -> None:
+        """The journal's line, once."""
+        if self._noted:
+            return
+        self._noted = True
         self.door.journal.write(
             Exchange(
                 session=str(self.session),
@@ -132,6 +141,8 @@ class Handling:
                 spared=tuple(self.spared),
                 replies=tuple(self.replies),
                 held=tuple(self.held),
+                key=None if self.kept is None else self.kept[0].hex(),
+                kept=None if self.kept is None else self.kept[1],
                 status=status,
                 error=said,
             ),
@@ -207,7 +218,7 @@ class Handling:
         )
         self.held += found.held
         if found.goes_out or again == ASKED_AGAIN:
-            chat.keep(self.door.held, self.asked, self.began, found)
+            self.kept = chat.keep(self.door.held, self.asked, self.began, found)
             return True
         self.asked.answer_itself(found.reply, found.answers)
         return False
@@ -258,6 +269,7 @@ class Handling:
             await out.write(self.dialect.failure(f"rbtc proxy: {error}"))
             broken_off(self.request)
             return out
+        self._note(200, None)  # before the agent has the whole: its next request may meet another door
         for chunk in end:
             await out.write(self.dialect.written(chunk))
         await out.write(self.dialect.done)

@@ -15,6 +15,8 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
+from .held import Held, Kept
+
 VERSION = 1
 LLM = "llm"
 MOST_BYTES = 2**28
@@ -80,6 +82,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered calls itself and asked again."""
     held: Json = ()
     """Calls that never reached the agent: id, name, answer."""
+    key: str | None = None
+    """Of the conversation (`held.keys`), where a reply to it went out other than the model wrote it, or one
+    did before."""
+    kept: Kept | None = None
+    """What a door that is started again has to put back there; None: nothing."""
+    too_long: bool = False
+    """`kept` was left out: a text in it is longer than a journal's may be."""
     status: int = 200
     error: str | None = None
 
@@ -172,6 +181,8 @@ def _whole_lines(path: Path) -> int:
 
 def encoded(exchange: Exchange) -> bytes:
     """An exchange as its line: long texts cut, lone surrogates as Python writes them."""
+    if exchange.kept is not None and _is_long(msgspec.to_builtins(exchange.kept)):
+        exchange = msgspec.structs.replace(exchange, kept=None, too_long=True)
     return msgspec.json.encode(_cut(msgspec.to_builtins(exchange))) + b"\n"
 
 
@@ -184,6 +195,34 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_cut(inner) for inner in value]
     return value
+
+
+def _is_long(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) > MOST_TEXT
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return any(map(_is_long, inner))
+
+
+def remember(path: Path, held: Held) -> None:
+    """Puts into `held` what the doors of before kept of their conversations."""
+    with path.open("rb") as file:
+        for line in file:
+            if b'"key":"' not in line:
+                continue
+            try:
+                one = msgspec.json.decode(line, type=Exchange)
+                key = bytes.fromhex(one.key or "")
+            except (ValueError, RecursionError):
+                continue  # not ours, or edited: `read` says so
+            if one.key is None or one.door != LLM:
+                continue
+            if one.too_long:
+                held.lose(key)
+            elif one.kept is not None:
+                held.put(key, one.kept)
+            else:
+                held.forget(key)
 
 
 class Lines(NamedTuple):

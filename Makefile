@@ -179,5 +179,5 @@ $(VENV)/.core: pyproject.toml $(LOCK) scripts/locked.py
 
 $(VENV)/.dev: pyproject.toml $(LOCK) scripts/locked.py
 	$(call environment,$(VENV))
-	$(call install,$(VENV),audit sign report providers dev)
+	$(call install,$(VENV),audit sign report providers mcp dev)
 	@touch $@ $(VENV)/.core

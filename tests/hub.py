@@ -94,7 +94,7 @@ class Hub:
     def __exit__(self, *exc: object) -> None:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()  # the server ends with its standard input
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
 
     def environment(self, token: str | None, home: Path, *, xet: bool = False) -> dict[str, str]:

@@ -182,7 +182,7 @@ class LoopbackServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait(10)
+        self._ready.wait(60)
         if self._failed is not None:
             raise self._failed
         return self

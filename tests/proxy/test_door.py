@@ -143,7 +143,7 @@ def test_text_is_passed_on_while_a_calls_name_is_still_coming() -> None:
     script = Script(Answer(pieces, headers={"Content-Type": "text/event-stream"}, pause_s=0.004))
     with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
         parts = urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
         body = {"messages": ASKED, "tools": TOOLS, "stream": True}
         began = time.monotonic()
         connection.request("POST", "/s/case.0/v1/chat/completions", json.dumps(body))

@@ -111,7 +111,7 @@ class Got:
 def send(url: str, body: bytes = b"", headers: dict[str, str] | None = None, method: str = "POST") -> Got:
     """One request over a connection of its own, as it is. Raises http.client.HTTPException and OSError."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     try:
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         given = {"Content-Type": "application/json", **(headers or {})}

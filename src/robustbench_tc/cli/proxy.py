@@ -66,7 +66,9 @@ def llm(
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))
         _console.out.print(styled(f"without a session:     {url}"))
         _console.out.print(styled(f"journal: {journal}; nothing but {upstream} is asked"))
-        threading.Event().wait()
+        ended = threading.Event()
+        while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
+            pass
 
 
 @app.command()

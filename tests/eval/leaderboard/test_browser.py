@@ -68,7 +68,7 @@ class Server:
     def stop(self) -> str:
         """Ends the server; what it wrote to standard error."""
         self.process.terminate()
-        _, said = self.process.communicate(timeout=20)
+        _, said = self.process.communicate(timeout=60)
         return said
 
 

@@ -121,7 +121,7 @@ def test_an_exported_space_signs_in_and_stores_on_the_hub(
                 browser.close()
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
         said = (tmp_path / "log").read_text()
         assert WRITER not in said and SECRET not in said and "oauth_access_token" not in said, said
         assert "Traceback" not in said, said

@@ -1,6 +1,6 @@
 """The doors of `api`: relays between an agent and its model that carry out a plan."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,12 +24,14 @@ def proxy_llm(
     journal: str | Path | None = None,
     allow_writes: bool = False,
     silence_s: float = 600.0,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[str]:
     """`rbtc proxy llm`: an OpenAI-compatible address on loopback, while the block runs; yields it.
 
     `upstream`: the base URL of the model's server. `port`: 0 for a free one. `journal`: a file that gets a
     line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `silence_s`:
-    how long the server may say nothing.
+    how long the server may say nothing. `say` gets a line, once each, for what the user should know: a
+    request that did not get its type, a server that refuses the key.
 
     Raises UserError for a plan that is none, a dataset that lacks one of its types, and a port that is taken.
 
@@ -56,8 +58,17 @@ def proxy_llm(
         )
     if allow_writes:
         found = msgspec.structs.replace(found, allow_writes=True)
-    path = None if journal is None else Path(journal)
-    door = Door(upstream, found, rows=rows, journal=path, fingerprint=fingerprint, silence_s=silence_s)
+    door = Door(
+        upstream,
+        found,
+        rows=rows,
+        journal=None if journal is None else Path(journal),
+        fingerprint=fingerprint,
+        silence_s=silence_s,
+        say=say,
+    )
+    if found.idle:
+        say("the plan names neither types nor faults: requests pass as they are, and no journal is written")
     with serving(door, port) as url:
         yield url
 

@@ -61,6 +61,7 @@ def llm(
         journal=journal,
         allow_writes=allow_writes,
         silence_s=timeout,
+        say=lambda line: _console.err.print(styled(line)),
     )
     with _console.keeping(f"the door is closed; its journal is {journal}"), served as url:
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))

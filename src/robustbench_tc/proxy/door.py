@@ -1,5 +1,6 @@
 """The LLM door: a relay that carries out a plan."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -12,7 +13,8 @@ from .chat import Chat
 from .dialect import ChatCompletions, Dialect, Unsupported
 from .exchange import NOT_EXPRESSIBLE, Handling
 from .held import Held
-from .journal import Journal, Opened, remember
+from .hints import Hints
+from .journal import Exchange, Journal, Opened, remember
 from .offer import name_of
 from .plan import Plan
 from .relay import SILENCE_S, Refused, Relay
@@ -23,6 +25,10 @@ from .session import Session
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
 """What a plan is carried out in, by its path; anything else passes as it came."""
+
+
+OTHER_APIS = frozenset({"/completions", "/messages"})
+"""Where models are asked, too; those requests pass as they came, and the journal says so."""
 
 
 class Door(Relay):
@@ -37,8 +43,10 @@ class Door(Relay):
         journal: Path | None = None,
         fingerprint: str | None = None,
         silence_s: float = SILENCE_S,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. Raises UserError."""
+        """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. `say` gets a line for
+        what the user should know (`hints`). Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
@@ -47,6 +55,7 @@ class Door(Relay):
         self.held = Held()
         if journal is not None:
             remember(journal, self.held)
+        self.hints = Hints(say, (row.clean_id for row in rows))
         self._refuses_duplicates = False
 
     async def close(self) -> None:
@@ -65,13 +74,30 @@ class Door(Relay):
             )
         else:
             session = Session("-", 0)
-        dialect = DIALECTS.get(path.partition("?")[0])
+        dialect = DIALECTS.get(bare := path.partition("?")[0])
+        if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
+            self._not_perturbed(session)
         if self.plan.idle or request.method != "POST" or dialect is None:
             return await self.passed_on(request, path, body)
         try:
             return await Handling(self, dialect, request, session, path, body).run()
         except Unsupported as error:
             raise Refused(str(error)) from None
+
+    def _not_perturbed(self, session: Session) -> None:
+        """Notes a request of another API: a model is asked, and nothing happens to it."""
+        reason, code = "path_is_not_perturbed", self.scenes.code(session)
+        self.hints.skipped(session, code, reason)
+        self.journal.write(
+            Exchange(
+                session=str(session),
+                case=session.case,
+                repeat=session.repeat,
+                number=self.journal.number(str(session)),
+                type=code,
+                skipped=reason,
+            )
+        )
 
     def scenes_of(self, session: Session, body: Chat, flat: bool) -> list[Scene]:
         """What the session gets in this request, and in the further turns of its case."""

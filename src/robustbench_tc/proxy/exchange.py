@@ -114,6 +114,7 @@ class Handling:
             return reply
         except UpstreamError as error:
             status, said = error.status, str(error)
+            self.door.hints.failed(said)
             raise
         except asyncio.CancelledError:
             status, said = 499, "the agent left before its reply was whole"
@@ -126,6 +127,9 @@ class Handling:
         if self._noted:
             return
         self._noted = True
+        if self.scene.skipped is not None:
+            self.door.hints.skipped(self.session, self.scene.code, self.scene.skipped)
+        self.door.hints.status(status)
         self.door.journal.write(
             Exchange(
                 session=str(self.session),

@@ -25,8 +25,8 @@ _KEY = "the door passes on the agent's own Authorization and adds none: give the
 _STATUSES = {
     401: _KEY,
     403: _KEY,
-    404: "--upstream has to end where /chat/completions begins, as a rule in /v1, and to serve the model that "
-    "is named",
+    404: "--upstream has to end where /chat/completions begins, as a rule in /v1, and to serve the "
+    "model that is named",
 }
 
 

@@ -178,7 +178,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     Raises UserError where the port is taken.
     """
     loop = asyncio.new_event_loop()
-    ready = threading.Event()
+    ready, ended = threading.Event(), asyncio.Event()
     ports: list[int] = []
     failed: list[OSError] = []
 
@@ -197,14 +197,17 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         ready.set()
         return runner
 
+    async def serve() -> None:
+        runner = await start()
+        if ports:
+            await ended.wait()
+        await runner.cleanup()
+        await relay.close()
+
     def run() -> None:
         asyncio.set_event_loop(loop)
         try:
-            runner = loop.run_until_complete(start())
-            if ports:
-                loop.run_forever()
-            loop.run_until_complete(runner.cleanup())
-            loop.run_until_complete(relay.close())
+            loop.run_until_complete(serve())
         finally:
             ready.set()
             loop.close()
@@ -223,7 +226,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         yield f"http://127.0.0.1:{ports[0]}/v1"
     finally:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(loop.stop)
+            loop.call_soon_threadsafe(ended.set)
         thread.join()
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.api import evaluate, proxy_llm
+from robustbench_tc.api import build, evaluate, init, proxy_llm
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import record, wire
+from robustbench_tc.eval import inputs, record, wire
 from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.io import parquet
 from robustbench_tc.proxy import journal
@@ -52,6 +52,7 @@ def played(
     rows: Sequence[Sample],
     agent: str = "gives-up-on-error",
     repeats: int = len(TYPES),
+    rounds: int = 2,
 ) -> None:
     """Every clean case of `rows` in so many repeats, before the model that is this reference agent."""
     clean = [row for row in rows if row.type_code == "clean"]
@@ -61,7 +62,7 @@ def played(
             asked = wire.first(row, "fc")
             for repeat in range(repeats):
                 session = f"{row.clean_id}.{repeat}"
-                work(client, session, asked.messages, asked.tools or [], rounds=2, gives_up=True)
+                work(client, session, asked.messages, asked.tools or [], rounds=rounds, gives_up=True)
         client.close()
 
 
@@ -258,6 +259,15 @@ def test_a_damaged_journal_is_one_line(
     assert "j.jsonl:3: not a line" in refused(b"".join(lines[:2]) + lines[2][:40] + b"\n" + lines[3])
     assert "j.jsonl:1: version 9" in refused(b'{"v":9,' + whole[1:])
     assert "holds no exchange" in refused(b"")
+    wrong: list[Json] = [
+        {"replies": 3}, {"replies": [3]}, {"replies": [{"text": 3}]}, {"replies": [{"tool_calls": [{}]}]},
+        {"turn": -1}, {"turn": 1e40}, {"repeat": "a"}, {"held": 7}, {"row": []}, {"opened": 3},
+        {"session": None}, {"status": "ok"}, {"replaced": [{}]},
+    ]  # fmt: skip
+    for one in wrong:
+        said = refused(lines[0] + json.dumps(json.loads(lines[1]) | one).encode() + b"\n")
+        assert "j.jsonl:2: not a line of a door's journal: it was edited or damaged" in said
+    assert "j.jsonl:2: not a line" in refused(lines[0] + b"[" * 100_000 + b"\n")
     assert "does not say what its dataset is: name it with --dataset" in refused(b"".join(lines[1:]))
     first = json.loads(lines[0])
     first["opened"]["bench"] = "gone"
@@ -292,6 +302,20 @@ def test_another_journal_does_not_take_a_runs_place(
     assert done.code == 1 and "holds a run of other settings" in done.err
     assert rbtc("score", path, "--out", tmp_path / "b", "--dataset", dataset, "--model", "mine").code == 0
     assert record.open_run(tmp_path / "b").record.settings.model == "mine"
+
+
+def test_own_cases_with_turns_and_calls_in_order(tmp_path: Path) -> None:
+    """A turn that is asked for by its name, with gold's history, has the harness's verdict as well."""
+    init(tmp_path / "desk")
+    bench = tmp_path / "bench"
+    build(bench, cases=tmp_path / "desk" / "cases.yaml", types=TYPES)
+    rows = inputs.load(str(bench)).rows
+    assert {"calls+ordered", "no_call", "ask"} <= {row.category for row in rows}
+    plan, path = plan_of(tmp_path, bench), tmp_path / "j.jsonl"
+    played(plan, path, rows, "oracle", rounds=6)
+    made = score(path, out=tmp_path / "door")
+    evaluate(bench, agent="oracle", mode="fc", types=TYPES, out=tmp_path / "eval")
+    assert made.failures == {} and verdicts(tmp_path / "door") == verdicts(tmp_path / "eval")
 
 
 def test_lines_of_another_kind_of_door_are_counted(sessions: tuple[Path, Path], tmp_path: Path) -> None:

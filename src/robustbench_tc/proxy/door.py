@@ -87,7 +87,7 @@ class Door(Relay):
     def _not_perturbed(self, session: Session) -> None:
         """Notes a request of another API: a model is asked, and nothing happens to it."""
         reason, code = "path_is_not_perturbed", self.scenes.code(session)
-        self.hints.skipped(session, code, reason)
+        self.hints.skipped(session, reason)
         self.journal.write(
             Exchange(
                 session=str(session),

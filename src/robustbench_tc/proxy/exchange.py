@@ -14,6 +14,7 @@ from robustbench_tc.schema import Json
 from . import chat, sse
 from .chat import Chat, Split
 from .dialect import Dialect, Stream, Unsupported, loaded
+from .head import text_of
 from .held import Kept, Lost
 from .journal import Exchange, Replaced
 from .offer import NotTheCase
@@ -128,7 +129,7 @@ class Handling:
             return
         self._noted = True
         if self.scene.skipped is not None:
-            self.door.hints.skipped(self.session, self.scene.code, self.scene.skipped)
+            self.door.hints.skipped(self.session, self.scene.skipped)
         self.door.hints.status(status)
         self.door.journal.write(
             Exchange(
@@ -215,9 +216,9 @@ class Handling:
         """Notes a reply. Whether it goes out; else the door has answered it."""
         self.replies.append(
             {
-                "text": found.reply.get("content"),
+                "text": text_of(found.reply.get("content")),
                 "tool_calls": [call._asdict() for call in chat.calls_of(found.reply)] or None,
-                "finish_reason": finish,
+                "finish_reason": finish if isinstance(finish, str) else None,
             }
         )
         self.held += found.held

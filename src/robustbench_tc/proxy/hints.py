@@ -11,7 +11,6 @@ from .session import Session
 MOST = 100
 """Lines."""
 _REASONS = {
-    "no_such_row": "{type} does not apply to it (a row that the dataset has not)",
     "request_is_not_the_cases": "the request does not hold the case's words",
     "tools_are_not_the_cases": "none of the request's tools has a name of the case's tools",
     "name_is_taken": "a tool of the agent's has the name of one that would come in",
@@ -40,9 +39,11 @@ class Hints:
         self._said: set[str] = set()
         self._lock = threading.Lock()
 
-    def skipped(self, session: Session, code: str, reason: str) -> None:
+    def skipped(self, session: Session, reason: str) -> None:
         """A request did not get its type."""
-        why = _REASONS.get(reason, reason).format(type=code)
+        if reason == "no_such_row":
+            return  # the type does not apply to the case: nothing that the user could do
+        why = _REASONS.get(reason, reason)
         if reason == "unknown_case":
             near = get_close_matches(session.case, self._cases, n=1, cutoff=0.5) or self._cases[:1]
             why = "the dataset has no such case" + (f"; did you mean {near[0]}?" if near else "")

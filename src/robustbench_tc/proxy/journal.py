@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,9 @@ MOST_READ = 2 * MOST_BYTES
 """Bytes of a journal that is read."""
 MOST_TEXT = 100_000
 """Characters of one text in it."""
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,7 +64,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In a door's first line alone."""
     session: str
     case: str
-    repeat: int
+    repeat: Count
     number: int
     """Of the exchange among those that this door has seen of the session, from 1."""
     model: str | None = None
@@ -72,7 +75,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The row of the dataset that was put to the model."""
     skipped: str | None = None
     """Why this request did not get the type: a reason in a word."""
-    turn: int = 0
+    turn: Count = 0
     """How many replies with calls stand before this reply in what the model saw."""
     replaced: tuple[Replaced, ...] = ()
     spared: tuple[Replaced, ...] = ()
@@ -225,6 +228,22 @@ def remember(path: Path, held: Held) -> None:
                 held.forget(key)
 
 
+class _Call(msgspec.Struct):
+    """A call among what a model said."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class _Reply(msgspec.Struct):
+    """What a model said."""
+
+    text: str | None = None
+    tool_calls: list[_Call] | None = None
+    finish_reason: str | None = None
+
+
 class Lines(NamedTuple):
     """What a journal holds."""
 
@@ -267,6 +286,8 @@ def read_lines(path: Path) -> Lines:
 def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     try:
         found = msgspec.json.decode(line, type=Exchange)
+        msgspec.convert(found.replies, list[_Reply])
+        msgspec.convert(found.held, list[dict[str, Json]])
     except (ValueError, RecursionError):
         hint = "it was edited or damaged"
         if number == 1 and path.with_name("run.json").is_file():

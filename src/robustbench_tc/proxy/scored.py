@@ -122,7 +122,7 @@ def _dataset(path: Path, exchanges: Sequence[Exchange], name: str | None) -> Dat
     """The plan's dataset, from where it lay or from `name`. Raises UserError for another one."""
     opened = [one.opened for one in exchanges if one.opened is not None]
     benches = [one.bench for one in opened if one.bench is not None]
-    if name is None and not benches:
+    if name is None and (not benches or "\0" in benches[-1]):
         raise UserError(f"{path} does not say what its dataset is: name it with --dataset")
     try:
         data = inputs.load(name or benches[-1])

@@ -155,7 +155,7 @@ async def received(backend: Backend, ask: wire.Ask, base: Answer, tools: tuple[T
             raise UserError(f"stopped: {error.message}; what was answered is kept") from None
         filtered = "content_filter" if error.code == "content_filter" else None
         return msgspec.structs.replace(
-            base, status=_status(error, ask), error=str(error), finish_reason=filtered
+            base, status=status_of(error, ask), error=str(error), finish_reason=filtered
         )
     return msgspec.structs.replace(
         base,
@@ -218,7 +218,7 @@ class Watch:
             )
 
 
-def _status(error: LLMError, ask: wire.Ask) -> Status:
+def status_of(error: LLMError, ask: wire.Ask) -> Status:
     """How a request without a completion is recorded."""
     if error.code == "too_long":
         return "too_long"

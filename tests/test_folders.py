@@ -20,6 +20,7 @@ import pytest
 
 from robustbench_tc.cli import _app
 from robustbench_tc.io import marker
+from robustbench_tc.proxy import journal
 
 from . import released
 from .builders import rlla_rows
@@ -89,6 +90,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{EVAL} --fresh --discard-changes", "run"),
     ],
     "score run": [Output("score {out}", "run", goes_on=True)],
+    "score --out": [Output("score {journal} --dataset {release} --out {out}", "run", goes_on=True)],
     "live run --out": [
         Output(LIVE_RUN, "live_run", goes_on=True),
         Output(f"{LIVE_RUN} --fresh", "live_run"),
@@ -159,9 +161,8 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, build --cases, sql --format,
-live show run,
-live summary run, live report run, live check file
+gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, proxy summary journal,
+build --cases, sql --format, live show run, live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""
 
@@ -234,6 +235,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["log"] = root / "log.jsonl"
     found["log"].write_text(json.dumps(LOGGED))
     found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
+    found["journal"] = root / "door.jsonl"
+    one = journal.Exchange(
+        session="made_1.0", case="made_1", repeat=0, number=1, row=small.rows()[0].id,
+        replies=[{"text": "Done.", "tool_calls": None, "finish_reason": "stop"}],
+    )  # fmt: skip
+    found["journal"].write_bytes(journal.encoded(one))
     found["plan"] = root / "plan.yaml"
     found["plan"].write_text("version: 1\n")
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
 from .api_own import NO_LICENCE, build_own, card_of, import_cases, init, lint, rebuild_own
-from .api_proxy import proxy_llm
+from .api_proxy import proxy_llm, score_journal, summarise_journal
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -80,9 +80,11 @@ __all__ = [
     "report_live",
     "run_live",
     "score",
+    "score_journal",
     "score_live",
     "serve",
     "show_episode",
+    "summarise_journal",
 ]
 """The verbs, and what they take and give; the rest is for other modules of the package."""
 

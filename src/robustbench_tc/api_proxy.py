@@ -1,6 +1,6 @@
 """The doors of `api`: relays between an agent and its model that carry out a plan."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,8 @@ from .schema import Sample
 if TYPE_CHECKING:
     from .proxy.mcp.sessions import Sessions
     from .proxy.plan import Plan
+    from .proxy.scored import Scored
+    from .proxy.summary import Summary
 
 
 @contextmanager
@@ -25,12 +27,14 @@ def proxy_llm(
     journal: str | Path | None = None,
     allow_writes: bool = False,
     silence_s: float = 600.0,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[str]:
     """`rbtc proxy llm`: an OpenAI-compatible address on loopback, while the block runs; yields it.
 
     `upstream`: the base URL of the model's server. `port`: 0 for a free one. `journal`: a file that gets a
     line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `silence_s`:
-    how long the server may say nothing.
+    how long the server may say nothing. `say` gets a line, once each, for what the user should know: a
+    request that did not get its type, a server that refuses the key.
 
     Raises UserError for a plan that is none, a dataset that lacks one of its types, and a port that is taken.
 
@@ -40,11 +44,59 @@ def proxy_llm(
     from .proxy.door import Door
     from .proxy.relay import serving
 
-    found, rows = _planned(plan, allow_writes)
-    path = None if journal is None else Path(journal)
-    door = Door(upstream, found, rows=rows, journal=path, silence_s=silence_s)
+    found, rows, fingerprint = _planned(plan, allow_writes)
+    door = Door(
+        upstream,
+        found,
+        rows=rows,
+        journal=None if journal is None else Path(journal),
+        fingerprint=fingerprint,
+        silence_s=silence_s,
+        say=say,
+    )
+    if found.idle:
+        say("the plan names neither types nor faults: requests pass as they are, and no journal is written")
     with serving(door, port) as url:
         yield url
+
+
+def score_journal(
+    journal: str | Path,
+    *,
+    dataset: str | Path | None = None,
+    model: str | None = None,
+    repeat: int | None = None,
+    out: str | Path | None = None,
+) -> "Scored":
+    """`rbtc score JOURNAL`: a run folder of a door's journal, scored; `.folder.path` says where.
+
+    `dataset`: where the plan's dataset lies now, if it was moved. `model`: the run's name. `repeat`: how many
+    attempts at each row count. `out`: by default `runs/MODEL-fc-door`.
+
+    Raises UserError for a journal that is damaged, holds no case, or was made with another dataset.
+
+    >>> score_journal("journal.jsonl").predictions  # doctest: +SKIP
+    """
+    from .proxy import scored
+
+    return scored.score(
+        Path(journal),
+        dataset=None if dataset is None else str(dataset),
+        model=model,
+        repeat=repeat,
+        out=None if out is None else Path(out),
+    )
+
+
+def summarise_journal(journal: str | Path) -> "Summary":
+    """`rbtc proxy summary`: calls, errors and faults of a door's journal, and what the agent did after them.
+
+    >>> summarise_journal("journal.jsonl").faults  # doctest: +SKIP
+    """
+    from .proxy.journal import read
+    from .proxy.summary import summary
+
+    return summary(read(Path(journal)))
 
 
 @contextmanager
@@ -67,8 +119,8 @@ def proxy_mcp(
     from .proxy.mcp.http import Http
     from .proxy.relay import serving
 
-    found, rows = _planned(plan, allow_writes)
-    made = _sessions(found, rows, journal)
+    found, rows, fingerprint = _planned(plan, allow_writes)
+    made = _sessions(found, rows, fingerprint, journal)
     with serving(Http(url, made.calls, needed=found.at_run_time, silence_s=silence_s), port) as base:
         yield f"{base.removesuffix('/v1')}/mcp"
     made.journal.close()
@@ -92,12 +144,12 @@ def proxy_mcp_stdio(
     from .proxy.mcp.stdio import Stdio
     from .proxy.session import NoSession, parse
 
-    found, rows = _planned(plan, allow_writes)
+    found, rows, fingerprint = _planned(plan, allow_writes)
     try:
         named = parse(session)
     except NoSession as error:
         raise UserError(f"--session: {error}") from None
-    made = _sessions(found, rows, journal)
+    made = _sessions(found, rows, fingerprint, journal)
     try:
         with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
             return asyncio.run(Stdio(made.calls(named)).run(command))
@@ -106,32 +158,40 @@ def proxy_mcp_stdio(
         made.journal.close()
 
 
-def _sessions(plan: "Plan", rows: tuple[Sample, ...], journal: str | Path | None) -> "Sessions":
-    from .proxy.journal import Journal
+def _sessions(
+    plan: "Plan", rows: tuple[Sample, ...], fingerprint: str | None, journal: str | Path | None
+) -> "Sessions":
+    from .proxy.journal import Journal, Opened
     from .proxy.mcp.sessions import Sessions, check
     from .proxy.scenes import Scenes
 
     check(plan)
     book = None if plan.bench is None else own_book.read(Path(plan.bench))
     scenes = Scenes(plan, rows)
-    return Sessions(plan, scenes, Journal(None if journal is None else Path(journal)), book)
+    opened = Opened(bench=plan.bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
+    return Sessions(plan, scenes, Journal(None if journal is None else Path(journal), opened), book)
 
 
-def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...]]":
-    """A plan with what its dataset says of the tools, and the dataset's rows."""
+def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...], str | None]":
+    """A plan with what its dataset says of the tools, the dataset's rows and its fingerprint."""
     from .eval import inputs
     from .own.wire_names import safe_name
     from .proxy.plan import read_plan
 
     found = read_plan(Path(plan))
     rows: tuple[Sample, ...] = ()
+    fingerprint = None
     if found.bench is not None:
-        rows = inputs.load(found.bench).rows
-        book = own_book.read(Path(found.bench))
+        data = inputs.load(found.bench)
+        rows, fingerprint = data.rows, data.fingerprint()
+        found = msgspec.structs.replace(found, bench=data.name)
+        book = own_book.read(Path(data.name))
         if book is not None:  # by their own names, and as an agent registers them with a model's server
             found = msgspec.structs.replace(
                 found,
                 read_only=(*found.read_only, *book.read_only, *map(safe_name, book.read_only)),
                 idempotent=(*found.idempotent, *book.idempotent, *map(safe_name, book.idempotent)),
             )
-    return (msgspec.structs.replace(found, allow_writes=True) if allow_writes else found), rows
+    if allow_writes:
+        found = msgspec.structs.replace(found, allow_writes=True)
+    return found, rows, fingerprint

@@ -1,21 +1,27 @@
 """Cases of one's own through the door: histories with calls, several turns, an agent's own instructions."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from robustbench_tc import seeding
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
+from robustbench_tc.eval import wire
 from robustbench_tc.own import matchers
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.offer import offer
-from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.predictions import of_journal
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
+from ..eval.test_agents import settings_of
 from .agents import Client
 from .scripted import chat_reply
 from .test_door import TOOLS, Script, calls, results
@@ -97,30 +103,106 @@ def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> 
     ]
 
 
-def test_a_case_of_several_turns_is_perturbed_in_its_first(tmp_path: Path) -> None:
-    found = rows(tmp_path, "CD")
-    script = Script(
-        chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "It cost 9."), chat_reply([], "Done.")
-    )
-    with (
-        server_of(script) as server,
-        serving(Door(server.url, Plan(bench="own", types=("CD",)), rows=found)) as url,
-    ):
-        client = Client(url)
-        talk: list[Json] = [{"role": "user", "content": "Get order 7."}]
-        for more in ([], [], [{"role": "user", "content": "Refund it."}]):
-            talk += more
-            _, said = client.post("two.0", {"messages": talk, "tools": TOOLS})
+def two_turns(url: str, session: str, tools: list[Json] = TOOLS) -> list[Json]:
+    """Both turns of the case, each until the model says something; the conversation."""
+    client = Client(url)
+    talk: list[Json] = []
+    for request in ("Get order 7.", "Refund it."):
+        talk.append({"role": "user", "content": request})
+        for _ in range(4):
+            status, said = client.post(session, {"messages": talk, "tools": tools})
+            assert status == 200, said
             message = json.loads(said)["choices"][0]["message"]
             talk += [message, *(results(message) if calls(message) else [])]
-        client.close()
-    first, _, last = script.bodies
+            if not calls(message):
+                break
+    client.close()
+    return talk
+
+
+GET, PAY = ("get_order", '{"id": "7"}'), ("refund", '{"id": "7", "amount": "9"}')
+
+
+def test_every_turn_of_a_case_gets_its_row(tmp_path: Path) -> None:
+    found = rows(tmp_path, "CD")
+    cheap = (f"{PAY[0]}_Budget", PAY[1])
+    script = Script(
+        chat_reply([GET]), chat_reply([], "It cost 9."), chat_reply([cheap, PAY]), chat_reply([], "Done.")
+    )
+    plan = Plan(bench="own", types=("CD",))
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+    ):
+        talk = two_turns(url, "two.0")
+    first, _, third, last = script.bodies
     assert first["messages"][0]["content"].startswith("Get order 7. ")
-    assert last["messages"][: len(first["messages"])] == first["messages"]
-    assert last["messages"][-1]["content"] == "Refund it."
-    assert [one["function"]["name"] for one in last["tools"]] == [
-        one["function"]["name"] for one in first["tools"]
-    ]
+    assert third["messages"][-1]["content"].startswith("Refund it. ")
+    for earlier, later in itertools.pairwise(script.bodies):
+        assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
+    assert calls(last["messages"][5]) == [cheap, PAY] and calls(talk[5]) == [PAY]
+    assert [one["content"] for one in last["messages"][6:]] == ["true result", '{"status":"ok"}']
+    names = [{one["function"]["name"] for one in body["tools"]} for body in (first, third)]
+    assert names == [{"get_order", "get_order_Budget", "refund"}, {"get_order", "refund", "refund_Budget"}]
+    lines = journal.read(tmp_path / "j")
+    assert [(line.row, line.turn) for line in lines] == [
+        ("own__two.1::CD", 0), ("own__two.1::CD", 1), ("own__two.2::CD", 0), ("own__two.2::CD", 1)
+    ]  # fmt: skip
+    made = of_journal(lines, {row.id: row for row in found}, settings_of("fc"))
+    assert [(one.id, len(one.tool_calls or ())) for one in made] == [
+        ("own__two.1::CD", 1), ("own__two.2::CD", 2)
+    ]  # fmt: skip
+
+
+def test_faults_are_numbered_over_all_turns_and_each_turn_has_its_error(tmp_path: Path) -> None:
+    found = rows(tmp_path, "transient_timeout")
+    error = found[-1].injected_error
+    again = [chat_reply([GET], prefix=f"a{n}_") for n in range(2)]
+    pays = [chat_reply([PAY], prefix=f"b{n}_") for n in range(3)]
+    faults = (Fault(kind="transient_rate_limit", at=(4,)),)
+    plan = Plan(bench="own", types=("transient_timeout",), faults=faults, allow_writes=True)
+    script = Script(*again, chat_reply([], "It cost 9."), *pays[:2], chat_reply([], "Done."))
+    with server_of(script) as server, serving(Door(server.url, plan, rows=found)) as url:
+        two_turns(url, "two.0")
+    for earlier, later in itertools.pairwise(script.bodies):
+        assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
+    said = [one["content"] for one in script.bodies[-1]["messages"] if one["role"] == "tool"]
+    assert said == [error, "true result", error, faults[0].text]
+
+
+def test_a_turn_whose_row_cannot_be_put_passes_as_it_is(tmp_path: Path) -> None:
+    """Its type does not apply; its row has another history; it is asked for by its own name."""
+    found = rows(tmp_path, "CD")
+    only_first = tuple(row for row in found if row.id != "own__two.2::CD")
+    second = next(row for row in found if row.id == "own__two.2::CD")
+    changed = (Message("user", "Before that."), *second.messages)
+    other = (*only_first, msgspec.structs.replace(second, messages=changed))
+    plan = Plan(bench="own", types=("CD",))
+    for door_rows, reason in ((only_first, "no_such_row"), (other, "history_is_perturbed")):
+        script = Script(
+            chat_reply([GET]), chat_reply([], "It cost 9."), chat_reply([PAY]), chat_reply([], "Done.")
+        )
+        path = tmp_path / reason
+        with (
+            server_of(script) as server,
+            serving(Door(server.url, plan, rows=door_rows, journal=path)) as url,
+        ):
+            two_turns(url, "two.0")
+        assert script.bodies[0]["messages"][0]["content"].startswith("Get order 7. ")
+        assert script.bodies[-1]["messages"][4] == {"role": "user", "content": "Refund it."}
+        assert script.bodies[-1]["tools"] == TOOLS
+        assert [line.skipped for line in journal.read(path)] == [None, None, reason, reason]
+    script = Script(chat_reply([PAY]))
+    asked = wire.first(next(row for row in found if row.id == "own__two.2::clean"), "fc")
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+    ):
+        client = Client(url)
+        client.post("two.2.0", {"messages": asked.messages, "tools": asked.tools})
+        client.close()
+    assert journal.read(tmp_path / "j")[0].row == "own__two.2::CD"
+    assert script.bodies[0]["messages"] == wire.first(second, "fc").messages
 
 
 def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Path) -> None:

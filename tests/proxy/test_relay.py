@@ -227,3 +227,10 @@ def test_a_port_that_is_taken() -> None:
         port = urlsplit(url).port
         with pytest.raises(UserError, match=f"--port {port}"), serving(Relay(server.url), port or 0):
             pass
+
+
+def test_a_door_that_ends_as_soon_as_it_serves_is_closed() -> None:
+    """The order to end may come while the server is still about to begin."""
+    for _ in range(30):
+        with serving(Relay("http://127.0.0.1:9/v1")) as url:
+            assert url.startswith("http://127.0.0.1:")

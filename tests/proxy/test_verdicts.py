@@ -10,7 +10,7 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.eval import inputs, wire
+from robustbench_tc.eval import failures, inputs, wire
 from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.eval.score import judge
 from robustbench_tc.proxy import journal
@@ -18,6 +18,7 @@ from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.predictions import of_journal
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.proxy.scored import score
 from robustbench_tc.schema import Sample
 
 from ..eval.test_agents import judged, settings_of
@@ -32,11 +33,11 @@ NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
     """The bundled set with every type that a rule or the run time makes."""
     folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
     build_release(BuildSpec(profile="bundled", codes=CODES), folder)
-    return inputs.load(str(folder)).rows
+    return inputs.load(str(folder))
 
 
 def through_the_door(
@@ -63,7 +64,8 @@ def through_the_door(
 
 
 @pytest.mark.parametrize("name", ["oracle", "name-biased", "first-of-duplicates", "gives-up-on-error"])
-def test_verdicts_are_those_of_the_harness(rows: tuple[Sample, ...], name: str, tmp_path: Path) -> None:
+def test_verdicts_are_those_of_the_harness(bundled: inputs.Dataset, name: str, tmp_path: Path) -> None:
+    rows = bundled.rows
     places = {one: at for at, one in enumerate(dict.fromkeys(row.clean_id for row in rows))}
     among = [row for row in rows if NIGHTLY or places[row.clean_id] % 8 == len(name) % 8]
     lines = through_the_door(name, rows, among, tmp_path / "journal.jsonl")
@@ -76,3 +78,8 @@ def test_verdicts_are_those_of_the_harness(rows: tuple[Sample, ...], name: str, 
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
     got = {one.id: judge(one, by_id[one.id], clean[one.clean_id]) for one in found.values()}
     assert {key: verdict for key, verdict in got.items() if verdict != wanted[key]} == {}
+    made = score(tmp_path / "journal.jsonl", dataset=bundled.name, out=tmp_path / "run")
+    assert made.failures == {}
+    judged_by_score = {one.prediction.id: one.verdict for one in failures.read(made.folder.path)}
+    assert judged_by_score.keys() == wanted.keys()
+    assert {key: one for key, one in judged_by_score.items() if one != wanted[key]} == {}

@@ -1,12 +1,14 @@
 """`rbtc proxy`: the doors, by which an agent that is left as it is meets faults."""
 
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import UserError
+from ..io.numbers import counts
 from . import _console
 from ._console import styled
 
@@ -35,6 +37,10 @@ SessionName = Annotated[
     str, typer.Option("--session", metavar="NAME", help="<case>.<repeat> of a COMMAND's calls.")
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that the server may say nothing.")]
+
+
+Journal = Annotated[Path, typer.Argument(metavar="JOURNAL", help="What a door wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.callback()
@@ -66,6 +72,7 @@ def llm(
         journal=journal,
         allow_writes=allow_writes,
         silence_s=timeout,
+        say=lambda line: _console.err.print(styled(line)),
     )
     with _console.keeping(f"the door is closed; its journal is {journal}"), served as url:
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))
@@ -117,3 +124,44 @@ def _until_interrupted() -> None:
     ended = threading.Event()
     while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
         pass
+
+
+@app.command()
+def summary(journal: Journal, as_json: Json = False) -> None:
+    """Print calls, errors and faults of a door's journal, and what the agent did after each fault.
+
+    It needs no dataset. Verdicts are made by `rbtc score JOURNAL`.
+
+    Example: rbtc proxy summary journal.jsonl
+    """
+    from .. import api_proxy
+
+    found = api_proxy.summarise_journal(journal)
+    if as_json:
+        _console.json(found)
+        return
+    from rich.table import Table
+
+    say = partial(_console.out.print, markup=False, highlight=False)
+    say(
+        f"{found.sessions} sessions, {found.exchanges} exchanges, {found.calls} calls of the model's, "
+        f"{found.held} of them answered by the door"
+    )
+    for title, counted in (
+        ("sessions by type", found.types),
+        ("without their type", found.skipped),
+        ("errors by status", found.errors),
+        ("lines of other doors", found.others),
+    ):
+        if counted:
+            say(f"{title}: {counts(counted)}")
+    if not found.faults:
+        say("faults met: none")
+        return
+    table = Table("fault", title="results that faults took the place of, and what the model did then")
+    for name in ("met", "spared", "called again", "called others", "answered", "stopped"):
+        table.add_column(name, justify="right")
+    for one in found.faults:
+        numbers = (one.met, one.spared, one.called_again, one.called_others, one.answered, one.stopped)
+        table.add_row(_console.styled(one.kind), *map(str, numbers))
+    _console.out.print(table)

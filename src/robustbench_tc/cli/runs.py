@@ -36,7 +36,7 @@ AllowMissing = Annotated[
 
 
 def score(
-    run: Run,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the journal of a door.")],
     explain: Annotated[
         str | None,
         typer.Option(metavar="ID", help="Score nothing; show how the reply to this row is read and judged."),
@@ -45,15 +45,32 @@ def score(
     num_proc: NumProc = 1,
     engine: Engine = "local",
     address: Address = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Of a journal: the run folder; default runs/MODEL-fc-door.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Of a journal: the run's name.")] = None,
+    repeat: Annotated[
+        int | None, typer.Option(help="Of a journal: how many attempts at each row count.")
+    ] = None,
 ) -> None:
     """Turn a run's predictions into verdicts (scores.parquet) without asking the model again.
 
+    The journal of `rbtc proxy llm` becomes a run folder like any other (docs/proxy-llm.md).
+
     Example: rbtc score runs/qwen3-8b-fc
+    Example: rbtc score journal.jsonl --out runs/my-agent
     Example: rbtc score runs/qwen3-8b-fc --explain "apibank__level1_301::transient_timeout"
     """
     from .. import api
     from ..eval import record
 
+    if run.is_file():
+        if explain is not None:
+            raise UserError(f"--explain needs a run folder: `rbtc score {run}` makes one of this journal")
+        _score_journal(run, dataset, model, repeat, out)
+        return
+    if (out, model, repeat) != (None, None, None):
+        raise UserError("--out, --model and --repeat are for the journal of a door; this is none")
     folder = record.open_run(run)
     if explain is not None:
         _explain(folder, explain, dataset)
@@ -64,6 +81,21 @@ def score(
     with _console.keeping(kept), _console.working("scoring"):
         api.score(run, dataset=dataset, workers=who, progress=note)
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
+
+
+def _score_journal(
+    journal: Path, dataset: str | None, model: str | None, repeat: int | None, out: Path | None
+) -> None:
+    from .. import api_proxy
+
+    kept = f"{journal} was not touched; score it again"
+    with _console.keeping(kept), _console.working("scoring"):
+        made = api_proxy.score_journal(journal, dataset=dataset, model=model, repeat=repeat, out=out)
+    say(made.folder.notes)
+    say_left_out(made.folder.record.left_out)
+    for reason, count in made.failures.items():
+        note(f"without an answer: {count} × {reason}")
+    note(f"{made.predictions} predictions in {made.folder.path}; scored: {made.folder.scores_path}")
 
 
 def _say_reader(folder: "RunFolder") -> None:

@@ -9,9 +9,9 @@ from . import head, held
 from .decide import decide, may_replace
 from .held import Held, Kept
 from .journal import Replaced
-from .offer import Offer, offer
+from .offer import NotTheCase, Offer, offer
 from .plan import Plan
-from .scene import Scene
+from .scene import Scene, of_turn
 from .session import Session
 
 Chat = dict[str, Json]
@@ -28,21 +28,39 @@ class Call(NamedTuple):
 class Conversation:
     """What the model sees, growing while the door answers calls itself."""
 
-    def __init__(self, messages: list[Chat], start: int, key: bytes, offered: Offer) -> None:
-        """`start`: where the case's own words end. `key`: of the conversation as the agent sent it."""
+    def __init__(
+        self,
+        messages: list[Chat],
+        start: int,
+        key: bytes,
+        scene: Scene,
+        offered: Offer,
+        before: Sequence[str] = (),
+    ) -> None:
+        """`start`: where the words of the turn end. `key`: of the conversation as the agent sent it.
+        `before`: the tools that were called in earlier turns."""
         self.messages = messages
         self.start = start
         self.key = key
+        self.scene = scene
         self.offer = offered
+        self.before = tuple(before)
 
     @property
     def turn(self) -> int:
-        """How many replies with calls it holds."""
+        """How many replies with calls it holds of its turn."""
         return sum(bool(calls_of(message)) for message in self.messages[self.start :])
 
-    def faulted(
-        self, plan: Plan, session: Session, scene: Scene
-    ) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
+    @property
+    def called(self) -> list[str]:
+        """The tools of all its calls, by the agent's names where it has one."""
+        calls = (call for message in self.messages[self.start :] for call in calls_of(message))
+        return [*self.before, *(self._tool(call) for call in calls)]
+
+    def _tool(self, call: Call) -> str:
+        return self.offer.meant(call.name, call.arguments).own or call.name
+
+    def faulted(self, plan: Plan, session: Session) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
         """The messages with faults in place of results; which results of the last calls were replaced, and
         which were spared because their tool may write."""
         batches: list[list[Call]] = []
@@ -60,7 +78,8 @@ class Conversation:
         flat = [call for calls in batches for call in calls]
         owns = [self.offer.meant(call.name, call.arguments).own for call in flat]
         order = {id(call): at for at, call in enumerate(flat)}
-        drawn = decide(plan, session, [own or call.name for own, call in zip(owns, flat, strict=True)])
+        drawn = decide(plan, session, self.called)[len(self.before) :]
+        scene = self.scene
         out = list(self.messages)
         replaced: list[Replaced] = []
         spared: list[Replaced] = []
@@ -101,20 +120,55 @@ def calls_of(message: Mapping[str, Json]) -> list[Call]:
 
 
 def conversation(
-    body: Chat, scene: Scene, session: Session, remembered: Held, *, flat: bool = False
+    body: Chat,
+    scenes: Sequence[Scene],
+    session: Session,
+    plan: Plan,
+    remembered: Held,
+    *,
+    flat: bool = False,
 ) -> Conversation:
-    """The agent's request as the model has to see it, results not yet faulted. Raises NotTheCase."""
+    """The agent's request as the model has to see it, results of its last turn not yet faulted.
+
+    `scenes`: of the case's turns; each begins where the conversation holds its words, and what stands before
+    them stays as the model saw it then. Raises NotTheCase and Lost.
+    """
     messages: list[Chat] = body["messages"]
-    offered = offer(body.get("tools") or (), scene.clean, scene.row, flat=flat)
-    begun, taken = head.as_in_row(messages, scene.clean, scene.row)
-    found = list(begun)
+    tools = body.get("tools") or ()
+    keys = list(held.keys(f"{session} {scenes[0].code}", messages))
+    begin = 0
+    past: list[Chat] = []
+    before: list[str] = []
+    for number, scene in enumerate(scenes):
+        try:
+            offered = offer(tools, scene.clean, scene.row, flat=flat)
+        except NotTheCase as error:
+            if number == 0:
+                raise
+            scene = scene._replace(row=scene.clean, skipped=str(error))
+            offered = offer(tools, scene.clean, scene.row, flat=flat)
+        words = (scene.clean, scene.row) if number == 0 else (of_turn(scene.clean), of_turn(scene.row))
+        words = (words[0], words[0]) if scene.clean is scene.row else words
+        begun, taken = head.as_in_row(messages[begin:], *words)
+        start, end = begin + taken, None
+        if number + 1 < len(scenes):
+            end = head.next_turn(messages, start, of_turn(scenes[number + 1].clean))
+        rest = _followed(messages[start:end], keys[start:], offered, remembered)
+        found = Conversation([*past, *begun, *rest], len(past) + len(begun), keys[-1], scene, offered, before)
+        if end is None:
+            break
+        past, before = found.faulted(plan, session)[0], found.called
+        begin = end
+    return found
+
+
+def _followed(
+    messages: Sequence[Chat], keys: Sequence[bytes], offered: Offer, remembered: Held
+) -> list[Chat]:
+    """What follows the words of a turn, with what the agent never saw of it. `keys`: before each message."""
+    found: list[Chat] = []
     waiting: tuple[Json, ...] = ()
-    keys = held.keys(f"{session} {scene.code}", messages)
-    key = next(keys)
-    for place, message in enumerate(messages):
-        here, key = key, next(keys)
-        if place < taken:
-            continue
+    for message, here in zip(messages, keys, strict=False):
         if waiting and message.get("role") != "tool":
             found += waiting
             waiting = ()
@@ -126,7 +180,7 @@ def conversation(
         same = kept.reply is not None and tuple(call.id for call in calls_of(message)) == kept.calls
         found.append(dict(kept.reply) if same else _named(message, offered))
         waiting = kept.answers if same else ()
-    return Conversation([*found, *waiting], len(begun), key, offered)
+    return [*found, *waiting]
 
 
 def _named(message: Chat, offered: Offer) -> Chat:
@@ -199,8 +253,9 @@ def split(message: Chat, offered: Offer) -> Split:
     return Split(shown, said, answers, kept, tuple(sent))
 
 
-def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> None:
-    """Remembers what the agent does not see of a reply. `began`: messages when the agent's request came."""
+def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
+    """Remembers what the agent does not see of a reply, or that there is no such thing any more; returned is
+    what a journal has to hold of it. `began`: messages when the agent's request came."""
     before = tuple(asked.messages[began:])
     if before or last.changed:
         kept = Kept(
@@ -210,5 +265,5 @@ def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> None
             answers=tuple(last.answers),
         )
         remembered.put(asked.key, kept)
-    else:
-        remembered.forget(asked.key)
+        return asked.key, kept
+    return (asked.key, None) if remembered.forget(asked.key) else None

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from robustbench_tc.schema import Json
 
-from . import sse
+from . import sse, usage
 from .chat import Chat, Split
 from .offer import Offer
 from .stream import ChatStream
@@ -85,7 +85,7 @@ class ChatCompletions:
     """`/chat/completions`."""
 
     flat: bool = False
-    usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
+    usage: tuple[str, ...] = usage.CHAT
     done: bytes = sse.DONE
 
     def read(self, body: Chat) -> Chat:
@@ -102,11 +102,8 @@ class ChatCompletions:
         written = {**body, "messages": messages}
         if tools is not None:
             written["tools"] = tools
-        choice = body.get("tool_choice")
-        inner = choice.get("function") if isinstance(choice, dict) else None
-        if isinstance(choice, dict) and isinstance(inner, dict) and isinstance(inner.get("name"), str):
-            named = {**inner, "name": offered.forward(inner["name"])}
-            written["tool_choice"] = {**choice, "function": named}
+        if isinstance(choice := body.get("tool_choice"), dict):
+            written["tool_choice"] = chosen(choice, offered)
         return written
 
     def said(self, parsed: Json) -> Said | None:
@@ -133,6 +130,19 @@ class ChatCompletions:
 
     def failure(self, said: str) -> bytes:
         return sse.written({"error": {"message": said, "type": "rbtc_proxy_error"}})
+
+
+def chosen(choice: Chat, offered: Offer) -> Chat:
+    """A `tool_choice` in the model's names, of either API: one tool, or several that are allowed."""
+    found = dict(choice)
+    for key in ("function", "allowed_tools"):
+        if isinstance(found.get(key), dict):
+            found[key] = chosen(found[key], offered)
+    if isinstance(found.get("name"), str) and found.get("type", "function") == "function":
+        found["name"] = offered.forward(found["name"])
+    if isinstance(tools := found.get("tools"), list):
+        found["tools"] = [chosen(one, offered) if isinstance(one, dict) else one for one in tools]
+    return found
 
 
 def loaded(text: bytes | str) -> Json:

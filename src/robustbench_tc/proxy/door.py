@@ -1,5 +1,6 @@
 """The LLM door: a relay that carries out a plan."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -13,7 +14,8 @@ from .chat import Chat
 from .dialect import ChatCompletions, Dialect, Unsupported
 from .exchange import NOT_EXPRESSIBLE, Handling
 from .held import Held
-from .journal import Journal
+from .hints import Hints
+from .journal import Exchange, Journal, Opened, remember
 from .offer import name_of
 from .plan import EFFECTS, Plan
 from .relay import SILENCE_S, Refused, Relay
@@ -26,6 +28,10 @@ DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/respon
 """What a plan is carried out in, by its path; anything else passes as it came."""
 
 
+OTHER_APIS = frozenset({"/completions", "/messages"})
+"""Where models are asked, too; those requests pass as they came, and the journal says so."""
+
+
 class Door(Relay):
     """Carries out a plan. One instance serves many sessions at once."""
 
@@ -36,15 +42,22 @@ class Door(Relay):
         *,
         rows: tuple[Sample, ...] = (),
         journal: Path | None = None,
+        fingerprint: str | None = None,
         silence_s: float = SILENCE_S,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`rows`: those of the plan's dataset. Raises UserError."""
+        """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. `say` gets a line for
+        what the user should know (`hints`). Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
         _check(plan)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        self.journal = Journal(journal)
+        opened = Opened(bench=plan.bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
+        self.journal = Journal(journal, opened)
         self.held = Held()
+        if journal is not None:
+            remember(journal, self.held)
+        self.hints = Hints(say, (row.clean_id for row in rows))
         self._refuses_duplicates = False
 
     async def close(self) -> None:
@@ -63,7 +76,9 @@ class Door(Relay):
             )
         else:
             session = Session("-", 0)
-        dialect = DIALECTS.get(path.partition("?")[0])
+        dialect = DIALECTS.get(bare := path.partition("?")[0])
+        if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
+            self._not_perturbed(session)
         if self.plan.idle or request.method != "POST" or dialect is None:
             return await self.passed_on(request, path, body)
         try:
@@ -71,18 +86,43 @@ class Door(Relay):
         except Unsupported as error:
             raise Refused(str(error)) from None
 
-    def scene(self, session: Session, body: Chat, flat: bool) -> Scene:
-        """What the session gets in this request."""
+    def _not_perturbed(self, session: Session) -> None:
+        """Notes a request of another API: a model is asked, and nothing happens to it."""
+        reason, code = "path_is_not_perturbed", self.scenes.code(session)
+        self.hints.skipped(session, reason)
+        self.journal.write(
+            Exchange(
+                session=str(session),
+                case=session.case,
+                repeat=session.repeat,
+                number=self.journal.number(str(session)),
+                type=code,
+                skipped=reason,
+            )
+        )
+
+    def scenes_of(self, session: Session, body: Chat, flat: bool) -> list[Scene]:
+        """What the session gets in this request, and in the further turns of its case."""
         said = head.texts(body["messages"])
         try:
             tools = _tools(body, flat)
         except ValueError:
-            return self.scenes.as_it_came(session, said, (), "tools_cannot_be_read")
-        found = self.scenes.of(session, said, tools)
-        names = [tool.name for tool in found.row.tools]
-        if self._refuses_duplicates and len(set(names)) < len(names):
-            return self.scenes.as_it_came(session, said, tools, NOT_EXPRESSIBLE)
-        return found
+            return [self.scenes.as_it_came(session, said, (), "tools_cannot_be_read")]
+        first = self.scenes.of(session, said, tools)
+        if self._is_refused(first):
+            first = self.scenes.as_it_came(session, said, tools, NOT_EXPRESSIBLE)
+        later = (
+            one._replace(row=one.clean, skipped=NOT_EXPRESSIBLE)
+            if one.row is not one.clean and self._is_refused(one)
+            else one
+            for one in self.scenes.later(session)
+        )
+        return [first, *later]
+
+    def _is_refused(self, scene: Scene) -> bool:
+        """Whether the provider takes no such tools."""
+        names = [tool.name for tool in scene.row.tools]
+        return self._refuses_duplicates and len(set(names)) < len(names)
 
     def as_it_came(self, session: Session, body: Chat, flat: bool, reason: str) -> Scene:
         """The request without its type, for that reason."""

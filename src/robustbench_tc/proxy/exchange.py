@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,12 +14,15 @@ from robustbench_tc.schema import Json
 from . import chat, sse
 from .chat import Chat, Split
 from .dialect import Dialect, Stream, Unsupported, loaded
+from .head import text_of
+from .held import Kept, Lost
 from .journal import Exchange, Replaced
 from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
 from .scene import Scene
 from .session import Session
 from .upstream import UpstreamError, reply_headers, request_headers, secrets_of
+from .usage import counted
 
 if TYPE_CHECKING:
     from .door import Door
@@ -63,25 +67,36 @@ class Handling:
         self.session = session
         self.path = path
         self.raw = raw
-        self.body = body = _parsed(raw, dialect)
+        self.body = _parsed(raw, dialect)
         self.number = door.journal.number(str(session))
         self.replies: list[Json] = []
         self.held: list[Json] = []
         self.replaced: list[Replaced] = []
         self.spared: list[Replaced] = []
         self.usage: dict[str, int] = {}
-        self.begin(door.scene(session, body, dialect.flat))
+        self._noted = False
+        self.kept: tuple[bytes, Kept | None] | None = None
+        self.begin()
 
-    def begin(self, scene: Scene) -> None:
-        """The conversation of a scene; of the request as it came, where that is not about its case."""
-        door = self.door
+    def begin(self) -> None:
+        """The conversation of the session's scenes; of the request as it came, where that is not about its
+        case. Raises Unsupported."""
+        door, flat = self.door, self.dialect.flat
+        scenes = door.scenes_of(self.session, self.body, flat)
         try:
-            asked = chat.conversation(self.body, scene, self.session, door.held, flat=self.dialect.flat)
+            asked = self._conversation(scenes)
+        except Lost as error:
+            raise Unsupported(str(error)) from None
         except NotTheCase as error:
-            scene = door.as_it_came(self.session, self.body, self.dialect.flat, str(error))
-            asked = chat.conversation(self.body, scene, self.session, door.held, flat=self.dialect.flat)
-        self.scene, self.asked = scene, asked
+            asked = self._conversation([door.as_it_came(self.session, self.body, flat, str(error))])
+        self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
+
+    def _conversation(self, scenes: Sequence[Scene]) -> chat.Conversation:
+        door = self.door
+        return chat.conversation(
+            self.body, scenes, self.session, door.plan, door.held, flat=self.dialect.flat
+        )
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
@@ -100,6 +115,7 @@ class Handling:
             return reply
         except UpstreamError as error:
             status, said = error.status, str(error)
+            self.door.hints.failed(said)
             raise
         except asyncio.CancelledError:
             status, said = 499, "the agent left before its reply was whole"
@@ -108,12 +124,20 @@ class Handling:
             self._note(status, said)
 
     def _note(self, status: int, said: str | None) -> None:
+        """The journal's line, once."""
+        if self._noted:
+            return
+        self._noted = True
+        if self.scene.skipped is not None:
+            self.door.hints.skipped(self.session, self.scene.skipped)
+        self.door.hints.status(status)
         self.door.journal.write(
             Exchange(
                 session=str(self.session),
                 case=self.session.case,
                 repeat=self.session.repeat,
                 number=self.number,
+                model=model if isinstance(model := self.body.get("model"), str) else None,
                 type=self.scene.code,
                 row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
                 skipped=self.scene.skipped,
@@ -122,6 +146,8 @@ class Handling:
                 spared=tuple(self.spared),
                 replies=tuple(self.replies),
                 held=tuple(self.held),
+                key=None if self.kept is None else self.kept[0].hex(),
+                kept=None if self.kept is None else self.kept[1],
                 status=status,
                 error=said,
             ),
@@ -148,7 +174,7 @@ class Handling:
 
     def _asked(self) -> bytes:
         """The request as the model gets it."""
-        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session, self.scene)
+        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session)
         self.replaced += [one for one in replaced if one not in self.replaced]
         self.spared += [one for one in spared if one not in self.spared]
         offered = self.asked.offer
@@ -184,20 +210,20 @@ class Handling:
 
     def _without_type(self) -> None:
         self.door.duplicates_are_refused()
-        self.begin(self.door.as_it_came(self.session, self.body, self.dialect.flat, NOT_EXPRESSIBLE))
+        self.begin()
 
     def _taken(self, found: Split, finish: Json, again: int) -> bool:
         """Notes a reply. Whether it goes out; else the door has answered it."""
         self.replies.append(
             {
-                "text": found.reply.get("content"),
+                "text": text_of(found.reply.get("content")),
                 "tool_calls": [call._asdict() for call in chat.calls_of(found.reply)] or None,
-                "finish_reason": finish,
+                "finish_reason": finish if isinstance(finish, str) else None,
             }
         )
         self.held += found.held
         if found.goes_out or again == ASKED_AGAIN:
-            chat.keep(self.door.held, self.asked, self.began, found)
+            self.kept = chat.keep(self.door.held, self.asked, self.began, found)
             return True
         self.asked.answer_itself(found.reply, found.answers)
         return False
@@ -213,7 +239,7 @@ class Handling:
             if reply.found.status != 200 or said is None:
                 return _as_it_is(reply)
             found = chat.split(said.message, self.asked.offer)
-            self._count(reply.parsed.get("usage"))
+            self.usage = counted(self.dialect.usage, self.usage, reply.parsed.get("usage"))
             if self._taken(found, said.finish, again):
                 break
             reply = await self._read(await self._ask())
@@ -224,12 +250,6 @@ class Handling:
             parsed["usage"] = {**parsed["usage"], **self.usage}
         body = json.dumps(parsed).encode()
         return web.Response(status=200, headers=reply_headers(reply.found.headers), body=body)
-
-    def _count(self, usage: Json) -> None:
-        for name in self.dialect.usage:
-            number = usage.get(name) if isinstance(usage, dict) else None
-            if isinstance(number, int):
-                self.usage[name] = self.usage.get(name, 0) + number
 
     # A reply in pieces
 
@@ -254,6 +274,7 @@ class Handling:
             await out.write(self.dialect.failure(f"rbtc proxy: {error}"))
             broken_off(self.request)
             return out
+        self._note(200, None)  # before the agent has the whole: its next request may meet another door
         for chunk in end:
             await out.write(self.dialect.written(chunk))
         await out.write(self.dialect.done)

@@ -72,6 +72,21 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
     return [*found, *(dict(messages[one]) for one in range(at, end) if one not in gone)], end
 
 
+def next_turn(messages: Sequence[Chat], start: int, clean: Sample) -> int | None:
+    """Where the words of a further turn, which are `clean`'s, begin in a conversation; None: not yet.
+
+    A reply stands between `start`, the end of the words of the turn before, and them.
+    """
+    replies = (at for at in range(start, len(messages)) if messages[at].get("role") == "assistant")
+    start = next(replies, len(messages))
+    wanted = prompts.own_messages(clean)
+    places = _places(messages[start:], wanted)
+    last = max((at for at, one in enumerate(wanted) if one.role == "user"), default=None)
+    if last is None or places[last] is None:
+        return None
+    return start + min(place for place in places if place is not None)
+
+
 def _end(messages: Sequence[Chat], clean: Sample) -> int:
     """Where the case's words end; for a request that does not hold them, where a model first replies."""
     places = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]

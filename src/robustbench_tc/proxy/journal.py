@@ -8,18 +8,26 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
+from .held import Held, Kept
+
 VERSION = 1
+LLM = "llm"
 MOST_BYTES = 2**28
 """Of a journal."""
+MOST_READ = 2 * MOST_BYTES
+"""Bytes of a journal that is read."""
 MOST_TEXT = 100_000
 """Characters of one text in it."""
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,23 +43,40 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `no_effect`: the door itself answers the tool. Of a spared result: why it was spared."""
 
 
+class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a door carried out: stands in the first line that it wrote."""
+
+    bench: str | None = None
+    """The plan's dataset, where it lay."""
+    fingerprint: str | None = None
+    """Of that dataset, as run folders have it."""
+    types: tuple[str, ...] = ()
+    faults: int = 0
+    """How many faults the plan names beside the types."""
+
+
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
     v: int = VERSION
-    door: str = "llm"
+    door: str = LLM
+    """The kind of door that wrote the line. Another kind's lines may have keys of their own."""
+    opened: Opened | None = None
+    """In a door's first line alone."""
     session: str
     case: str
-    repeat: int
+    repeat: Count
     number: int
     """Of the exchange among those that this door has seen of the session, from 1."""
+    model: str | None = None
+    """The model that the request names."""
     type: str = "clean"
     """The type that the session gets."""
     row: str | None = None
     """The row of the dataset that was put to the model."""
     skipped: str | None = None
     """Why this request did not get the type: a reason in a word."""
-    turn: int = 0
+    turn: Count = 0
     """How many replies with calls stand before this reply in what the model saw."""
     replaced: tuple[Replaced, ...] = ()
     spared: tuple[Replaced, ...] = ()
@@ -63,6 +88,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
+    key: str | None = None
+    """Of the conversation (`held.keys`), where a reply to it went out other than the model wrote it, or one
+    did before."""
+    kept: Kept | None = None
+    """What a door that is started again has to put back there; None: nothing."""
+    too_long: bool = False
+    """`kept` was left out: a text in it is longer than a journal's may be."""
     status: int = 200
     error: str | None = None
 
@@ -70,9 +102,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Journal:
     """Writes lines, from one thread or several."""
 
-    def __init__(self, path: Path | None) -> None:
-        """Adds to the file at `path`. None: keeps nothing."""
+    def __init__(self, path: Path | None, opened: Opened | None = None) -> None:
+        """Adds to the file at `path`. None: keeps nothing. `opened` goes into the first line."""
         self._lock = threading.Lock()
+        self._opened = opened
         self._numbers: dict[str, int] = {}
         self.lines = 0
         self.lost = 0
@@ -102,7 +135,9 @@ class Journal:
         """One line, whole or not at all, with `***` for what is secret."""
         if self._file is None:
             return
-        line = encoded(exchange)
+        with self._lock:
+            opened, self._opened = self._opened, None
+        line = encoded(exchange if opened is None else msgspec.structs.replace(exchange, opened=opened))
         for secret in secrets:
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
         with self._lock:
@@ -152,6 +187,8 @@ def _whole_lines(path: Path) -> int:
 
 def encoded(exchange: Exchange) -> bytes:
     """An exchange as its line: long texts cut, lone surrogates as Python writes them."""
+    if exchange.kept is not None and _is_long(msgspec.to_builtins(exchange.kept)):
+        exchange = msgspec.structs.replace(exchange, kept=None, too_long=True)
     return msgspec.json.encode(_cut(msgspec.to_builtins(exchange))) + b"\n"
 
 
@@ -166,20 +203,101 @@ def _cut(value: Any) -> Any:
     return value
 
 
+def _is_long(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) > MOST_TEXT
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return any(map(_is_long, inner))
+
+
+def remember(path: Path, held: Held) -> None:
+    """Puts into `held` what the doors of before kept of their conversations."""
+    with path.open("rb") as file:
+        for line in file:
+            if b'"key":"' not in line:
+                continue
+            try:
+                one = msgspec.json.decode(line, type=Exchange)
+                key = bytes.fromhex(one.key or "")
+            except (ValueError, RecursionError):
+                continue  # not ours, or edited: `read` says so
+            if one.key is None or one.door != LLM:
+                continue
+            if one.too_long:
+                held.lose(key)
+            elif one.kept is not None:
+                held.put(key, one.kept)
+            else:
+                held.forget(key)
+
+
+class _Call(msgspec.Struct):
+    """A call among what a model said."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class _Reply(msgspec.Struct):
+    """What a model said."""
+
+    text: str | None = None
+    tool_calls: list[_Call] | None = None
+    finish_reason: str | None = None
+
+
+class Lines(NamedTuple):
+    """What a journal holds."""
+
+    exchanges: list[Exchange]
+    cut: bool = False
+    """Whether its last line was left out: it has no end, so the door was killed while it wrote."""
+
+
 def read(path: Path) -> list[Exchange]:
     """The exchanges of a journal, in order. Raises UserError naming the line that is none."""
+    return read_lines(path).exchanges
+
+
+def read_lines(path: Path) -> Lines:
+    """As `read`, and whether the last line was cut."""
+    if not path.is_file():
+        raise UserError(f"{path}: no journal of a door is there (`rbtc proxy llm --journal` writes one)")
+    found: list[Exchange] = []
+    cut = False
     try:
-        lines = path.read_bytes().split(b"\n")
+        if path.stat().st_size > MOST_READ:
+            raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                whole = line.endswith(b"\n")
+                try:
+                    if line.strip():
+                        found.append(_exchange(path, number, line))
+                except UserError:
+                    if whole or number == 1:
+                        raise
+                    cut = True
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    found = []
-    for number, line in enumerate(lines, 1):
-        if not line:
-            continue
-        try:
-            found.append(msgspec.json.decode(line, type=Exchange))
-        except (ValueError, RecursionError):
-            if number == len(lines):  # the last, without its end: the door was killed
-                break
-            raise UserError(f"{path}:{number}: not a line of a door's journal") from None
+    if not found:
+        raise UserError(f"{path}: this journal holds no exchange yet: run your agent through the door first")
+    return Lines(found, cut)
+
+
+def _exchange(path: Path, number: int, line: bytes) -> Exchange:
+    try:
+        found = msgspec.json.decode(line, type=Exchange)
+        msgspec.convert(found.replies, list[_Reply])
+        msgspec.convert(found.held, list[dict[str, Json]])
+    except (ValueError, RecursionError):
+        hint = "it was edited or damaged"
+        if number == 1 and path.with_name("run.json").is_file():
+            hint = f"it is the journal of a run: `rbtc score {path.parent}`"
+        elif number == 1:
+            hint = "`rbtc proxy llm --journal` writes one"
+        raise UserError(f"{path}:{number}: not a line of a door's journal: {hint}") from None
+    if found.v != VERSION:
+        raise UserError(f"{path}:{number}: version {found.v} is not known to this version: update rbtc")
     return found

@@ -1,46 +1,107 @@
 """A door's journal as predictions: what `rbtc eval` would have written of the same replies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.eval import predictions, wire
+from robustbench_tc.eval.passes import goes_on
 from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.run import status_of
+from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Json, Prediction, Sample
 
-from .journal import Exchange
+from .journal import LLM, Exchange
+
+INCOMPLETE, REFUSED = "incomplete", "refused upstream"
+"""Why an attempt has no answer: the agent asked no further, or its server gave none."""
+_LEFT = 499
+
+
+class Attempt(NamedTuple):
+    """What one session did with a row."""
+
+    row: Sample
+    session: str
+    repeat: int
+    """The session's."""
+    answers: tuple[Answer, ...]
+    """As the harness would have had them; the last may be a failure."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether it can be judged."""
+        return self.answers[-1].status != "request_error"
+
+    def prediction(self, settings: Settings, sample_hash: str, repeat: int) -> Prediction:
+        """For a run in which it is that repeat of the row."""
+        answers = [msgspec.structs.replace(one, repeat=repeat) for one in self.answers]
+        return predictions.combine(self.row, sample_hash, settings, *answers)
 
 
 def of_journal(
     exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings: Settings
 ) -> list[Prediction]:
-    """One prediction for each session whose row is among `rows` (by id) and was put to the model.
+    """One prediction for each session whose row is among `rows` (by id) and has an answer.
 
     The scored reply is the one after as many answered calls as the row's type answers, as in the harness.
-    What the agent did later counts for nothing, and so does a reply to a conversation that it began again.
     """
-    said: dict[str, dict[int, Json]] = {}
-    last: dict[str, Exchange] = {}
+    return [
+        one.prediction(settings, schema.content_hash(one.row), one.repeat)
+        for one in attempts(exchanges, rows, settings)
+        if one.answered
+    ]
+
+
+def attempts(exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings: Settings) -> list[Attempt]:
+    """What each session did with each row that was put to its model, of the lines of this kind of door.
+
+    Of conversations that a session begins again the first with an answer counts; without one, the first.
+    """
+    lines: dict[tuple[str, str], list[Exchange]] = {}
     for one in exchanges:
-        if one.row not in rows:
-            continue
-        last[one.session] = one
-        for number, reply in enumerate(one.replies):
-            said.setdefault(one.session, {}).setdefault(one.turn + number, reply)
-    found = []
-    for session, one in last.items():
-        row = rows[str(one.row)]
-        answers = []
-        for number in range(wire.answered(row) + 1):
-            reply = said.get(session, {}).get(number)
-            if reply is None:
-                break
-            answers.append(_answer(row, reply, one, settings, number + 1))
-            if not answers[-1].has_call:
-                break
-        if answers:
-            found.append(predictions.combine(row, schema.content_hash(row), settings, *answers))
+        if one.door == LLM and one.row is not None and one.row in rows:
+            lines.setdefault((one.session, one.row), []).append(one)
+    return [_attempt(rows[row_id], found, settings) for (_, row_id), found in lines.items()]
+
+
+def _attempt(row: Sample, lines: Sequence[Exchange], settings: Settings) -> Attempt:
+    tries = [
+        Attempt(row, lines[0].session, lines[0].repeat, _answers(row, part, settings))
+        for part in _conversations(lines)
+    ]
+    return next((one for one in tries if one.answered), tries[0])
+
+
+def _conversations(lines: Sequence[Exchange]) -> list[list[Exchange]]:
+    """Cut where a conversation begins again."""
+    found: list[list[Exchange]] = []
+    for one in lines:
+        if one.turn == 0 or not found:
+            found.append([])
+        found[-1].append(one)
     return found
+
+
+def _answers(row: Sample, lines: Sequence[Exchange], settings: Settings) -> tuple[Answer, ...]:
+    said: dict[int, Json] = {}
+    failed: dict[int, Exchange] = {}
+    for one in lines:
+        for number, reply in enumerate(one.replies):
+            said.setdefault(one.turn + number, reply)
+        if one.status >= 400 or not one.replies:
+            failed[one.turn + len(one.replies)] = one
+    found: list[Answer] = []
+    while not found or goes_on(row, settings, found):
+        number = len(found)
+        if number in said:
+            found.append(_answer(row, said[number], lines[0], settings, number + 1))
+        else:
+            found.append(_failure(row, failed.get(number), lines[0], number + 1))
+    return tuple(found)
 
 
 def _answer(row: Sample, reply: Json, one: Exchange, settings: Settings, number: int) -> Answer:
@@ -60,6 +121,21 @@ def _answer(row: Sample, reply: Json, one: Exchange, settings: Settings, number:
         status="ok",
         text=reply.get("text"),
         tool_calls=calls,
-        has_call=bool(parsed.calls),
+        has_call=bool(parsed.calls) if number <= wire.answered(row) else None,
         finish_reason=reply.get("finish_reason"),
     )
+
+
+def _failure(row: Sample, one: Exchange | None, first: Exchange, number: int) -> Answer:
+    """Why there is no reply. A refused length or registry is an answer, as in the harness."""
+    base = Answer(id=row.id, repeat=first.repeat, number=number, status="request_error")
+    if one is None or one.status == _LEFT or one.status < 400:
+        why = "the agent did not ask on after its call was answered"
+        if one is not None:
+            why = one.error or "the server's reply cannot be read"
+        return msgspec.structs.replace(base, error=f"{INCOMPLETE}: {why}")
+    body: Json = {"error": {"message": one.error or ""}}
+    error = from_status(one.status, body, {}, with_tools=bool(row.tools), now=0.0)
+    status = status_of(error, wire.first(row, "fc"))
+    said = str(error) if status != "request_error" else f"{REFUSED}: {error.message}"
+    return msgspec.structs.replace(base, status=status, error=said)

@@ -1,6 +1,7 @@
 """The server of a door: OpenAI-compatible, on loopback. What no plan changes passes byte by byte."""
 
 import asyncio
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -86,8 +87,14 @@ class Relay:
         """The session that a request names, and its path behind `/v1`, with the query."""
         raw = request.rel_url.raw_path
         name, path = sessions.of_path(raw)
-        if _UP.search(raw) or not (path == "/v1" or path.startswith("/v1/")):
-            raise Refused("the base URL is http://127.0.0.1:PORT/v1, or …/s/<case>.<repeat>/v1", 404)
+        twice = path == "/v1/v1" or path.startswith("/v1/v1/")
+        if _UP.search(raw) or twice or not (path == "/v1" or path.startswith("/v1/")):
+            what = "has /v1 twice" if twice else "is not below /v1"
+            place = f"http://{request.host}"
+            raise Refused(
+                f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",
+                404,
+            )
         query = request.rel_url.raw_query_string
         name = name if name is not None else request.headers.get(sessions.HEADER)
         return name, path.removeprefix("/v1") + (f"?{query}" if query else "")
@@ -171,7 +178,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     Raises UserError where the port is taken.
     """
     loop = asyncio.new_event_loop()
-    ready = threading.Event()
+    ready, ended = threading.Event(), asyncio.Event()
     ports: list[int] = []
     failed: list[OSError] = []
 
@@ -190,14 +197,17 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         ready.set()
         return runner
 
+    async def serve() -> None:
+        runner = await start()
+        if ports:
+            await ended.wait()
+        await runner.cleanup()
+        await relay.close()
+
     def run() -> None:
         asyncio.set_event_loop(loop)
         try:
-            runner = loop.run_until_complete(start())
-            if ports:
-                loop.run_forever()
-            loop.run_until_complete(runner.cleanup())
-            loop.run_until_complete(relay.close())
+            loop.run_until_complete(serve())
         finally:
             ready.set()
             loop.close()
@@ -207,13 +217,16 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     ready.wait()
     if not ports:
         thread.join()
-        said = failed[0].strerror if failed else "unknown error"
-        raise UserError(f"--port {port}: the door cannot listen on 127.0.0.1 there ({said}): choose another")
+        said = os.strerror(failed[0].errno) if failed and failed[0].errno else "unknown error"
+        raise UserError(
+            f"--port {port}: the door cannot listen on 127.0.0.1 there ({said}): choose another, or 0 for a "
+            "free one"
+        )
     try:
         yield f"http://127.0.0.1:{ports[0]}/v1"
     finally:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(loop.stop)
+            loop.call_soon_threadsafe(ended.set)
         thread.join()
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from robustbench_tc.schema import Json
 
-from . import sse
+from . import sse, usage
 from .chat import Chat, Split, calls_of
-from .dialect import ITEMS, RAW, Said, Unsupported
+from .dialect import ITEMS, RAW, Said, Unsupported, chosen
 from .offer import Offer
 from .responses_stream import ResponsesStream, message_of
 
@@ -18,7 +18,7 @@ class Responses:
     """`/responses`."""
 
     flat: bool = True
-    usage: tuple[str, ...] = ("input_tokens", "output_tokens", "total_tokens")
+    usage: tuple[str, ...] = usage.RESPONSES
     done: bytes = b""
 
     def read(self, body: Chat) -> Chat:
@@ -50,9 +50,8 @@ class Responses:
         written["input"] = items
         if tools is not None:
             written["tools"] = tools
-        choice = body.get("tool_choice")
-        if isinstance(choice, dict) and isinstance(choice.get("name"), str):
-            written["tool_choice"] = {**choice, "name": offered.forward(choice["name"])}
+        if isinstance(choice := body.get("tool_choice"), dict):
+            written["tool_choice"] = chosen(choice, offered)
         return written
 
     def said(self, parsed: Json) -> Said | None:

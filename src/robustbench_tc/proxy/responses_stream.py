@@ -10,6 +10,7 @@ from robustbench_tc.schema import Json
 
 from .chat import Chat, Split, split
 from .offer import Offer
+from .usage import RESPONSES, counted
 
 _BEGINS = ("response.created", "response.queued", "response.in_progress")
 _ENDS = {"response.completed": "stop", "response.incomplete": "length"}
@@ -64,6 +65,8 @@ class ResponsesStream:
         self._waits: set[Json] = set()
         self._items: list[Chat] = []
         self._last: Chat | None = None
+        self._before: dict[str, int] = {} if before is None else before.tokens
+        """Tokens of the replies that the door has answered."""
         self.finish: str | None = None
         self.failed: Json = None
 
@@ -137,6 +140,11 @@ class ResponsesStream:
         found["sequence_number"], self._number = self._number, self._number + 1
         return found
 
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Of this reply and those before it."""
+        return counted(RESPONSES, self._before, self._last["response"].get("usage") if self._last else None)
+
     def split(self) -> Split:
         """The reply as a whole, once it has ended."""
         message = message_of(self._items)
@@ -152,6 +160,8 @@ class ResponsesStream:
         """The end of the reply, with all that went out."""
         if self._last is not None:
             response = {**self._last["response"], "output": list(self._sent)}
+            if self._before and isinstance(response.get("usage"), dict):
+                response["usage"] = {**response["usage"], **self.tokens}
             yield self._out({**self._last, "response": response})
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Change, Json, Sample, Tool
+from robustbench_tc.schema import Change, Json, Message, Sample, Tool
 from robustbench_tc.steps import steps
 
 
@@ -31,6 +31,17 @@ class Scene(NamedTuple):
     def answered(self) -> int:
         """How many replies with calls are answered so."""
         return 0 if self.text is None else taxonomy.get(self.code).answered_calls
+
+
+def head_of(row: Sample) -> tuple[Message, ...]:
+    """What stands before a turn: the messages up to the last one that is an assistant's or a tool's."""
+    said = [at for at, one in enumerate(row.messages) if one.role not in ("system", "user")]
+    return row.messages[: said[-1] + 1] if said else ()
+
+
+def of_turn(row: Sample) -> Sample:
+    """The row with the messages of its turn alone."""
+    return msgspec.structs.replace(row, messages=row.messages[len(head_of(row)) :])
 
 
 def origins(clean: Sample, row: Sample) -> list[int | None]:

@@ -13,7 +13,7 @@ from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
 from .plan import Plan
-from .scene import Scene
+from .scene import Scene, head_of
 from .session import Session
 
 
@@ -68,6 +68,21 @@ class Scenes:
             return Scene(code, clean, unit.perturb(clean, rng, self._context))
         except NotApplicable as skip:
             return Scene(code, asked, asked, skip.reason)
+
+    def later(self, session: Session) -> list[Scene]:
+        """The scenes of a case's further turns, for a session that is named by the case and not by a turn."""
+        own = f"{sources.OWN}__{session.case}"
+        if self._plan.bench is None or own in self._clean or f"{own}.1" not in self._clean:
+            return []
+        found: list[Scene] = []
+        while (clean := self._clean.get(f"{own}.{len(found) + 2}")) is not None:
+            row = self._rows.get((clean.clean_id, self.code(session)))
+            skipped = "no_such_row" if row is None else None
+            if row is not None and head_of(row) != head_of(clean):
+                skipped = "history_is_perturbed"
+            row = clean if row is None or skipped else row
+            found.append(Scene(self.code(session), clean, row, skipped))
+        return found
 
     def as_it_came(
         self,

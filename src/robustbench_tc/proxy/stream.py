@@ -11,6 +11,7 @@ from robustbench_tc.schema import Json
 
 from .chat import Chat, Split, split
 from .offer import Offer
+from .usage import CHAT, counted
 
 MOST_CALLS = 1_000
 
@@ -42,9 +43,17 @@ class ChatStream:
         self._last: Chat | None = None
         self._rest: list[Chat] = []
         """Chunks after the end of the reply (its usage)."""
+        self._before: dict[str, int] = {} if before is None else before.tokens
+        """Tokens of the replies that the door has answered."""
+        self._usage: Json = None
         self.finish: str | None = None
         self.failed: Json = None
         """What the server said went wrong in the middle of the reply."""
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Of this reply and those before it."""
+        return counted(CHAT, self._before, self._usage)
 
     def feed(self, chunk: Json) -> Iterator[Chat]:
         """What goes out because of a chunk."""
@@ -54,6 +63,8 @@ class ChatStream:
             self.failed = chunk
             return
         self._begin(chunk)
+        if isinstance(chunk.get("usage"), dict):
+            self._usage = chunk["usage"]  # some servers count on with every chunk: the last one holds
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
@@ -159,4 +170,7 @@ class ChatStream:
                 choice["finish_reason"] = "stop"
             yield self._chunk(self._last, choice)
         for chunk in self._rest:
-            yield {**chunk, **(self._begun or {})}
+            whole = {**chunk, **(self._begun or {})}
+            if self._before and isinstance(chunk.get("usage"), dict):
+                whole["usage"] = {**chunk["usage"], **self.tokens}
+            yield whole

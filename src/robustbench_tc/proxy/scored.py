@@ -1,0 +1,204 @@
+"""A door's journal as a run folder: what `rbtc report`, `gate` and `compare` read."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import growth, inputs, predictions, prompts, record, verdicts
+from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.record import RunFolder, RunRecord, Settings
+from robustbench_tc.schema import Sample
+
+from .journal import LLM, Exchange, read_lines
+from .predictions import Attempt, attempts
+
+BACKEND = "door"
+
+
+class Scored(NamedTuple):
+    """A run folder that was made of a journal."""
+
+    folder: RunFolder
+    predictions: int
+    failures: dict[str, int]
+    """Rows without an answer, by reason."""
+
+
+class _Read(NamedTuple):
+    exchanges: list[Exchange]
+    notes: list[str]
+
+
+def score(
+    path: Path,
+    *,
+    dataset: str | None = None,
+    model: str | None = None,
+    repeat: int | None = None,
+    out: Path | None = None,
+) -> Scored:
+    """Writes predictions and verdicts of the journal's sessions into a run folder.
+
+    `dataset`: where the plan's dataset lies now. `model`: the run's name, by default what most requests
+    name. `repeat`: how many attempts at each row count, by default as many as every row has. A folder that
+    was made of the same journal before is written again.
+
+    Raises UserError for a journal without cases, or of another dataset.
+    """
+    if out is not None:
+        record.check_place(out)
+    if repeat is not None and repeat < 1:
+        raise UserError(f"--repeat {repeat}: give 1 or more")
+    exchanges, notes = _read(path)
+    data = _dataset(path, exchanges, dataset)
+    settings = Settings(
+        fingerprint=data.fingerprint(),
+        model=model or _model(exchanges),
+        mode="fc",
+        backend=BACKEND,
+        decoding={"journal": _identity(path)},
+        prompt_version=prompts.prompt_version(),
+        selection=Selection(),
+        repeat=1,
+    )
+    found = attempts(exchanges, {row.id: row for row in data.rows}, settings)
+    by_row: dict[str, list[Attempt]] = defaultdict(list)
+    for one in sorted(found, key=lambda one: one.repeat):
+        by_row[one.row.id].append(one)
+    if not by_row:
+        raise UserError(f"{path}: none of its rows is in {data.name}: name the right one with --dataset")
+    repeats = repeat or min(map(len, by_row.values()))
+    begun = [row for row in data.rows if row.id in by_row]
+    settings = msgspec.structs.replace(
+        settings, selection=_selection(data, begun), repeat=repeats, model=settings.model
+    )
+    hashes = data.hashes()
+    made = [
+        one.prediction(settings, hashes[row.id], number)
+        for row in begun
+        for number, one in enumerate(by_row[row.id][:repeats])
+    ]
+    folder = _folder(out or record.default_place(settings.model, "fc", "-door"), data, settings)
+    folder.notes += notes
+    folder.record.expected = len(begun) * repeats
+    folder.record.left_out = data.left_out | _left_out(data, exchanges, by_row, repeats)
+    folder.record.totals = predictions.totals(made)
+    predictions.write(folder.predictions_path, made)
+    folder.save()
+    verdicts.score_run(folder, data, made)
+    reasons = Counter(one.error or "" for one in made if one.status == "request_error")
+    if absent := folder.record.expected - len(made):
+        reasons[f"fewer than {repeats} attempts"] = absent
+    return Scored(folder, len(made), dict(reasons.most_common()))
+
+
+def _read(path: Path) -> _Read:
+    """The lines of this kind of door. Raises UserError where no case is among them."""
+    lines = read_lines(path)
+    notes = [f"{path}: its last line is cut, the door was killed: read without it"] if lines.cut else []
+    ours = [one for one in lines.exchanges if one.door == LLM]
+    if others := Counter(one.door for one in lines.exchanges if one.door != LLM):
+        kinds = ", ".join(f"{count} of {kind[:40]}" for kind, count in sorted(others.items()))
+        notes.append(f"{path}: lines of other doors are not scored: {kinds}")
+    if any(one.row is not None for one in ours):
+        return _Read(ours, notes)
+    instead = f"`rbtc proxy summary {path}` shows its calls, errors and recoveries"
+    reasons = Counter(one.skipped for one in ours if one.skipped is not None)
+    if any(one.opened is not None and one.opened.bench is not None for one in ours) and reasons:
+        said = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
+        raise UserError(f"{path}: no request got a row of the plan's dataset ({said}); {instead}")
+    raise UserError(
+        f"{path} cannot be scored: its plan names no dataset (`bench:`), so nothing says which calls are "
+        f"right; {instead}"
+    )
+
+
+def _dataset(path: Path, exchanges: Sequence[Exchange], name: str | None) -> Dataset:
+    """The plan's dataset, from where it lay or from `name`. Raises UserError for another one."""
+    opened = [one.opened for one in exchanges if one.opened is not None]
+    benches = [one.bench for one in opened if one.bench is not None]
+    if name is None and (not benches or "\0" in benches[-1]):
+        raise UserError(f"{path} does not say what its dataset is: name it with --dataset")
+    try:
+        data = inputs.load(name or benches[-1])
+    except UserError as error:
+        raise UserError(f"{error}; {path} was made with it, name its place with --dataset") from None
+    here = data.fingerprint()
+    there = {one.fingerprint for one in opened if one.fingerprint is not None}
+    if there - {here}:
+        helps = "name the right one with --dataset"
+        if len(there) > 1:
+            helps = "its sessions are of several datasets, so it cannot be one run"
+        raise UserError(
+            f"{data.name} is another dataset than {path} was made with: fingerprint {here[:12]} here, "
+            f"{', '.join(sorted(one[:12] for one in there))} there; {helps}"
+        )
+    return data
+
+
+def _model(exchanges: Iterable[Exchange]) -> str:
+    """What most requests name; `agent` where none does."""
+    names = Counter(one.model for one in exchanges if one.row is not None and one.model)
+    return min(names, key=lambda name: (-names[name], name), default="agent")
+
+
+def _identity(path: Path) -> str:
+    """Stays while lines are added: another journal does not take a run's place."""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.readline()).hexdigest()[:16]
+
+
+def _selection(data: Dataset, begun: Sequence[Sample]) -> Selection:
+    """As few words as select these rows."""
+    wanted = {row.id for row in begun}
+    types = tuple(dict.fromkeys(row.type_code for row in begun))
+    for one in (Selection(), Selection(types=types)):
+        if {row.id for row in inputs.select(data, one)} == wanted:
+            return one
+    return Selection(ids=tuple(row.id for row in begun))
+
+
+def _folder(place: Path, data: Dataset, settings: Settings) -> RunFolder:
+    """The run's folder: a new one, or that of the same journal, whose files are written again."""
+    record.check_place(place)
+    if not (place / record.RECORD).exists():
+        return record.start(place, data, settings, 0)
+    there = record.open_run(place)
+    if found := growth.differences(there.record.settings, settings, "selection", "repeat"):
+        raise UserError(growth.refusal(place, there.record.settings, settings, found))
+    notes = there.make_way(there.predictions_path, there.scores_path)
+    folder = RunFolder(
+        place,
+        RunRecord(
+            dataset=data.name,
+            dataset_version=data.version,
+            dataset_revision=data.revision,
+            settings=settings,
+            expected=0,
+        ),
+    )
+    folder.notes = notes
+    return folder
+
+
+def _left_out(
+    data: Dataset, exchanges: Sequence[Exchange], by_row: dict[str, list[Attempt]], repeats: int
+) -> dict[str, int]:
+    """What the run does not hold, by reason: rows, attempts and sessions."""
+    types = {code for one in exchanges if one.opened is not None for code in one.opened.types}
+    types = types or {by_row[row_id][0].row.type_code for row_id in by_row}
+    found = {"row that no session asked": sum(
+        row.type_code in types and row.id not in by_row for row in data.rows
+    )}  # fmt: skip
+    beyond = sum(max(0, len(tries) - repeats) for tries in by_row.values())
+    found[f"attempt beyond the {repeats} of each row"] = beyond
+    with_row = {one.session for one in exchanges if one.row is not None}
+    skipped = {one.session: one.skipped for one in exchanges if one.session not in with_row and one.skipped}
+    for reason, count in Counter(skipped.values()).most_common():
+        found[f"session without its row: {reason}"] = count
+    return {reason: count for reason, count in found.items() if count}

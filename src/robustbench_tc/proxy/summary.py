@@ -1,0 +1,103 @@
+"""What a door's journal says without a dataset: calls, errors, and what the agent did after a fault."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from robustbench_tc.schema import Json
+
+from .journal import LLM, Exchange
+
+CALLED_AGAIN, CALLED_OTHERS, ANSWERED, STOPPED = "called again", "called others", "answered", "stopped"
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """Results that one kind of fault took the place of."""
+
+    kind: str
+    met: int
+    spared: int
+    """Not replaced: the plan does not allow it for their tool."""
+    called_again: int
+    """In the same exchange the model called the tool again."""
+    called_others: int
+    """It called other tools."""
+    answered: int
+    """It answered with text."""
+    stopped: int
+    """It gave no reply."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A journal in figures."""
+
+    sessions: int
+    exchanges: int
+    calls: int
+    """What the model called, distractors included."""
+    held: int
+    """Calls that the door answered: distractors."""
+    errors: dict[str, int]
+    """Exchanges that ended with an error, by status."""
+    types: dict[str, int]
+    """Sessions by type."""
+    skipped: dict[str, int]
+    """Exchanges that did not get their type, by reason."""
+    faults: tuple[Fault, ...]
+    others: dict[str, int]
+    """Lines of other kinds of doors, by kind."""
+
+
+def summary(exchanges: Sequence[Exchange]) -> Summary:
+    """Of the lines that the LLM door wrote."""
+    ours = [one for one in exchanges if one.door == LLM]
+    met: Counter[str] = Counter()
+    spared: Counter[str] = Counter()
+    then: Counter[tuple[str, str]] = Counter()
+    for one in ours:
+        spared.update(fault.kind for fault in one.spared)
+        for fault in one.replaced:
+            met[fault.kind] += 1
+            then[fault.kind, _then(fault.tool, one.replies)] += 1
+    types = {one.session: one.type for one in ours}
+    return Summary(
+        sessions=len(types),
+        exchanges=len(ours),
+        calls=sum(len(_called(reply)) for one in ours for reply in one.replies),
+        held=sum(len(one.held) for one in ours),
+        errors=_counted(str(one.status) for one in ours if one.status >= 400),
+        types=_counted(types.values()),
+        skipped=_counted(one.skipped for one in ours if one.skipped),
+        faults=tuple(
+            Fault(
+                kind=kind,
+                met=met[kind],
+                spared=spared[kind],
+                called_again=then[kind, CALLED_AGAIN],
+                called_others=then[kind, CALLED_OTHERS],
+                answered=then[kind, ANSWERED],
+                stopped=then[kind, STOPPED],
+            )
+            for kind in sorted({*met, *spared})
+        ),
+        others=_counted(one.door for one in exchanges if one.door != LLM),
+    )
+
+
+def _then(tool: str, replies: Json) -> str:
+    """What the model did with a result that was replaced."""
+    if not replies:
+        return STOPPED
+    names = {name for reply in replies for name in _called(reply)}
+    return CALLED_AGAIN if tool in names else CALLED_OTHERS if names else ANSWERED
+
+
+def _called(reply: Json) -> list[str]:
+    calls = reply.get("tool_calls") if isinstance(reply, dict) else None
+    calls = calls if isinstance(calls, list) else []
+    return [str(call.get("name")) for call in calls if isinstance(call, dict)]
+
+
+def _counted(words: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(words).most_common())

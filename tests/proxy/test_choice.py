@@ -1,0 +1,118 @@
+"""`tool_choice` of either API in the model's names, and the tokens of several replies that go out as one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.proxy.relay import serving
+from robustbench_tc.schema import Call, Change, Sample
+
+from . import test_responses as items
+from .agents import Client
+from .scripted import chat_reply
+from .test_door import ASKED, BUDGET, CHEAP, PAY, TOOLS, Script, ask, calls, door
+from .test_own import rows
+from .wire import serving as server_of
+
+Json = Any
+
+
+def renamed(folder: Path) -> tuple[Sample, ...]:
+    """The case `refund-17` and a row in which `refund` has another name."""
+    clean = next(row for row in rows(folder) if row.clean_id == "own__refund-17")
+    tools = (clean.tools[0], msgspec.structs.replace(clean.tools[1], name="pay_back"))
+    row = msgspec.structs.replace(
+        clean,
+        id=f"{clean.clean_id}::CD",
+        type_code="CD",
+        tools=tools,
+        golden_answers=((Call("pay_back", clean.golden_answers[0][0].parameters),),),
+        changes=(Change(path="/tools/1/name", before="refund", after="pay_back"),),
+    )
+    return clean, row
+
+
+def named(*names: str, nested: bool = True) -> list[Json]:
+    if nested:
+        return [{"type": "function", "function": {"name": name}} for name in names]
+    return [{"type": "function", "name": name} for name in names]
+
+
+CHAT: list[tuple[Json, Json]] = [
+    ("required", "required"),
+    (named("refund")[0], named("pay_back")[0]),
+    (named("get_order")[0], named("get_order")[0]),
+    (
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named("refund", "get_order")}},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named("pay_back", "get_order")}},
+    ),
+    ({"type": "allowed_tools", "allowed_tools": {"tools": [3, {}]}},) * 2,
+    ({"type": "custom", "custom": {"name": "refund"}},) * 2,
+]
+RESPONSES: list[tuple[Json, Json]] = [
+    (named("refund", nested=False)[0], named("pay_back", nested=False)[0]),
+    (
+        {"type": "allowed_tools", "mode": "required", "tools": named("refund", "get_order", nested=False)},
+        {"type": "allowed_tools", "mode": "required", "tools": named("pay_back", "get_order", nested=False)},
+    ),
+    ({"type": "mcp", "server_label": "x", "name": "refund"},) * 2,
+]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "choices"), [("/chat/completions", CHAT), ("/responses", RESPONSES)], ids=["chat", "items"]
+)
+def test_a_choice_of_tools_is_in_the_models_names(
+    endpoint: str, choices: list[tuple[Json, Json]], tmp_path: Path
+) -> None:
+    found = renamed(tmp_path)
+    flat = endpoint == "/responses"
+    script = items.Script(([], "Hi")) if flat else Script(chat_reply([], "Hi"))
+    talk = [{"role": "user", "content": found[0].messages[-1].content}]
+    body = {"input": talk, "tools": items.FLAT} if flat else {"messages": talk, "tools": TOOLS}
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, Plan(bench="own", types=("CD",)), rows=found)) as url,
+    ):
+        client = Client(url)
+        for choice, _ in choices:
+            status, said = client.post("refund-17.0", {**body, "tool_choice": choice}, endpoint)
+            assert status == 200, said
+        client.close()
+    bodies = [json.loads(seen.body) for seen in server.seen]
+    assert [one["tool_choice"] for one in bodies] == [wanted for _, wanted in choices]
+    names = [one.get("function", one)["name"] for one in bodies[0]["tools"]]
+    assert sorted(names) == ["get_order", "pay_back"]
+
+
+def test_tokens_of_streamed_replies_are_added_up() -> None:
+    script = Script(chat_reply([CHEAP]), chat_reply([CHEAP]), chat_reply([PAY]))
+    with door(script, BUDGET) as (client, _):
+        body = {"model": "m", "messages": ASKED, "tools": TOOLS, "stream": True}
+        status, said = client.post("case.0", body)
+    assert status == 200
+    used = [
+        one["usage"]
+        for event in said.decode().split("\n\n")
+        if event.startswith("data: {") and (one := json.loads(event[6:])).get("usage")
+    ]
+    assert used == [{"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15}]
+    with door(Script(chat_reply([PAY])), BUDGET) as (client, _):
+        assert calls(ask(client, ASKED)["choices"][0]["message"]) == [PAY]
+
+
+def test_tokens_of_streamed_items_are_added_up() -> None:
+    script = items.Script(([CHEAP], None), ([PAY], None))
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
+        client = Client(url)
+        body = {"model": "m", "input": "Refund order 7.", "tools": items.FLAT, "stream": True}
+        status, said = client.post("case.0", body, "/responses")
+        client.close()
+    assert status == 200 and len(server.seen) == 2
+    last = [json.loads(one.partition("data: ")[2]) for one in said.decode().split("\n\n") if one.strip()][-1]
+    assert last["response"]["usage"] == {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}

@@ -77,7 +77,7 @@ class Desk:
     @asynccontextmanager
     async def _client(self, plan: str | None, session: str) -> AsyncIterator[Any]:
         from mcp import Client
-        from mcp.client.stdio import StdioServerParameters
+        from mcp.client.stdio import StdioServerParameters, stdio_client
 
         from robustbench_tc.api_proxy import proxy_mcp
 
@@ -95,8 +95,10 @@ class Desk:
                 words = ["-c", DOOR, *door, "--journal", str(self.journal), "--", sys.executable, *words]
             paths = os.pathsep.join(sys.path)
             server = StdioServerParameters(command=sys.executable, args=words, env={"PYTHONPATH": paths})
-            async with Client(server, **options) as client:
-                yield client
+            # The SDK's own choice is the standard error of the test in which it was first imported.
+            with (self._folder / "stderr").open("w") as errors:
+                async with Client(stdio_client(server, errlog=errors), **options) as client:
+                    yield client
         elif plan is None:
             async with Client(self._remote.address, **options) as client:
                 yield client

@@ -18,7 +18,7 @@ from robustbench_tc.schema import Json
 from .held import Held, Kept
 
 VERSION = 1
-LLM = "llm"
+LLM, MCP = "llm", "mcp"
 MOST_BYTES = 2**28
 """Of a journal."""
 MOST_READ = 2 * MOST_BYTES

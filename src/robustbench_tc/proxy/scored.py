@@ -14,7 +14,8 @@ from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import RunFolder, RunRecord, Settings
 from robustbench_tc.schema import Sample
 
-from .journal import LLM, Exchange, read_lines
+from .journal import LLM, MCP, Exchange, read_lines
+from .mcp.replies import as_replies
 from .predictions import Attempt, attempts
 
 BACKEND = "door"
@@ -98,11 +99,11 @@ def score(
 
 
 def _read(path: Path) -> _Read:
-    """The lines of this kind of door. Raises UserError where no case is among them."""
+    """What models, or MCP clients, did. Raises UserError where no case is among it."""
     lines = read_lines(path)
     notes = [f"{path}: its last line is cut, the door was killed: read without it"] if lines.cut else []
-    ours = [one for one in lines.exchanges if one.door == LLM]
-    if others := Counter(one.door for one in lines.exchanges if one.door != LLM):
+    ours = as_replies(lines.exchanges)
+    if others := Counter(one.door for one in lines.exchanges if one.door not in (LLM, MCP)):
         kinds = ", ".join(f"{count} of {kind[:40]}" for kind, count in sorted(others.items()))
         notes.append(f"{path}: lines of other doors are not scored: {kinds}")
     if any(one.row is not None for one in ours):

@@ -7,7 +7,8 @@ import msgspec
 
 from robustbench_tc.schema import Json
 
-from .journal import LLM, Exchange
+from .journal import LLM, MCP, Exchange
+from .mcp.replies import as_replies
 
 CALLED_AGAIN, CALLED_OTHERS, ANSWERED, STOPPED = "called again", "called others", "answered", "stopped"
 
@@ -50,8 +51,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary(exchanges: Sequence[Exchange]) -> Summary:
-    """Of the lines that the LLM door wrote."""
-    ours = [one for one in exchanges if one.door == LLM]
+    """Of the lines of both doors; calls that a client made at once are one exchange of the MCP door's."""
+    ours = as_replies(exchanges)
     met: Counter[str] = Counter()
     spared: Counter[str] = Counter()
     then: Counter[tuple[str, str]] = Counter()
@@ -66,7 +67,7 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
         exchanges=len(ours),
         calls=sum(len(_called(reply)) for one in ours for reply in one.replies),
         held=sum(len(one.held) for one in ours),
-        errors=_counted(str(one.status) for one in ours if one.status >= 400),
+        errors=_counted(str(one.status) for one in exchanges if one.status >= 400),
         types=_counted(types.values()),
         skipped=_counted(one.skipped for one in ours if one.skipped),
         faults=tuple(
@@ -81,7 +82,7 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
             )
             for kind in sorted({*met, *spared})
         ),
-        others=_counted(one.door for one in exchanges if one.door != LLM),
+        others=_counted(one.door for one in exchanges if one.door not in (LLM, MCP)),
     )
 
 

@@ -18,26 +18,9 @@ from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
 LEDGER = Path(sys.argv[1])
-ORDER = {"type": "object", "properties": {"order_id": {"type": "integer"}}, "required": ["order_id"]}
 TOOLS = [
-    types.Tool(
-        name="get_order",
-        description="Read an order.",
-        input_schema=ORDER,
-        annotations=types.ToolAnnotations(read_only_hint=True),
-    ),
-    types.Tool(name="pay_order", description="Pay an order.", input_schema=ORDER),
-    types.Tool(
-        name="set_note",
-        description="Put a note on an order.",
-        input_schema={
-            "type": "object",
-            "properties": {"order_id": {"type": "integer"}, "note": {"type": "string"}},
-            "required": ["order_id", "note"],
-        },
-        annotations=types.ToolAnnotations(idempotent_hint=True),
-        output_schema={"type": "object", "properties": {"saved": {"type": "boolean"}}, "required": ["saved"]},
-    ),
+    types.Tool.model_validate(one)
+    for one in json.loads(Path(__file__).with_name("ledger_tools.json").read_text())["tools"]
 ]
 paid = 0
 

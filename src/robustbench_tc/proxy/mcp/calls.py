@@ -8,7 +8,7 @@ from robustbench_tc.schema import Json, Sample, dumps
 from robustbench_tc.worlds.fit import error
 
 from ..decide import Decision, decide_one, may_replace
-from ..journal import Exchange, Journal, Replaced
+from ..journal import MCP, Exchange, Journal, Replaced
 from ..plan import FAULT_KINDS, Plan
 from ..scenes import Scenes
 from ..session import Session
@@ -252,12 +252,12 @@ class Calls:
         given = jsonrpc.params(request)
         scene = listing.scene
         row: Sample | None = None if scene is None else scene.row
-        said = {"name": given["name"], "arguments": dumps(given.get("arguments") or {})}
-        call = {"id": str(request["id"]), "type": "function", "function": said}
+        arguments = dumps(given.get("arguments") or {})
+        call = {"id": str(request["id"]), "name": given["name"], "arguments": arguments}
         failed = made.message.get("error")
         self.journal.write(
             Exchange(
-                door="mcp",
+                door=MCP,
                 session=str(self.session),
                 case=self.session.case,
                 repeat=self.session.repeat,

@@ -324,12 +324,12 @@ def test_lines_of_another_kind_of_door_are_counted(sessions: tuple[Path, Path], 
     path = tmp_path / "j.jsonl"
     path.write_bytes(
         b"".join(map(journal.encoded, found))
-        + b'{"v":1,"door":"mcp","session":"a.0","case":"a","repeat":0,"number":1,"method":{"x":[1]}}\n'
+        + b'{"v":1,"door":"other","session":"a.0","case":"a","repeat":0,"number":1,"method":{"x":[1]}}\n'
     )
     made = score(path, out=tmp_path / "run")
-    assert made.folder.notes == [f"{path}: lines of other doors are not scored: 1 of mcp"]
+    assert made.folder.notes == [f"{path}: lines of other doors are not scored: 1 of other"]
     assert made.predictions == len(verdicts(folder / "eval"))
-    only = [msgspec.structs.replace(one, door="mcp") for one in found]
+    only = [msgspec.structs.replace(one, door="other") for one in found]
     path.write_bytes(b"".join(map(journal.encoded, only)))
     with pytest.raises(UserError, match="cannot be scored"):
         score(path, out=tmp_path / "none")

@@ -18,7 +18,7 @@ def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
     for one in exchanges:
         if one.door == LLM:
             found.append(one)
-        elif one.door == MCP:
+        elif one.door == MCP and one.replies:
             runs = sessions.setdefault(one.session, [])
             if not runs or any(line.number == one.number for line in runs[-1]):  # the session began again
                 runs.append([])
@@ -37,7 +37,7 @@ def _replies(lines: Sequence[Exchange]) -> list[Exchange]:
     found: list[Exchange] = []
     before: list[Exchange] = []
     for turn, batch in enumerate([*batches.values(), []]):
-        calls = [call for one in batch for call in one.replies[0]["tool_calls"]]
+        calls = [call for one in batch for reply in one.replies for call in reply.get("tool_calls") or ()]
         said = {"text": "", "tool_calls": calls or None, "finish_reason": "tool_calls" if calls else "stop"}
         found.append(
             msgspec.structs.replace(

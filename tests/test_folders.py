@@ -135,6 +135,7 @@ OUTPUTS: dict[str, list[Output]] = {
     "proxy llm --journal": [
         Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
     ],
+    "ground --out": [Output("ground {log} --out {out}")],
     "proxy mcp --journal": [
         Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
@@ -161,7 +162,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, proxy summary journal,
+gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
 build --cases, sql --format, live show run, live summary run, live report run, live check file
 """
 """Parameters that name something to read (the last one: a format)."""

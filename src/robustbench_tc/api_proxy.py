@@ -12,6 +12,7 @@ from .own import book as own_book
 from .schema import Sample
 
 if TYPE_CHECKING:
+    from .proxy.ground.fitted import Ground
     from .proxy.mcp.sessions import Sessions
     from .proxy.plan import Plan
     from .proxy.scored import Scored
@@ -156,6 +157,30 @@ def proxy_mcp_stdio(
         return 0
     finally:
         made.journal.close()
+
+
+def ground(
+    logs: Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    progress: Callable[[str], None] = lambda line: None,
+) -> "Ground":
+    """`rbtc ground`: faults that tools had in an agent's logs, with rates; `out` gets a plan of them.
+
+    Raises UserError for a log that cannot be read or has no answered call, and where `out` is there already.
+
+    >>> ground(["agent.jsonl"]).faults  # doctest: +SKIP
+    """
+    from .io.files import atomic_file
+    from .proxy.ground.fitted import ground as fitted
+
+    if out is not None and Path(out).exists():
+        raise UserError(f"{out} is there already: name a new file with --out")
+    found = fitted(tuple(map(Path, logs)), progress)
+    if out is not None:
+        with atomic_file(Path(out)) as beside:
+            beside.write_text(found.plan(), encoding="utf-8")
+    return found
 
 
 def _sessions(

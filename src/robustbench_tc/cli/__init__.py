@@ -114,7 +114,22 @@ def _app() -> "typer.Typer":
 
 def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
-    from . import compare, eval, gate, init, lint, publish, release, report, runs, show, sql, vectors, verify
+    from . import (
+        compare,
+        eval,
+        gate,
+        ground,
+        init,
+        lint,
+        publish,
+        release,
+        report,
+        runs,
+        show,
+        sql,
+        vectors,
+        verify,
+    )
 
     return {
         "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
@@ -125,6 +140,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
+            "ground": ground.ground,
             "vectors": vectors.vectors,
         },
         "Answers": {

@@ -1,0 +1,172 @@
+"""Faults of logs with their rates and words, and the plan that has them."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.logs.pseudonyms import Pseudonyms
+from robustbench_tc.own.logs.read import read_log
+from robustbench_tc.own.logs.types import Conversation
+from robustbench_tc.safe_text import safe
+
+from ..plan import MOST_TEXT
+from .kinds import KINDS, UNSEEN, Kind, kind_of
+from .rates import rate
+
+TEXTS = 3
+"""Words of a kind that are shown."""
+MOST_SHOWN = 300
+"""Characters of one of them; the plan has them whole, up to its own limit."""
+AT_LEAST = 3
+"""So many conversations have to agree on the number of the call that meets a fault."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault of the logs."""
+
+    kind: str
+    plan: str | None
+    """Its kind in a plan; None where a door cannot do it, or the agent itself is the cause."""
+    not_told_apart: tuple[str, ...] = ()
+    """Kinds of a plan that look the same in a log."""
+    met: int
+    calls: int
+    rate: float
+    low: float
+    high: float
+    at: tuple[int, ...] = ()
+    """The calls of a conversation that always meet it, where no other one does."""
+    texts: tuple[str, ...]
+    """Its most frequent words, personal data replaced."""
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What logs show."""
+
+    logs: tuple[str, ...]
+    conversations: int
+    calls: int
+    """Answered ones."""
+    unanswered: int
+    refused: int
+    """Lines of the logs that could not be read."""
+    faults: tuple[Fault, ...]
+    unseen: tuple[str, ...] = UNSEEN
+
+    def plan(self) -> str:
+        """A plan with these rates and words, for `rbtc proxy llm` and `rbtc proxy mcp`."""
+        named = safe(", ".join(self.logs), keep="")
+        lines = [
+            f"# rbtc ground: {self.calls} calls in {self.conversations} conversations of {named}.",
+            f"# A log does not show {', '.join(self.unseen)}, nor whether a time-out came after the effect.",
+            "# The LLM door needs to know of which tools it may replace results: read_only, idempotent.",
+            "version: 1",
+        ]
+        faults = [one for one in self.faults if one.plan is not None]
+        if faults:
+            lines.append("faults:")
+        left = 1.0
+        for one in faults:
+            lines.append(f"# {one.kind}: {one.met} of {one.calls}, {one.low:.4f} to {one.high:.4f}")
+            when = f"at: [{', '.join(map(str, one.at))}]"
+            if not one.at:  # a call that met an earlier fault of the plan cannot meet this one
+                when = f"rate: {min(1.0, max(one.rate / max(left, one.rate), 1e-6)):.9g}"
+                left -= one.rate
+            text = msgspec.json.encode(one.texts[0][:MOST_TEXT]).decode()
+            lines.append(f"- {{kind: {one.plan}, {when}, text: {text}}}")
+        return "\n".join(lines) + "\n"
+
+
+def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line: None) -> Ground:
+    """What the logs at `paths` show. Raises UserError for one that cannot be read, and for no answered call."""
+    digest = hashlib.sha256(b"rbtc ground")
+    conversations: list[Conversation] = []
+    refused = 0
+    for path in paths:
+        progress(f"reading {path.name}")
+        log = read_log(path)
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+        conversations += log.conversations
+        refused += len(log.refused)
+    met = list(map(_met, conversations))
+    clusters = [kinds for kinds, _ in met if kinds]
+    if not clusters:
+        said = f"; {refused} lines cannot be read" if refused else ""
+        raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
+    hide = Pseudonyms(digest.digest())
+    for one in conversations:
+        for message in one.messages:
+            if message.role == "tool":
+                hide.learn(message.text)
+    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, found in met:
+        for name, text in found:
+            texts[name][text] += 1
+    return Ground(
+        logs=tuple(path.name for path in paths),
+        conversations=len(conversations),
+        calls=sum(map(len, clusters)),
+        unanswered=sum(_unanswered(one) for one in conversations),
+        refused=refused,
+        faults=tuple(
+            fault(kind, clusters, [str(hide.apply(text)) for text, _ in texts[kind.name].most_common(TEXTS)])
+            for kind in KINDS
+            if kind.name in texts
+        ),
+    )
+
+
+def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[str]) -> Fault:
+    """A kind over conversations, each the kinds that its answered calls met, in order."""
+    found = rate([(sum(name == kind.name for name in one), len(one)) for one in clusters])
+    return Fault(
+        kind=kind.name,
+        plan=kind.plan,
+        not_told_apart=kind.same,
+        met=found.met,
+        calls=found.calls,
+        rate=found.value,
+        low=found.low,
+        high=found.high,
+        at=_positions(kind.name, clusters),
+        texts=tuple(texts),
+    )
+
+
+def _positions(name: str, clusters: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
+    """The numbers of calls that always met a kind, where every meeting of it is at one of them."""
+    met = Counter(at for one in clusters for at, kind in enumerate(one, 1) if kind == name)
+    long = Counter(at for one in clusters for at in range(1, len(one) + 1))
+    always = all(count == long[at] and count >= AT_LEAST for at, count in met.items())
+    # Where every conversation has one call, a rate of 1 and the first call are the same.
+    return tuple(sorted(met)) if always and len(long) > len(met) else ()
+
+
+def _met(conversation: Conversation) -> tuple[list[str | None], list[tuple[str, str]]]:
+    """The kinds that a conversation's answered calls met, and (kind, text) of those that met one."""
+    answers: dict[str, str] = {}
+    for message in conversation.messages:
+        if message.role == "tool":
+            answers.setdefault(message.call_id, message.text)
+    kinds: list[str | None] = []
+    said: list[tuple[str, str]] = []
+    for message in conversation.messages:
+        for call in message.calls:
+            text = answers.get(call.id)
+            if text is None:
+                continue
+            kind = kind_of(text)
+            kinds.append(None if kind is None else kind.name)
+            if kind is not None:
+                said.append((kind.name, text.strip()))
+    return kinds, said
+
+
+def _unanswered(conversation: Conversation) -> int:
+    answered = {message.call_id for message in conversation.messages if message.role == "tool"}
+    return sum(call.id not in answered for message in conversation.messages for call in message.calls)

@@ -1,0 +1,46 @@
+"""How often something happens to calls that come in conversations, with a 95 % interval.
+
+Wilson's interval with the number of calls divided by the design effect, where that is above 1: calls of one
+conversation may fail together. Coverage measured over logs of known plans: docs/ground.md.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+_Z = 1.959963984540054
+
+
+class Rate(NamedTuple):
+    """A share of calls."""
+
+    met: int
+    calls: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The share that was met."""
+        return self.met / self.calls
+
+
+def rate(clusters: Sequence[tuple[int, int]]) -> Rate:
+    """Of (met, calls) of each conversation, at least one call in all."""
+    met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
+    share = met / calls
+    n = calls / max(1.0, _design_effect(clusters, share, calls))
+    spread = _Z * sqrt(share * (1 - share) / n + _Z * _Z / (4 * n * n))
+    middle, whole = share + _Z * _Z / (2 * n), 1 + _Z * _Z / n
+    low = (middle - spread) / whole if met else 0.0
+    high = (middle + spread) / whole if met < calls else 1.0
+    return Rate(met, calls, low, high)
+
+
+def _design_effect(clusters: Sequence[tuple[int, int]], share: float, calls: int) -> float:
+    """The variance of the share over conversations, by that of as many calls drawn alone."""
+    m = len(clusters)
+    if m < 2 or share in (0.0, 1.0):
+        return 1.0
+    squares = sum((x - share * n) ** 2 for x, n in clusters)
+    return m / (m - 1) * squares / (calls * share * (1 - share))

@@ -140,7 +140,7 @@ def test_the_wheel_works_where_it_is_installed(built: tuple[Path, Path], tmp_pat
     assert "rows in built" in run("build", "--profile", "bundled", "--out", "built")
     done = run("eval", "built", "--agent", "oracle", "--types", "clean", "--limit", "5")
     assert "all 5 verdicts on the agent oracle are the known ones" in done
-    assert "wrote 7 files" in run("init", "demo")
+    assert "wrote 8 files" in run("init", "demo")
     assert "rows in bench" in run("build", "--cases", "demo/cases.yaml", "--out", "bench")
 
 

@@ -44,11 +44,12 @@ def golds(
         return
     drawn = random.Random(seed).sample(range(len(wanted)), min(sample, len(wanted)))
     for at in sorted(drawn):
-        _console.out.print(_line(*wanted[at]), markup=False, soft_wrap=True, highlight=False)
+        for line in _lines(*wanted[at]):
+            _console.echo(line)
     _console.out.print(_counts(found))
 
 
-def _line(row: Sample, gold: "Gold") -> str:
+def _lines(row: Sample, gold: "Gold") -> tuple[str, str]:
     """One value: where it is asked for, what is accepted, its class, and the words that it rests on."""
     finding = gold.finding
     accepted = " or ".join(dumps(value) for value in gold.accepted)
@@ -58,7 +59,7 @@ def _line(row: Sample, gold: "Gold") -> str:
         passage = row.messages[message].content[start:end]
         where = f"message {message}, characters {start} to {end}: {passage[:120]!r}"
     said = finding.kind + (f" ({finding.note})" if finding.note else "")
-    return f"{row.clean_id} · {gold.call}.{gold.parameter} = {accepted[:160]}\n    {said} · {where}"
+    return f"{row.clean_id} · {gold.call}.{gold.parameter} = {accepted[:160]}", f"    {said} · {where}"
 
 
 def _counts(found: list[tuple[Sample, "Gold"]]) -> "Table":

@@ -82,7 +82,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line: None) -> Ground:
-    """What the logs at `paths` show. Raises UserError for one that cannot be read, and for no answered call."""
+    """What the logs at `paths` show. Raises UserError where none can be read, or no call is answered."""
     digest = hashlib.sha256(b"rbtc ground")
     conversations: list[Conversation] = []
     refused = 0

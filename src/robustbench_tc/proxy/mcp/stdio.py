@@ -3,9 +3,12 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
@@ -13,6 +16,7 @@ from robustbench_tc.schema import Json
 from . import jsonrpc
 from .calls import Calls
 from .jsonrpc import Message
+from .pipes import Writer
 
 ENDS_WITHIN_S = 5.0
 """How long a server may take to end once its input is closed."""
@@ -29,7 +33,7 @@ class Stdio:
         self._listening: list[Json] = []
         """Ids of the client's open subscriptions to changes of the tools."""
         self._initialized = False
-        self._out: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._out = Writer(1)
 
     async def run(self, command: Sequence[str]) -> int:
         """Until either side ends. Returns the server's exit code; 0 where the client went first.
@@ -37,45 +41,48 @@ class Stdio:
         Raises UserError for a command that cannot be started.
         """
         try:
-            self._child = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                limit=jsonrpc.MOST,
-                start_new_session=True,
+            self._child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
             )
         except OSError as error:
             raise UserError(f"the server {command[0]!r} cannot be started: {error.strerror}") from None
-        reader = asyncio.StreamReader(limit=jsonrpc.MOST)
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        this = asyncio.current_task()
-        if this is not None:  # as clients end their servers
-            loop.add_signal_handler(signal.SIGTERM, this.cancel)
-        writing = asyncio.create_task(self._written_out())
-        client = asyncio.create_task(self._of_client(reader))
-        server = asyncio.create_task(self._of_server())
+        assert self._child.stdin is not None
+        self._to_server = Writer(self._child.stdin.fileno())
+        sides: list[asyncio.Task[None]] = []
         try:
+            sides += await self._sides()
+            client, server = sides
             await asyncio.wait({client, server}, return_when=asyncio.FIRST_COMPLETED)
             gone = not client.done()
-            if not gone:  # what the server still has to say is passed on
-                self._child.stdin.close()  # type: ignore[union-attr]
-                await asyncio.wait({server}, timeout=ENDS_WITHIN_S)
-            if self._tasks:
+            if self._tasks:  # what the client has asked is answered
                 await asyncio.wait(set(self._tasks.values()), timeout=ENDS_WITHIN_S)
+            if not gone:  # and what the server still has to say is passed on
+                await self._no_more()
+                await asyncio.wait({server}, timeout=ENDS_WITHIN_S)
         finally:
-            client.cancel()
             await self._end()
-            await asyncio.wait({server})
-            for task in tuple(self._tasks.values()):
+            if sides:
+                await asyncio.wait(sides[1:], timeout=ENDS_WITHIN_S)
+            for task in (*self._tasks.values(), *sides):
                 task.cancel()
-            self._out.put_nowait(None)
-            await writing
-            loop.remove_signal_handler(signal.SIGTERM)
-        for side in (client, server):
+            self._out.end(ENDS_WITHIN_S)
+        for side in sides:
             if side.done() and not side.cancelled():
                 side.result()  # its error, if it has one
         return (self._child.returncode or 0) if gone else 0
+
+    async def _sides(self) -> list[asyncio.Task[None]]:
+        """Reads what the client says, and what the server says."""
+        loop, this = asyncio.get_running_loop(), asyncio.current_task()
+        if this is not None:  # as clients end their servers
+            loop.add_signal_handler(signal.SIGTERM, this.cancel)
+        of_client, of_server = (asyncio.StreamReader(limit=jsonrpc.MOST) for _ in range(2))
+        for reader, pipe in ((of_client, sys.stdin), (of_server, self._child.stdout)):
+            await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
+        return [
+            asyncio.create_task(self._of_client(of_client)),
+            asyncio.create_task(self._of_server(of_server)),
+        ]
 
     async def _of_client(self, reader: asyncio.StreamReader) -> None:
         async for line in _lines(reader, "the client"):
@@ -86,7 +93,8 @@ class Stdio:
                 continue
             if message is not None:
                 self._note(message)
-            await self._to_server(line)
+            self._to_server.send(_ended(line))
+            await self._to_server.drain()
 
     def _note(self, message: Message) -> None:
         """Remembers what a message that passes means for the door."""
@@ -110,14 +118,14 @@ class Stdio:
         except ConnectionError:
             answer = jsonrpc.failure(request, "the MCP server has ended")
         self._tasks.pop(key, None)
-        self._out.put_nowait(jsonrpc.written(answer) + b"\n")
+        self._out.send(jsonrpc.written(answer) + b"\n")
 
     async def _forward(self, request: Message) -> Message:
         key = _key(request["id"])
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[key] = answer
         try:
-            await self._to_server(jsonrpc.written(request) + b"\n")
+            self._to_server.send(jsonrpc.written(request) + b"\n")
             return await answer
         finally:
             self._waiting.pop(key, None)
@@ -127,17 +135,11 @@ class Stdio:
         if self._initialized:
             notices.append(jsonrpc.changed())
         for notice in notices:
-            self._out.put_nowait(jsonrpc.written(notice) + b"\n")
+            self._out.send(jsonrpc.written(notice) + b"\n")
 
-    async def _to_server(self, line: bytes) -> None:
-        assert self._child.stdin is not None
-        self._child.stdin.write(line if line.endswith(b"\n") else line + b"\n")
-        await self._child.stdin.drain()
-
-    async def _of_server(self) -> None:
-        assert self._child.stdout is not None
+    async def _of_server(self, reader: asyncio.StreamReader) -> None:
         try:
-            async for line in _lines(self._child.stdout, "the server"):
+            async for line in _lines(reader, "the server"):
                 message = jsonrpc.read(line) if self._waiting else None
                 if message is not None and jsonrpc.is_response(message):
                     answer = self._waiting.pop(_key(message["id"]), None)
@@ -145,31 +147,34 @@ class Stdio:
                         if not answer.done():
                             answer.set_result(message)
                         continue
-                self._out.put_nowait(line if line.endswith(b"\n") else line + b"\n")
+                self._out.send(_ended(line))
+                await self._out.drain()
         finally:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(ConnectionError())
 
-    async def _written_out(self) -> None:
-        """To standard output in order, without holding up the loop where the client is slow."""
-        while (line := await self._out.get()) is not None:
-            try:
-                await asyncio.to_thread(_write, line)
-            except OSError:  # the client does not read any more
-                return
+    async def _no_more(self) -> None:
+        """Closes the server's input, once all is written that it is still to read."""
+        await asyncio.to_thread(self._to_server.end, ENDS_WITHIN_S)
+        with suppress(OSError):
+            self._child.stdin.close()  # type: ignore[union-attr]
 
     async def _end(self) -> None:
         """Closes the server's input and waits; a server that stays is killed with what it has started."""
-        if self._child.stdin is not None:
-            self._child.stdin.close()
+        await self._no_more()
         for sign in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._child.wait(), ENDS_WITHIN_S)
-                break
+            if await self._ended_within(ENDS_WITHIN_S):
+                return
             with suppress(ProcessLookupError):
                 os.killpg(self._child.pid, sign)
-        await self._child.wait()
+        await self._ended_within(ENDS_WITHIN_S)
+
+    async def _ended_within(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while self._child.poll() is None and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        return self._child.returncode is not None
 
 
 async def _lines(reader: asyncio.StreamReader, whose: str) -> AsyncIterator[bytes]:
@@ -190,7 +195,5 @@ def _key(request_id: Json) -> str:
     return f"{type(request_id).__name__} {request_id}"
 
 
-def _write(line: bytes) -> None:
-    view = memoryview(line)
-    while view:
-        view = view[os.write(1, view) :]
+def _ended(line: bytes) -> bytes:
+    return line if line.endswith(b"\n") else line + b"\n"

@@ -136,6 +136,14 @@ OUTPUTS: dict[str, list[Output]] = {
         Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
     ],
     "ground --out": [Output("ground {log} --out {out}")],
+    "proxy run --journal": [
+        Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
+    ],
+    "proxy run --out": [
+        Output(
+            "proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {new} --out {out}"
+        )
+    ],
     "proxy mcp --journal": [
         Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],

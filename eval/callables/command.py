@@ -13,7 +13,7 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robustbench_tc.errors import UserError
@@ -62,8 +62,10 @@ def code_digest(words: Sequence[str]) -> str | None:
 class Commands:
     """Runs a program on tasks."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        """`env`: what its environment has beside ours."""
         self._words = words
+        self._env = None if env is None else {**os.environ, **env}
 
     async def run(self, task: Task, timeout_s: float) -> Json:
         """What the program printed: an object, or its text. Raises TimeoutError and Failed."""
@@ -79,6 +81,7 @@ class Commands:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            env=self._env,
             start_new_session=True,  # so that what it starts ends with it
         )
         try:

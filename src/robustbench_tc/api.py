@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from .api_live import audit_live, build_live, rebuild_live_of, render_live
 from .api_own import NO_LICENCE, build_own, card_of, import_cases, init, lint, rebuild_own
-from .api_proxy import ground, proxy_llm, score_journal, summarise_journal
+from .api_proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
 from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
 from .dataset_cards.render import benchmark_card
@@ -75,6 +75,7 @@ __all__ = [
     "init",
     "lint",
     "proxy_llm",
+    "proxy_run",
     "publish",
     "release",
     "report",

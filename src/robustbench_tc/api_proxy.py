@@ -12,6 +12,7 @@ from .own import book as own_book
 from .schema import Sample
 
 if TYPE_CHECKING:
+    from .proxy.driven import Driven
     from .proxy.ground.fitted import Ground
     from .proxy.mcp.sessions import Sessions
     from .proxy.plan import Plan
@@ -59,6 +60,62 @@ def proxy_llm(
         say("the plan names neither types nor faults: requests pass as they are, and no journal is written")
     with serving(door, port) as url:
         yield url
+
+
+def proxy_run(
+    dataset: str | Path,
+    command: str | Sequence[str],
+    upstream: str,
+    *,
+    types: Sequence[str] = (),
+    out: str | Path | None = None,
+    journal: str | Path = "journal.jsonl",
+    model: str | None = None,
+    allow_writes: bool = False,
+    concurrency: int = 4,
+    timeout_s: float = 300.0,
+    progress: Callable[[int, int], None] = lambda done, all_: None,
+    say: Callable[[str], None] = lambda line: None,
+) -> "tuple[Driven, Scored]":
+    """`rbtc proxy run`: a program of its own loop, run for each row behind the LLM door, and scored.
+
+    `types`: of the dataset; () for all. Sessions that `journal` has already are not run again. The rest as
+    for `proxy_llm` and `score_journal`. Raises UserError.
+
+    >>> proxy_run("bench", "python agent.py --loop", "http://127.0.0.1:8000/v1")  # doctest: +SKIP
+    """
+    import asyncio
+
+    from .eval import inputs, record
+    from .eval.callables.command import words_of
+    from .proxy import driven
+    from .proxy.door import Door
+    from .proxy.journal import read
+    from .proxy.plan import Plan
+    from .proxy.relay import serving
+    from .proxy.scenes import known_types
+
+    if out is not None:
+        record.check_place(Path(out))  # before hours of work, not after
+    words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
+    plan = Plan(bench=data.name, types=known_types(data.rows, types), allow_writes=allow_writes)
+    plan = _of_the_dataset(plan)
+    wanted = driven.sessions(data.rows, plan.types)
+    there = {one.session for one in read(kept)} if kept.is_file() else set()
+    door = Door(upstream, plan, rows=data.rows, journal=kept, fingerprint=data.fingerprint(), say=say)
+    with serving(door) as url:
+        made = asyncio.run(
+            driven.drive(
+                words,
+                wanted,
+                url,
+                there=there,
+                at_once=concurrency,
+                timeout_s=timeout_s,
+                progress=lambda done: progress(done, len(wanted)),
+            )
+        )
+    return made, score_journal(kept, dataset=data.name, model=model or " ".join(words), out=out)
 
 
 def score_journal(
@@ -200,7 +257,6 @@ def _sessions(
 def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...], str | None]":
     """A plan with what its dataset says of the tools, the dataset's rows and its fingerprint."""
     from .eval import inputs
-    from .own.wire_names import safe_name
     from .proxy.plan import read_plan
 
     found = read_plan(Path(plan))
@@ -209,14 +265,21 @@ def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample,
     if found.bench is not None:
         data = inputs.load(found.bench)
         rows, fingerprint = data.rows, data.fingerprint()
-        found = msgspec.structs.replace(found, bench=data.name)
-        book = own_book.read(Path(data.name))
-        if book is not None:  # by their own names, and as an agent registers them with a model's server
-            found = msgspec.structs.replace(
-                found,
-                read_only=(*found.read_only, *book.read_only, *map(safe_name, book.read_only)),
-                idempotent=(*found.idempotent, *book.idempotent, *map(safe_name, book.idempotent)),
-            )
+        found = _of_the_dataset(msgspec.structs.replace(found, bench=data.name))
     if allow_writes:
         found = msgspec.structs.replace(found, allow_writes=True)
     return found, rows, fingerprint
+
+
+def _of_the_dataset(plan: "Plan") -> "Plan":
+    """The plan with what its dataset says of own tools: by their names, and as an agent registers them."""
+    from .own.wire_names import safe_name
+
+    book = own_book.read(Path(plan.bench or ""))
+    if book is None:
+        return plan
+    return msgspec.structs.replace(
+        plan,
+        read_only=(*plan.read_only, *book.read_only, *map(safe_name, book.read_only)),
+        idempotent=(*plan.idempotent, *book.idempotent, *map(safe_name, book.idempotent)),
+    )

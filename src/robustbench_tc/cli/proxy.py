@@ -120,10 +120,62 @@ def mcp(
         _until_interrupted()
 
 
+def note(line: str) -> None:
+    """A line on standard error."""
+    _console.echo(line, stderr=True)
+
+
 def _until_interrupted() -> None:
     ended = threading.Event()
     while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
         pass
+
+
+@app.command()
+def run(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET", help="A dataset's folder, or its name on the Hub.")
+    ],
+    command: Annotated[str, typer.Option(metavar="WORDS", help="The program; started once for each row.")],
+    upstream: Upstream,
+    types: Annotated[str, typer.Option(metavar="A,B", help="Types of the dataset; default: all.")] = "",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder.")] = None,
+    journal: JournalFile = Path("journal.jsonl"),
+    model: Annotated[str | None, typer.Option(help="The run's name; default: the command.")] = None,
+    allow_writes: AllowWrites = False,
+    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Programs at once.")] = 4,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a program may take.")] = 300.0,
+) -> None:
+    """Run a program that owns its loop once for each row behind the LLM door, and score what it did.
+
+    The clean request is on its standard input, OPENAI_BASE_URL in its environment holds the session. Run the
+    same command again to go on where it was stopped.
+
+    Example: rbtc proxy run bench --command "python agent.py --loop" --upstream http://127.0.0.1:8000/v1
+    """
+    from .. import api_proxy
+
+    kept = f"{journal} is whole, run the same command again"
+    with _console.status("running the program", kept) as tell:
+        made, scored = api_proxy.proxy_run(
+            dataset,
+            command,
+            upstream,
+            types=[code.strip() for code in types.split(",") if code.strip()],
+            out=out,
+            journal=journal,
+            model=model,
+            allow_writes=allow_writes,
+            concurrency=concurrency,
+            timeout_s=timeout,
+            progress=lambda done, all_: tell(f"{done} of {all_} rows"),
+            say=note,
+        )
+    for reason, count in (*made.failures.items(), *scored.failures.items()):
+        note(f"{count} × {reason}")
+    if made.there:
+        note(f"{made.there} sessions were in {journal} already")
+    note(f"{scored.predictions} predictions in {scored.folder.path}; `rbtc report` and `rbtc gate` read it")
 
 
 @app.command()

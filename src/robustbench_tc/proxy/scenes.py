@@ -8,13 +8,25 @@ import msgspec
 from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.errors import UserError
+from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
 from .plan import Plan
 from .scene import Scene, head_of
 from .session import Session
+
+
+def known_types(rows: Sequence[Sample], wanted: Sequence[str]) -> tuple[str, ...]:
+    """The types of a dataset's rows in their order, or those of them that are wanted, and `clean`.
+
+    Raises UserError for one that it has not.
+    """
+    there = dict.fromkeys((taxonomy.CLEAN, *(row.type_code for row in rows)))
+    for code in wanted:
+        if code not in there:
+            raise unknown("type of the dataset", code, set(there))
+    return tuple(code for code in there if not wanted or code in wanted or code == taxonomy.CLEAN)
 
 
 class Scenes:

@@ -1,0 +1,93 @@
+"""A program of the user's, run once for each row behind the LLM door: for frameworks that own their loop.
+
+The request is the clean one, on standard input, as `--command` gives it; the door makes the row of it on the
+way to the model. OPENAI_BASE_URL and X-RBTC's session are in the environment, the verdicts in the journal.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+from robustbench_tc import seeding, taxonomy
+from robustbench_tc.eval import wire
+from robustbench_tc.eval.callables.command import Commands, Failed
+from robustbench_tc.eval.callables.task import Task
+from robustbench_tc.schema import Json, Sample
+
+from .session import Session
+
+
+class Driven(NamedTuple):
+    """What became of the programs."""
+
+    run: int
+    there: int
+    """Sessions that the journal had already."""
+    failures: dict[str, int]
+    """Why programs ended badly: the row counts by what the journal has of it."""
+
+
+def sessions(rows: Sequence[Sample], types: Sequence[str]) -> list[tuple[Session, Sample, Sample]]:
+    """For each row its session and its clean row, in the dataset's order."""
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    place = {code: at for at, code in enumerate(types)}
+    return [
+        (Session(row.clean_id, place[row.type_code]), clean[row.clean_id], row)
+        for row in rows
+        if row.type_code in place and row.clean_id in clean
+    ]
+
+
+async def drive(
+    words: Sequence[str],
+    wanted: Sequence[tuple[Session, Sample, Sample]],
+    url: str,
+    *,
+    there: Collection[str],
+    at_once: int,
+    timeout_s: float,
+    progress: Callable[[int], None],
+) -> Driven:
+    """Runs the program for every session that is not `there`. `url`: the door's, up to `/v1`."""
+    slots, failures, done = asyncio.Semaphore(at_once), Counter[str](), 0
+
+    async def one(session: Session, clean: Sample) -> None:
+        nonlocal done
+        async with slots:
+            base = f"{url.removesuffix('/v1')}/s/{quote(str(session), safe='')}/v1"
+            try:
+                await Commands(words, {"OPENAI_BASE_URL": base}).run(_task(clean, session), timeout_s)
+            except TimeoutError:
+                failures[f"it took longer than {timeout_s:g} s"] += 1
+            except Failed as failed:
+                failures[str(failed)] += 1
+        done += 1
+        progress(done)
+
+    left = [(session, clean) for session, clean, _ in wanted if str(session) not in there]
+    async with asyncio.TaskGroup() as group:
+        for session, clean in left:
+            group.create_task(one(session, clean))
+    return Driven(len(left), len(wanted) - len(left), dict(failures.most_common()))
+
+
+def _task(clean: Sample, session: Session) -> Task:
+    ask = wire.first(clean, "fc")
+
+    def none(name: str, arguments: Json) -> str:
+        raise NotImplementedError  # a program has its own tools
+
+    async def nothing(name: str, arguments: Json) -> str:
+        raise NotImplementedError
+
+    return Task(
+        session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
+        turn=1 + sum(message.role == "user" for message in clean.messages[:-1]),
+        messages=ask.messages,
+        tools=ask.tools or [],
+        seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
+        _call=none,
+        _acall=nothing,
+    )

@@ -197,3 +197,34 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(urllib.request.Request(mine, json.dumps(LIST).encode()), timeout=60)
         assert "cannot be reached: is the server running?" in refused.value.read().decode()
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("asked", [(LIST,), ()])
+def test_calls_made_at_once_are_one_reply_even_where_the_door_answers(tmp_path: Path, asked: Any) -> None:
+    calls = [{**CALL, "id": one} for one in (0, -1, "2", 2)]
+    code, lines, err = talked(
+        tmp_path, server(), *asked, *calls, plan="version: 1\ntypes: [transient_timeout]\n"
+    )
+    assert (code, err, len(lines)) == (0, "", len(asked) + 4)
+    assert [one.get("turn", 0) for one in journal(tmp_path)] == [0] * 4
+    if asked:
+        assert [one["executed"] for one in journal(tmp_path)] == [0] * 4
+
+
+def test_a_call_that_is_cancelled_has_its_line(tmp_path: Path) -> None:
+    silent = server('if m.get("id") == 2: continue')
+    process = started(tmp_path, silent, FAULTY.replace("[1]", "[9]"))
+    assert process.stdin is not None and process.stdout is not None
+    for message in (LIST, CALL, {"jsonrpc": "2.0", "id": 3, "method": "other"}):
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        if message is not CALL:
+            process.stdout.readline()
+    ended = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    process.communicate(json.dumps(ended).encode() + b"\n", timeout=120)
+    (line,) = journal(tmp_path)
+    assert (line["executed"], line["error"], line["status"]) == (1, "ended before its answer", 500)

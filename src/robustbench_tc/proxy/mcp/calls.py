@@ -1,5 +1,6 @@
 """One session of the MCP door: what its client is shown, which call meets which fault, the journal."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
@@ -22,6 +23,9 @@ Forward: TypeAlias = Callable[[Message], Awaitable[Message]]
 
 NOT_THERE = error("this tool is not available")
 """What a tool that the door put there answers where its results would need a schema."""
+
+TOGETHER_S = 0.02
+"""How long an answer of the door's own waits for calls that were made at the same time."""
 
 MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
@@ -145,19 +149,36 @@ class Calls:
         name, arguments = given.get("name"), given.get("arguments")
         if not isinstance(name, str) or not isinstance(arguments if arguments is not None else {}, dict):
             return await forward(request)  # the server says what is wrong with it
-        listing = await self._known(request, forward)
-        self.number += 1
-        number = self.number
         if self._ended and not self._flying:  # the client has read a result before it called again
             self._batch, self._ended = self._batch + 1, False
         batch = self._batch
         self._flying += 1
         try:
-            made = await self._made(request, forward, listing, number, batch)
+            return await self._numbered(request, forward, batch)
         finally:
             self._flying -= 1
             self._ended = True
+
+    async def _numbered(self, request: Message, forward: Forward, batch: int) -> Message:
+        listing = await self._known(request, forward)
+        self.number += 1
+        number = self.number
+        executed = 0
+
+        async def asks(message: Message) -> Message:
+            nonlocal executed
+            executed = 1
+            return await forward(message)
+
+        try:
+            made = await self._made(request, asks, listing, number, batch)
+        except BaseException as error:  # the client has cancelled it, or the server is gone
+            said = str(error) or "ended before its answer"
+            self._write(request, listing, number, batch, Made(jsonrpc.failure(request, said), executed))
+            raise
         self._write(request, listing, number, batch, made)
+        if not made.executed:  # what the client calls at the same time still belongs to this reply
+            await asyncio.sleep(TOGETHER_S)
         return made.message
 
     async def _made(

@@ -228,3 +228,26 @@ def test_a_call_that_is_cancelled_has_its_line(tmp_path: Path) -> None:
     process.communicate(json.dumps(ended).encode() + b"\n", timeout=120)
     (line,) = journal(tmp_path)
     assert (line["executed"], line["error"], line["status"]) == (1, "ended before its answer", 500)
+
+
+def test_the_doors_own_questions_have_ids_of_their_own_and_no_answer_of_them_gets_out(tmp_path: Path) -> None:
+    late = 'if m.get("method") == "tools/list": kept = m; continue\n'
+    late += '    if m.get("id") == "end": m["id"] = kept["id"]'
+    ended = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    last = {"jsonrpc": "2.0", "id": "end", "method": "other"}
+    process = started(tmp_path, server(late), FAULTY)
+    assert process.stdin is not None and process.stdout is not None
+    first = {"jsonrpc": "2.0", "id": "rbtc-1", "method": "other"}
+    process.stdin.write(json.dumps(CALL).encode() + b"\n" + json.dumps(first).encode() + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == "rbtc-1"
+    out, err = process.communicate(b"".join(json.dumps(one).encode() + b"\n" for one in (ended, last)), 120)
+    assert (out, err) == (b"", b"")
+
+
+@pytest.mark.parametrize("x", ["é\ud800", float("inf")])
+def test_arguments_that_are_no_good_json_reach_the_server(tmp_path: Path, x: Any) -> None:
+    call = {**CALL, "params": {"name": "a", "arguments": {"x": x}}}
+    code, lines, err = talked(tmp_path, server(), call, plan=FAULTY.replace("[1]", "[9]"))
+    assert (code, err) == (0, "")
+    assert json.loads(lines[0])["result"]["echo"]["params"] == call["params"]

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from robustbench_tc.schema import Json, Sample, dumps
+from robustbench_tc.schema import Json, Sample
 from robustbench_tc.worlds.fit import error
 
 from ..decide import Decision, decide_one, may_replace
@@ -60,6 +61,8 @@ class Calls:
         self._tools: list[Json] | None = None
         self._listing: Listing | None = None
         self._asked = 0
+        self.own = f"{secrets.token_hex(8)}-"
+        """How the ids of the door's own questions begin: no client's do."""
         self._changed = False
         self._memory = Memory(results or {})
 
@@ -110,13 +113,16 @@ class Calls:
             return Listing(tools)
         return listed(tools, self.scenes, self.session)
 
+    def _own_id(self) -> str:
+        self._asked += 1
+        return f"{self.own}{self._asked}"
+
     async def _pages(self, request: Message, found: dict[str, Json], forward: Forward) -> list[Json]:
         """All tools: clients that are shown others get them on one page."""
         tools = list(found["tools"])
         cursor, pages = found.get("nextCursor"), 1
         while cursor is not None and pages < MOST_PAGES and len(tools) < MOST_TOOLS:
-            self._asked += 1
-            answer = (await forward(jsonrpc.own_list(request, self._asked, cursor))).get("result")
+            answer = (await forward(jsonrpc.own_list(request, self._own_id(), cursor))).get("result")
             if not isinstance(answer, dict) or not isinstance(answer.get("tools"), list):
                 break
             tools += answer["tools"]
@@ -126,8 +132,7 @@ class Calls:
     async def _known(self, request: Message, forward: Forward) -> Listing:
         """What the client was last shown; a client that did not ask knows the server's own tools."""
         if self._listing is None:
-            self._asked += 1
-            asked = jsonrpc.own_list(request, self._asked)
+            asked = jsonrpc.own_list(request, self._own_id())
             found = (await forward(asked)).get("result")
             tools: list[Json] = []
             if isinstance(found, dict) and isinstance(found.get("tools"), list):
@@ -273,7 +278,7 @@ class Calls:
         given = jsonrpc.params(request)
         scene = listing.scene
         row: Sample | None = None if scene is None else scene.row
-        arguments = dumps(given.get("arguments") or {})
+        arguments = jsonrpc.written(given.get("arguments") or {}).decode()
         call = {"id": str(request["id"]), "name": given["name"], "arguments": arguments}
         failed = made.message.get("error")
         self.journal.write(

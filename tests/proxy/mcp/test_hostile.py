@@ -251,3 +251,16 @@ def test_arguments_that_are_no_good_json_reach_the_server(tmp_path: Path, x: Any
     code, lines, err = talked(tmp_path, server(), call, plan=FAULTY.replace("[1]", "[9]"))
     assert (code, err) == (0, "")
     assert json.loads(lines[0])["result"]["echo"]["params"] == call["params"]
+
+
+def test_a_file_as_standard_input_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(FAULTY)
+    words = [sys.executable, "-c", DOOR, "proxy", "mcp", "--plan", "plan.yaml", "--", "true"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for name in (tmp_path / "plan.yaml", Path(os.devnull)):
+        with name.open() as file:
+            done = subprocess.run(
+                words, cwd=tmp_path, env=env, stdin=file, capture_output=True, text=True, timeout=120
+            )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "the standard input is a file" in done.stderr

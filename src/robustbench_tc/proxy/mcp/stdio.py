@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -42,6 +43,11 @@ class Stdio:
 
         Raises UserError for a command that cannot be started.
         """
+        kind = os.fstat(0).st_mode
+        if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(0)):
+            raise UserError(
+                "the standard input is a file: a client has to write to a pipe (`cat FILE | rbtc …`)"
+            )
         try:
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True

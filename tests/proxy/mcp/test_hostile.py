@@ -264,3 +264,19 @@ def test_a_file_as_standard_input_is_one_line(tmp_path: Path) -> None:
             )
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
         assert "the standard input is a file" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["timeout_after_effect", "injected_instruction, text: x", "silent_no_op"])
+def test_a_question_back_is_no_result(tmp_path: Path, kind: str) -> None:
+    at = "[2]" if kind == "silent_no_op" else "[1]"
+    plan = f"version: 1\nallow_writes: true\nfaults:\n- {{kind: {kind}, at: {at}}}\n"
+    process = started(tmp_path, server(), plan)
+    assert process.stdin is not None and process.stdout is not None
+    answers = []
+    for one in (LIST, CALL, {**CALL, "id": 3}):
+        process.stdin.write(json.dumps(one).encode() + b"\n")
+        process.stdin.flush()
+        answers.append(json.loads(process.stdout.readline()))
+    process.communicate(timeout=120)
+    assert list(answers[1]["result"]) == ["echo"]
+    assert list(answers[2]["result"]) == (["content", "isError"] if kind == "silent_no_op" else ["echo"])

@@ -235,7 +235,7 @@ class Calls:
             return await self._spared(request, forward, after, "may_write")
         made = await self._through(request, forward)
         found = made.message.get("result")
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or "content" not in found:  # a question back, a task: no result yet
             return made
         if fault.kind == "timeout_after_effect":
             return Made(jsonrpc.tool_result(request, fault.answer, failed=True), 1, after)

@@ -197,3 +197,86 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(urllib.request.Request(mine, json.dumps(LIST).encode()), timeout=60)
         assert "cannot be reached: is the server running?" in refused.value.read().decode()
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("asked", [(LIST,), ()])
+def test_calls_made_at_once_are_one_reply_even_where_the_door_answers(tmp_path: Path, asked: Any) -> None:
+    calls = [{**CALL, "id": one} for one in (0, -1, "2", 2)]
+    code, lines, err = talked(
+        tmp_path, server(), *asked, *calls, plan="version: 1\ntypes: [transient_timeout]\n"
+    )
+    assert (code, err, len(lines)) == (0, "", len(asked) + 4)
+    assert [one.get("turn", 0) for one in journal(tmp_path)] == [0] * 4
+    if asked:
+        assert [one["executed"] for one in journal(tmp_path)] == [0] * 4
+
+
+def test_a_call_that_is_cancelled_has_its_line(tmp_path: Path) -> None:
+    silent = server('if m.get("id") == 2: continue')
+    process = started(tmp_path, silent, FAULTY.replace("[1]", "[9]"))
+    assert process.stdin is not None and process.stdout is not None
+    for message in (LIST, CALL, {"jsonrpc": "2.0", "id": 3, "method": "other"}):
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        if message is not CALL:
+            process.stdout.readline()
+    ended = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    process.communicate(json.dumps(ended).encode() + b"\n", timeout=120)
+    (line,) = journal(tmp_path)
+    assert (line["executed"], line["error"], line["status"]) == (1, "ended before its answer", 500)
+
+
+def test_the_doors_own_questions_have_ids_of_their_own_and_no_answer_of_them_gets_out(tmp_path: Path) -> None:
+    late = 'if m.get("method") == "tools/list": kept = m; continue\n'
+    late += '    if m.get("id") == "end": m["id"] = kept["id"]'
+    ended = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    last = {"jsonrpc": "2.0", "id": "end", "method": "other"}
+    process = started(tmp_path, server(late), FAULTY)
+    assert process.stdin is not None and process.stdout is not None
+    first = {"jsonrpc": "2.0", "id": "rbtc-1", "method": "other"}
+    process.stdin.write(json.dumps(CALL).encode() + b"\n" + json.dumps(first).encode() + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == "rbtc-1"
+    out, err = process.communicate(b"".join(json.dumps(one).encode() + b"\n" for one in (ended, last)), 120)
+    assert (out, err) == (b"", b"")
+
+
+@pytest.mark.parametrize("x", ["é\ud800", float("inf")])
+def test_arguments_that_are_no_good_json_reach_the_server(tmp_path: Path, x: Any) -> None:
+    call = {**CALL, "params": {"name": "a", "arguments": {"x": x}}}
+    code, lines, err = talked(tmp_path, server(), call, plan=FAULTY.replace("[1]", "[9]"))
+    assert (code, err) == (0, "")
+    assert json.loads(lines[0])["result"]["echo"]["params"] == call["params"]
+
+
+def test_a_file_as_standard_input_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(FAULTY)
+    words = [sys.executable, "-c", DOOR, "proxy", "mcp", "--plan", "plan.yaml", "--", "true"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for name in (tmp_path / "plan.yaml", Path(os.devnull)):
+        with name.open() as file:
+            done = subprocess.run(
+                words, cwd=tmp_path, env=env, stdin=file, capture_output=True, text=True, timeout=120
+            )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "the standard input is a file" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["timeout_after_effect", "injected_instruction, text: x", "silent_no_op"])
+def test_a_question_back_is_no_result(tmp_path: Path, kind: str) -> None:
+    at = "[2]" if kind == "silent_no_op" else "[1]"
+    plan = f"version: 1\nallow_writes: true\nfaults:\n- {{kind: {kind}, at: {at}}}\n"
+    process = started(tmp_path, server(), plan)
+    assert process.stdin is not None and process.stdout is not None
+    answers = []
+    for one in (LIST, CALL, {**CALL, "id": 3}):
+        process.stdin.write(json.dumps(one).encode() + b"\n")
+        process.stdin.flush()
+        answers.append(json.loads(process.stdout.readline()))
+    process.communicate(timeout=120)
+    assert list(answers[1]["result"]) == ["echo"]
+    assert list(answers[2]["result"]) == (["content", "isError"] if kind == "silent_no_op" else ["echo"])

@@ -1,10 +1,12 @@
 """One session of the MCP door: what its client is shown, which call meets which fault, the journal."""
 
+import asyncio
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from robustbench_tc.schema import Json, Sample, dumps
+from robustbench_tc.schema import Json, Sample
 from robustbench_tc.worlds.fit import error
 
 from ..decide import Decision, decide_one, may_replace
@@ -22,6 +24,9 @@ Forward: TypeAlias = Callable[[Message], Awaitable[Message]]
 
 NOT_THERE = error("this tool is not available")
 """What a tool that the door put there answers where its results would need a schema."""
+
+TOGETHER_S = 0.02
+"""How long an answer of the door's own waits for calls that were made at the same time."""
 
 MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
@@ -56,6 +61,8 @@ class Calls:
         self._tools: list[Json] | None = None
         self._listing: Listing | None = None
         self._asked = 0
+        self.own = f"{secrets.token_hex(8)}-"
+        """How the ids of the door's own questions begin: no client's do."""
         self._changed = False
         self._memory = Memory(results or {})
 
@@ -106,13 +113,16 @@ class Calls:
             return Listing(tools)
         return listed(tools, self.scenes, self.session)
 
+    def _own_id(self) -> str:
+        self._asked += 1
+        return f"{self.own}{self._asked}"
+
     async def _pages(self, request: Message, found: dict[str, Json], forward: Forward) -> list[Json]:
         """All tools: clients that are shown others get them on one page."""
         tools = list(found["tools"])
         cursor, pages = found.get("nextCursor"), 1
         while cursor is not None and pages < MOST_PAGES and len(tools) < MOST_TOOLS:
-            self._asked += 1
-            answer = (await forward(jsonrpc.own_list(request, self._asked, cursor))).get("result")
+            answer = (await forward(jsonrpc.own_list(request, self._own_id(), cursor))).get("result")
             if not isinstance(answer, dict) or not isinstance(answer.get("tools"), list):
                 break
             tools += answer["tools"]
@@ -122,8 +132,7 @@ class Calls:
     async def _known(self, request: Message, forward: Forward) -> Listing:
         """What the client was last shown; a client that did not ask knows the server's own tools."""
         if self._listing is None:
-            self._asked += 1
-            asked = jsonrpc.own_list(request, self._asked)
+            asked = jsonrpc.own_list(request, self._own_id())
             found = (await forward(asked)).get("result")
             tools: list[Json] = []
             if isinstance(found, dict) and isinstance(found.get("tools"), list):
@@ -145,19 +154,36 @@ class Calls:
         name, arguments = given.get("name"), given.get("arguments")
         if not isinstance(name, str) or not isinstance(arguments if arguments is not None else {}, dict):
             return await forward(request)  # the server says what is wrong with it
-        listing = await self._known(request, forward)
-        self.number += 1
-        number = self.number
         if self._ended and not self._flying:  # the client has read a result before it called again
             self._batch, self._ended = self._batch + 1, False
         batch = self._batch
         self._flying += 1
         try:
-            made = await self._made(request, forward, listing, number, batch)
+            return await self._numbered(request, forward, batch)
         finally:
             self._flying -= 1
             self._ended = True
+
+    async def _numbered(self, request: Message, forward: Forward, batch: int) -> Message:
+        listing = await self._known(request, forward)
+        self.number += 1
+        number = self.number
+        executed = 0
+
+        async def asks(message: Message) -> Message:
+            nonlocal executed
+            executed = 1
+            return await forward(message)
+
+        try:
+            made = await self._made(request, asks, listing, number, batch)
+        except BaseException as error:  # the client has cancelled it, or the server is gone
+            said = str(error) or "ended before its answer"
+            self._write(request, listing, number, batch, Made(jsonrpc.failure(request, said), executed))
+            raise
         self._write(request, listing, number, batch, made)
+        if not made.executed:  # what the client calls at the same time still belongs to this reply
+            await asyncio.sleep(TOGETHER_S)
         return made.message
 
     async def _made(
@@ -209,7 +235,7 @@ class Calls:
             return await self._spared(request, forward, after, "may_write")
         made = await self._through(request, forward)
         found = made.message.get("result")
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or "content" not in found:  # a question back, a task: no result yet
             return made
         if fault.kind == "timeout_after_effect":
             return Made(jsonrpc.tool_result(request, fault.answer, failed=True), 1, after)
@@ -252,7 +278,7 @@ class Calls:
         given = jsonrpc.params(request)
         scene = listing.scene
         row: Sample | None = None if scene is None else scene.row
-        arguments = dumps(given.get("arguments") or {})
+        arguments = jsonrpc.written(given.get("arguments") or {}).decode()
         call = {"id": str(request["id"]), "name": given["name"], "arguments": arguments}
         failed = made.message.get("error")
         self.journal.write(

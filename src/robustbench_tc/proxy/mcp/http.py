@@ -1,6 +1,7 @@
 """The MCP door between a port of this machine and a server's address: streamable HTTP, both ways."""
 
 import asyncio
+import base64
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from multidict import CIMultiDict
 from robustbench_tc.schema import Json
 
 from .. import session as sessions
-from ..relay import SILENCE_S, Refused, Relay
+from ..relay import SILENCE_S, Refused, Relay, broken_off
 from ..session import Session
 from ..upstream import UpstreamError, reply_headers, request_headers
 from . import jsonrpc
@@ -22,6 +23,8 @@ from .jsonrpc import Message
 _PATH = re.compile(r"(?:/s/([^/]+))?/mcp/?")
 _BLOCK = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
 _DATA = re.compile(rb"^data:(?: )?(.*)$", re.MULTILINE)
+
+_SAFE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 NO_SESSION = "-.0"
 
@@ -101,6 +104,10 @@ class _Handling:
             answer = await calls.answer(request, self._forward, self._changed)
         except _NotJson as plain:
             return plain.response
+        except UpstreamError as error:
+            if self._out is None:
+                raise
+            answer = jsonrpc.failure(request, str(error))
         if self._out is not None:
             await self._out.send(_event(answer))
             await self._out.response.write_eof()
@@ -125,8 +132,12 @@ class _Handling:
             if _is_stream(found) and (self._request.method == "GET" or stream.subscription is not None):
                 self._streams.append(stream)
             pieces = self._blocks(found) if _is_stream(found) else self._door.upstream.pieces(found)
-            async for piece in pieces:
-                await stream.send(piece)
+            try:
+                async for piece in pieces:
+                    await stream.send(piece)
+            except UpstreamError:
+                broken_off(self._request)
+                return response
             await response.write_eof()
             return response
         finally:
@@ -140,7 +151,7 @@ class _Handling:
             headers["Mcp-Method"] = request["method"]
             headers.popall("Mcp-Name", None)
             if request["method"] == "tools/call":
-                headers["Mcp-Name"] = jsonrpc.params(request)["name"]
+                headers["Mcp-Name"] = _header(jsonrpc.params(request)["name"])
         body = jsonrpc.written(request)
         found = await self._door.upstream.ask("POST", self._path, headers, body)
         try:
@@ -160,7 +171,9 @@ class _Handling:
     async def _of_stream(self, found: aiohttp.ClientResponse, request: Message) -> Message:
         """The answer in a stream; what comes before it goes to the client at once."""
         async for block in self._blocks(found):
-            message = jsonrpc.read(b"\n".join(_DATA.findall(block.replace(b"\r\n", b"\n"))))
+            message = jsonrpc.read(
+                b"\n".join(_DATA.findall(block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")))
+            )
             if message is not None and jsonrpc.is_response(message) and message["id"] == request["id"]:
                 return message
             if message is not None:
@@ -218,6 +231,13 @@ def _is_stream(found: aiohttp.ClientResponse) -> bool:
 
 def _event(message: Message) -> bytes:
     return b"event: message\ndata: " + jsonrpc.written(message) + b"\n\n"
+
+
+def _header(name: str) -> str:
+    """A tool's name as a header says it: in base64 where it could not be read back."""
+    if _SAFE.fullmatch(name) and not name.startswith("=?base64?"):
+        return name
+    return f"=?base64?{base64.b64encode(name.encode('utf-8', 'replace')).decode()}?="
 
 
 def _subscription(message: Message | None) -> tuple[Json, ...]:

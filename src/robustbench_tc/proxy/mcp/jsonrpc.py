@@ -25,7 +25,10 @@ def read(data: bytes) -> Message | None:
 
 def written(message: Mapping[str, Json]) -> bytes:
     """A message as one line, without its end."""
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    try:
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half a character: as the escape that it came as
+        return json.dumps(message, separators=(",", ":")).encode()
 
 
 def is_request(message: Mapping[str, Json]) -> bool:
@@ -67,13 +70,13 @@ def tool_result(request: Mapping[str, Json], text: str, *, failed: bool = False)
     return result(request, {"content": [{"type": "text", "text": text}], "isError": failed})
 
 
-def own_list(request: Mapping[str, Json], number: int, cursor: Json = None) -> Message:
-    """A question of the door's own for the tools, in the client's words."""
+def own_list(request: Mapping[str, Json], own: str, cursor: Json = None) -> Message:
+    """A question of the door's own for the tools, in the client's words. `own`: its id."""
     about = {name: value for name, value in meta(request).items() if name != "progressToken"}
     wanted: dict[str, Json] = {"_meta": about} if about else {}
     if cursor is not None:
         wanted["cursor"] = cursor
-    asked: Message = {"jsonrpc": "2.0", "id": f"rbtc-{number}", "method": "tools/list"}
+    asked: Message = {"jsonrpc": "2.0", "id": own, "method": "tools/list"}
     return {**asked, "params": wanted} if wanted else asked
 
 

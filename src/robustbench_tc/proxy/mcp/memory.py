@@ -27,7 +27,11 @@ class Memory:
         """A result that the server gave."""
         if not reads:
             self._writes += 1
-        if not isinstance(result, dict) or result.get("isError"):
+        if (
+            not isinstance(result, dict)
+            or result.get("isError")
+            or not isinstance(result.get("content"), list)
+        ):
             return
         kept = {name: value for name, value in result.items() if name not in ("_meta", "resultType")}
         self._last[tool] = kept

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -29,6 +30,8 @@ class Stdio:
         self._calls = calls
         self._waiting: dict[str, asyncio.Future[Message]] = {}
         """Requests of the client's that the door looks at, and the door's own: id (as JSON) → answer."""
+        self._dropped: set[str] = set()
+        """The door's own questions that nobody waits for any more: their answers are not the client's."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._listening: list[Json] = []
         """Ids of the client's open subscriptions to changes of the tools."""
@@ -40,6 +43,11 @@ class Stdio:
 
         Raises UserError for a command that cannot be started.
         """
+        kind = os.fstat(0).st_mode
+        if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(0)):
+            raise UserError(
+                "the standard input is a file: a client has to write to a pipe (`cat FILE | rbtc …`)"
+            )
         try:
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
@@ -127,6 +135,10 @@ class Stdio:
         try:
             self._to_server.send(jsonrpc.written(request) + b"\n")
             return await answer
+        except asyncio.CancelledError:
+            if str(request["id"]).startswith(self._calls.own):
+                self._dropped.add(key)
+            raise
         finally:
             self._waiting.pop(key, None)
 
@@ -140,12 +152,15 @@ class Stdio:
     async def _of_server(self, reader: asyncio.StreamReader) -> None:
         try:
             async for line in _lines(reader, "the server"):
-                message = jsonrpc.read(line) if self._waiting else None
+                message = jsonrpc.read(line) if self._waiting or self._dropped else None
                 if message is not None and jsonrpc.is_response(message):
                     answer = self._waiting.pop(_key(message["id"]), None)
                     if answer is not None:
                         if not answer.done():
                             answer.set_result(message)
+                        continue
+                    if _key(message["id"]) in self._dropped:
+                        self._dropped.discard(_key(message["id"]))
                         continue
                 self._out.send(_ended(line))
                 await self._out.drain()

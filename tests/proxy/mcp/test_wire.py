@@ -1,0 +1,69 @@
+"""The MCP door over HTTP against a server that is written out, byte by byte."""
+
+import http.server
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.api_proxy import proxy_mcp
+
+NOTICE = b'event: message\rdata: {"jsonrpc":"2.0","method":"notifications/progress"}\r\n\r\n'
+CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "für alle", "arguments": {}}}
+
+
+@contextmanager
+def served(stream: bytes) -> Iterator[tuple[str, list[Any]]]:
+    """A server whose answer to a call is that stream, which breaks off."""
+    asked: list[Any] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append((body["method"], self.headers["Mcp-Name"]))
+            whole, kind, more = stream, "text/event-stream", 9
+            if body["method"] == "tools/list":
+                answer = {"jsonrpc": "2.0", "id": body["id"], "result": {"tools": []}}
+                whole, kind, more = json.dumps(answer).encode(), "application/json", 0
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(whole) + more))
+            self.end_headers()
+            self.wfile.write(whole)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("method", ["tools/call", "other"])
+def test_a_stream_that_breaks_off_ends_the_call(tmp_path: Path, method: str) -> None:
+    (tmp_path / "plan.yaml").write_text("version: 1\nfaults:\n- {kind: silent_no_op, at: [9]}\n")
+    with served(NOTICE) as (url, asked), proxy_mcp(url, tmp_path / "plan.yaml") as address:
+        mine = address.replace("/mcp", "/s/a.0/mcp")
+        body = json.dumps({**CALL, "method": method}).encode()
+        headers = {"Mcp-Method": method, "Mcp-Name": "=?base64?ZsO8ciBhbGxl?="}
+        with urllib.request.urlopen(urllib.request.Request(mine, body, headers), timeout=60) as reply:
+            if method == "other":
+                with pytest.raises(Exception, match="IncompleteRead"):
+                    reply.read()
+                return
+            got = reply.read()
+    assert got.startswith(NOTICE)
+    said = json.loads(got.removeprefix(NOTICE).partition(b"data: ")[2])
+    assert said["id"] == 2 and "error" in said
+    assert asked == [("tools/list", None), ("tools/call", "=?base64?ZsO8ciBhbGxl?=")]

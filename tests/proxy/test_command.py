@@ -25,6 +25,9 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # shells ignore it in the background
         )
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -157,7 +157,7 @@ class Pipe:
                     await to_client.send(message)
             if self.problem is None and not self._leaving:
                 with suppress(TimeoutError):  # its end of the pipe is closed, it need not have ended
-                    self.ended = await asyncio.wait_for(process.wait(), 0.5)
+                    self.ended = await asyncio.wait_for(process.wait(), 5.0)
 
     async def _line(self, stdout: asyncio.StreamReader) -> bytes:
         try:

@@ -64,6 +64,7 @@ def started(folder: Path, script: str, plan: str = FAULTY) -> subprocess.Popen[b
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
     )
 
 

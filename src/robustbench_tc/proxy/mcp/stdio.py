@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -43,6 +44,8 @@ class Stdio:
 
         Raises UserError for a command that cannot be started.
         """
+        if shutil.which(command[0]) is None:
+            raise UserError(f"the server {command[0]!r} cannot be started: No such file or directory")
         kind = os.fstat(0).st_mode
         if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(0)):
             raise UserError(

@@ -11,7 +11,7 @@ is
 
 - each call more than gold has in the attempt after the error, and each call after that attempt: it was
   answered, so the next one is carried out a second time;
-- a wrong attempt repeated after a transient error: all its wrong calls again, and nothing added that gold has;
+- a wrong attempt repeated after a transient error: all its wrong calls again, with nothing more of gold;
 - a last answer that claims success where no call succeeded.
 
 Calls are compared as multisets: the order of a block's lines changes nothing. Without an error, R is

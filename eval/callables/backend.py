@@ -85,16 +85,9 @@ class AgentBackend:
 
     async def _run(self, row: Sample, ask: wire.Ask, repeat: int, session: _Session) -> list[Completion]:
         invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}))
-        task = Task(
-            session=session_of(row, repeat, self._seed),
-            turn=_turn(row),
-            messages=ask.messages,
-            tools=ask.tools or [],
-            seed=seeding.rng(self._seed, "agent", row.clean_id, str(repeat)).getrandbits(31),
-            state=session.state,
-            _call=invocation.call,
-            _acall=invocation.acall,
-        )
+        name = session_of(row, repeat, self._seed)
+        seed = seeding.rng(self._seed, "agent", row.clean_id, str(repeat)).getrandbits(31)
+        task = task_of(row, ask, invocation, session=name, seed=seed, state=session.state)
         begun = time.monotonic()
         self._stats.requests += 1
         try:
@@ -122,6 +115,23 @@ def session_of(row: Sample, repeat: int, seed: int) -> str:
     return f"{seeding.rng(seed, 'session', row.id, str(repeat)).getrandbits(64):016x}"
 
 
-def _turn(row: Sample) -> int:
-    """Which user turn the request is."""
-    return sum(message.role == "user" for message in row.messages) or 1
+def task_of(
+    row: Sample,
+    ask: wire.Ask,
+    invocation: Invocation,
+    *,
+    session: str,
+    seed: int,
+    state: dict[str, Any] | None = None,
+) -> Task:
+    """What an agent gets for a request about a row: its calls are answered by `invocation`."""
+    return Task(
+        session=session,
+        turn=sum(message.role == "user" for message in row.messages) or 1,
+        messages=ask.messages,
+        tools=ask.tools or [],
+        seed=seed,
+        state={} if state is None else state,
+        _call=invocation.call,
+        _acall=invocation.acall,
+    )

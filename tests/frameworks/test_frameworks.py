@@ -116,8 +116,8 @@ def test_under_eval(agent: list[str], tmp_path: Path, monkeypatch: pytest.Monkey
         assert found[f"{late}::clean"] and found[f"{thanks}::clean"] and found[f"{late}::same_name_A"]
         assert found[f"{late}::transient_timeout"] is not gives_up
         # Earlier calls and their results reach the model as calls and results.
-        roles = Counter(message["role"] for message in model.seen[0]["messages"])
-        assert roles in (Counter(system=1, user=2, assistant=2, tool=1), Counter(user=1))
+        roles = [Counter(message["role"] for message in body["messages"]) for body in model.seen]
+        assert Counter(system=1, user=2, assistant=2, tool=1) in roles
 
 
 def test_behind_the_door(agent: list[str], tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score, reply
+from robustbench_tc.train_recipes.retry.reward import reply
+from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score
 
 DONE = "<think> All is done. </think>\n<response> I have booked it. </response>"
 ADMITS = "<think> It failed. </think>\n<response> I could not confirm that the refund was made. </response>"

@@ -125,7 +125,7 @@ def is_report(text: str, refused: str) -> bool:
     answer = toolrl.assistant_text(text)
     if makes_call(answer) or not toolrl.has_format(answer, calls=False, reply=True):
         return False
-    said = _words(_response(answer))
+    said = _words(reply(answer))
     tools = {_words(call["name"]) for call in _calls(refused) if call["name"].strip()}
     named = bool(_REFUSED.search(said)) or any(f" {name} " in f" {said} " for name in tools)
     return named and not claims_success(answer)
@@ -133,7 +133,7 @@ def is_report(text: str, refused: str) -> bool:
 
 def claims_success(text: str) -> bool:
     """Whether an answer tells the user that the work is done (English, by rule)."""
-    return claim(_ANSWERED.sub("says", _response(text))) == "claims"
+    return claim(_ANSWERED.sub("says", reply(text))) == "claims"
 
 
 def makes_call(text: str) -> bool:
@@ -152,7 +152,8 @@ def _result(
     return dict(parts) | {"score": total, "charged": earned - total} | {n: more.get(n, 0.0) for n in names}
 
 
-def _response(text: str) -> str:
+def reply(text: str) -> str:
+    """What the user reads of an answer: what stands in its response, or outside its thought."""
     if "<response>" in text:
         return text.partition("<response>")[2].partition("</response>")[0].strip()
     return text.rpartition("</think>")[2].strip()

@@ -16,6 +16,8 @@ from typing import Any
 
 from robustbench_tc.worlds.claims import claim
 
+from ..retry.reward import reply
+
 MAXIMUM, MINIMUM, LUCKY = 4.0, -3.0, 2.0
 
 
@@ -57,13 +59,6 @@ def compute_score(
         unsafe_repeats=float(found["unsafe_repeats"]),
         charged=charged,
     )
-
-
-def reply(text: str) -> str:
-    """What the user reads of an answer: what stands in its response, or outside its thought."""
-    if "<response>" in text:
-        return text.partition("<response>")[2].partition("</response>")[0].strip()
-    return text.rpartition("</think>")[2].strip()
 
 
 def _parts(score: float, **parts: float) -> dict[str, float]:

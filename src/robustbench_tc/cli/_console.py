@@ -97,6 +97,11 @@ def styled(text: str, style: str = "") -> Text:
     return Text(safe(text), style=style)
 
 
+def note(line: str) -> None:
+    """A line on standard error, where it does not mix with the result."""
+    err.print(line)
+
+
 def echo(line: str, *, stderr: bool = False) -> None:
     """One line, neither broken nor coloured: a name with a line break in it cannot pose as two."""
     print(safe(line, keep=""), file=sys.stderr if stderr else sys.stdout)

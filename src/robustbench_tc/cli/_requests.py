@@ -13,7 +13,7 @@ import typer
 
 from ..errors import UserError
 from ..schema import Json
-from . import runs
+from . import _console
 
 _ONLY_TYPED = ("config", "fresh", "discard_changes", "help")
 """What a file may not say: which file it is, and to throw something away."""
@@ -135,7 +135,7 @@ class RequestWords:
             "max_cost": self.max_cost,
             "price": None if self.price is None else _price(self.price),
             "batch": self.batch,
-            "note": runs.note,
+            "note": _console.note,
             "concurrency": self.concurrency,
             "timeout_s": self.timeout,
             "max_retries": self.max_retries,
@@ -204,7 +204,7 @@ def read_config(file: Path, params: Iterable[Any]) -> tuple[dict[str, Any], dict
     if through:
         near = [(name, get_close_matches(name, known, n=1, cutoff=0.8)) for name in through]
         shown = (f"{name} (did you mean {hint[0]}?)" if hint else name for name, hint in near)
-        runs.note(f"{file}: goes into every request as it is: {', '.join(shown)}")
+        _console.note(f"{file}: goes into every request as it is: {', '.join(shown)}")
     return found, {**extra, **through}
 
 

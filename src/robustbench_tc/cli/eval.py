@@ -212,11 +212,11 @@ def _say_why(run: "Evaluated") -> None:
 def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     """Says how far it got, scores and prints the summary."""
     answered = _answered(done)
-    runs.note(answered)
+    _console.note(answered)
     if dropped := done.folder.record.sessions[-1].left_out:
-        runs.note(f"the endpoint does not take {', '.join(dropped)}: left out of the requests")
+        _console.note(f"the endpoint does not take {', '.join(dropped)}: left out of the requests")
     if done.asked.request_errors:
-        runs.note(
+        _console.note(
             f"{done.asked.request_errors} could not be had (request_error): the same command asks again"
         )
     if no_score:
@@ -224,7 +224,7 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
         return
     kept = f"{answered}; rbtc score {done.folder.path} makes the verdicts"
     with _console.keeping(kept), _console.working("scoring"):
-        done.score(runs.note)
+        done.score(_console.note)
     try:
         runs.print_summary(done.folder, "all", allow_missing, as_json=False)
     finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import UserError
-from . import _console, live_play, live_show, runs
+from . import _console, live_play, live_show
 from ._replacing import DiscardChanges
 from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
@@ -111,11 +111,11 @@ def run(
     ends = ", ".join(f"{how} {count:,}" for how, count in record.totals["ended"].items())
     _console.out.print(f"{_how_far(done)} ({ends}; worlds: {record.isolation})")
     if left_out := record.sessions[-1].left_out:
-        runs.note(f"the endpoint does not take {', '.join(left_out)}: left out of the requests")
+        _console.note(f"the endpoint does not take {', '.join(left_out)}: left out of the requests")
     if failed := record.totals["ended"].get("request_error"):
-        runs.note(f"{failed} could not be had (request_error): the same command asks again")
+        _console.note(f"{failed} could not be had (request_error): the same command asks again")
     if no_score:
-        runs.note(f"rbtc live score {done.folder.path} makes the scores")
+        _console.note(f"rbtc live score {done.folder.path} makes the scores")
     else:
         live_show.score(done.folder.path, world=world, world_python=world_python)
 

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from ..schema import Json, dumps
-from . import _console, runs
+from . import _console
 from ._console import styled
 from ._replacing import DiscardChanges
 
@@ -235,7 +235,7 @@ def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
         )
     _console.out.print(table)
     if unanswered := sum(one.unanswered for one in counts):
-        runs.note(f"{unanswered} episodes had no answer (request_error) and are in no figure")
+        _console.note(f"{unanswered} episodes had no answer (request_error) and are in no figure")
 
 
 def _interval(found: "Interval") -> str:

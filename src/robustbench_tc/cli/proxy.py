@@ -72,7 +72,7 @@ def llm(
         journal=journal,
         allow_writes=allow_writes,
         silence_s=timeout,
-        say=lambda line: _console.err.print(styled(line)),
+        say=_console.note,
     )
     with _console.keeping(f"the door is closed; its journal is {journal}"), served as url:
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))
@@ -120,11 +120,6 @@ def mcp(
         _until_interrupted()
 
 
-def note(line: str) -> None:
-    """A line on standard error."""
-    _console.echo(line, stderr=True)
-
-
 def _until_interrupted() -> None:
     ended = threading.Event()
     while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
@@ -169,13 +164,15 @@ def run(
             concurrency=concurrency,
             timeout_s=timeout,
             progress=lambda done, all_: tell(f"{done} of {all_} rows"),
-            say=note,
+            say=_console.note,
         )
     for reason, count in (*made.failures.items(), *scored.failures.items()):
-        note(f"{count} × {reason}")
+        _console.note(f"{count} × {reason}")
     if made.there:
-        note(f"{made.there} sessions were in {journal} already")
-    note(f"{scored.predictions} predictions in {scored.folder.path}; `rbtc report` and `rbtc gate` read it")
+        _console.note(f"{made.there} sessions were in {journal} already")
+    _console.note(
+        f"{scored.predictions} predictions in {scored.folder.path}; `rbtc report` and `rbtc gate` read it"
+    )
 
 
 @app.command()

@@ -79,7 +79,7 @@ def score(
     who = workers(num_proc, engine, address)
     kept = f"{folder.scores_path} was not touched, the answers neither; score again"
     with _console.keeping(kept), _console.working("scoring"):
-        api.score(run, dataset=dataset, workers=who, progress=note)
+        api.score(run, dataset=dataset, workers=who, progress=_console.note)
     _console.err.print(f"scored: {folder.scores_path}", markup=False)
 
 
@@ -94,8 +94,8 @@ def _score_journal(
     say(made.folder.notes)
     say_left_out(made.folder.record.left_out)
     for reason, count in made.failures.items():
-        note(f"without an answer: {count} × {reason}")
-    note(f"{made.predictions} predictions in {made.folder.path}; scored: {made.folder.scores_path}")
+        _console.note(f"without an answer: {count} × {reason}")
+    _console.note(f"{made.predictions} predictions in {made.folder.path}; scored: {made.folder.scores_path}")
 
 
 def _say_reader(folder: "RunFolder") -> None:
@@ -104,7 +104,7 @@ def _say_reader(folder: "RunFolder") -> None:
 
     made_by = folder.record.reader or "1"
     if folder.scores_path.is_file() and made_by != READER_VERSION:
-        note(
+        _console.note(
             f"the verdicts of {folder.path} were made by version {made_by} of the reader, this is version "
             f"{READER_VERSION} (docs/calls.md): `rbtc score {folder.path}` makes them again"
         )
@@ -252,7 +252,7 @@ def import_(
     folder.save()
     say_left_out(folder.record.left_out)
     if remade := verdicts.score_file(folder, data):
-        note(remade)
+        _console.note(remade)
     absent = len(data.rows) - len(asked)
     tail = f"; {absent} rows of the dataset have none" if absent else ""
     _console.err.print(f"{len(found)} predictions in {folder.path}{tail}", markup=False)
@@ -269,12 +269,7 @@ def say_left_out(left_out: dict[str, int]) -> None:
 
 def say(notes: Sequence[str]) -> None:
     for one in notes:
-        note(one)
-
-
-def note(line: str) -> None:
-    """A line on standard error, where it does not mix with the result."""
-    _console.err.print(line, markup=False)
+        _console.note(one)
 
 
 def print_summary(

@@ -3,9 +3,7 @@
 import json
 import unicodedata
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 
@@ -14,6 +12,7 @@ from robustbench_tc.schema import Call, Json
 
 from . import gold, matchers, yaml
 from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
+from .fields import Fields
 from .limits import CASES, read_bytes
 from .names import Names
 from .review import FROM_LOG, PROBLEM, fingerprint, read_reviews
@@ -55,22 +54,16 @@ class Checker:
         return None
 
 
-class _Cases:
+class _Cases(Fields):
     def __init__(self, path: Path, root: Node, more: Sequence[OwnTool]) -> None:
+        super().__init__(str(path))
         self.path = path
         self.root = root
         self.top = self.mapping(root, "the file", TOP)
-        version = self.top.get("version")
-        if version is None:
-            self.fail(1, "'version' is missing; write version: 1")
-        if version.value != 1 or isinstance(version.value, bool):
-            self.fail(version.line, "this version is not known; write version: 1")
+        self.version(self.top, 1)
         self.files: list[Path] = []
         self.names = self.read_tools(more)
         self.system = self.text(self.top["system"], "system") if "system" in self.top else None
-
-    def fail(self, line: int, said: str) -> NoReturn:
-        raise UserError(f"{self.path}:{line}: {' '.join(said.split())}")  # names may hold line ends
 
     def read(self) -> CaseFile:
         entries = self.items(self.top.get("cases"), "cases", self.root.line)
@@ -110,33 +103,10 @@ class _Cases:
             left_out=tuple(left_out),
         )
 
-    # Small readers
-
-    def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
-        if not isinstance(node.value, dict):
-            self.fail(node.line, f"{what} must be a mapping with the keys {', '.join(known)}")
-        for key in node.value:
-            if key not in known:
-                near = get_close_matches(key, known, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-                self.fail(node.keys[key], f"unknown key {key[:60]!r} of {what}: {hint}")
-        return node.value
-
     def items(self, node: Node | None, what: str, line: int) -> list[Node]:
         if node is None or not isinstance(node.value, list) or not node.value:
             self.fail(node.line if node else line, f"{what!r} must be a list that is not empty")
         return node.value
-
-    def text(self, node: Node, what: str) -> str:
-        if not isinstance(node.value, str) or not node.value.strip():
-            self.fail(node.line, f"{what!r} must be a text that is not empty; put it into quotes")
-        return node.value
-
-    def flag(self, found: dict[str, Node], key: str) -> bool:
-        node = found.get(key)
-        if node is not None and not isinstance(node.value, bool):
-            self.fail(node.line, f"{key!r} must be true or false")
-        return node is not None and bool(node.value)
 
     # Tools
 
@@ -245,7 +215,7 @@ class _Cases:
         return CaseTurn(
             messages=tuple(messages),
             answers=tuple(self.answer(one, extra is not None) for one in wanted),
-            ordered=self.flag(found, "ordered"),
+            ordered=self.flag(found.get("ordered"), "ordered"),
             extra=extra is not None,
             results=self.results(found.get("results")),
             line=node.line,

@@ -100,11 +100,7 @@ class ChatCompletions:
 
     def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:
         written = {**body, "messages": messages}
-        if tools is not None:
-            written["tools"] = tools
-        if isinstance(choice := body.get("tool_choice"), dict):
-            written["tool_choice"] = chosen(choice, offered)
-        return written
+        return with_tools(written, tools, offered)
 
     def said(self, parsed: Json) -> Said | None:
         choices = parsed.get("choices") if isinstance(parsed, dict) else None
@@ -130,6 +126,15 @@ class ChatCompletions:
 
     def failure(self, said: str) -> bytes:
         return sse.written({"error": {"message": said, "type": "rbtc_proxy_error"}})
+
+
+def with_tools(body: Chat, tools: list[Json] | None, offered: Offer) -> Chat:
+    """A request with these tools (None: its own), what it chooses among them in the model's names."""
+    if tools is not None:
+        body["tools"] = tools
+    if isinstance(choice := body.get("tool_choice"), dict):
+        body["tool_choice"] = chosen(choice, offered)
+    return body
 
 
 def chosen(choice: Chat, offered: Offer) -> Chat:

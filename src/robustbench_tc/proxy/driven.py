@@ -12,9 +12,11 @@ from urllib.parse import quote
 
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.eval import wire
+from robustbench_tc.eval.callables.backend import task_of
 from robustbench_tc.eval.callables.command import Commands, Failed
+from robustbench_tc.eval.callables.invocation import Invocation
 from robustbench_tc.eval.callables.task import Task
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import Sample
 
 from .session import Session
 
@@ -74,20 +76,11 @@ async def drive(
 
 
 def _task(clean: Sample, session: Session) -> Task:
-    ask = wire.first(clean, "fc")
-
-    def none(name: str, arguments: Json) -> str:
-        raise NotImplementedError  # a program has its own tools
-
-    async def nothing(name: str, arguments: Json) -> str:
-        raise NotImplementedError
-
-    return Task(
+    """The clean request: no call of a program comes back to the harness, it has tools of its own."""
+    return task_of(
+        clean,
+        wire.first(clean, "fc"),
+        Invocation(clean, 1, {}),
         session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
-        turn=1 + sum(message.role == "user" for message in clean.messages[:-1]),
-        messages=ask.messages,
-        tools=ask.tools or [],
         seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
-        _call=none,
-        _acall=nothing,
     )

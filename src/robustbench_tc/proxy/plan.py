@@ -1,15 +1,13 @@
 """The plan of a door: one YAML file, read once, every mistake named with its line."""
 
-from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.own import yaml
+from robustbench_tc.own.fields import Fields
 from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.own.yaml import Node
 
@@ -117,20 +115,10 @@ def parse_plan(data: bytes, where: str) -> Plan:
     return _Reader(where).read(yaml.load(data, where))
 
 
-class _Reader:
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def fail(self, line: int, said: str) -> NoReturn:
-        raise UserError(f"{self.where}:{line}: {' '.join(said.split())}")
-
+class _Reader(Fields):
     def read(self, root: Node) -> Plan:
         top = self.mapping(root, "the plan", TOP)
-        version = top.get("version")
-        if version is None:
-            self.fail(root.line, "'version' is missing; write version: 1")
-        if version.value != 1 or isinstance(version.value, bool):
-            self.fail(version.line, "this version is not known; write version: 1")
+        self.version(top, root.line)
         bench = self.text(top["bench"], "bench") if "bench" in top else None
         seed = top.get("seed")
         if seed is not None and (
@@ -212,18 +200,6 @@ class _Reader:
             self.fail(node.line, f"{said}, from 1 to {MOST_POSITION:,}")
         return value
 
-    # Small readers
-
-    def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
-        if not isinstance(node.value, dict):
-            self.fail(node.line, f"{what} must be a mapping with the keys {', '.join(known)}")
-        for key in node.value:
-            if key not in known:
-                near = get_close_matches(key, known, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-                self.fail(node.keys[key], f"unknown key {key[:60]!r} of {what}: {hint}")
-        return node.value
-
     def items(self, node: Node | None, what: str) -> list[Node]:
         """The entries of a list that may be missing, and may not be empty."""
         if node is None:
@@ -234,13 +210,3 @@ class _Reader:
 
     def names(self, node: Node | None, what: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.text(item, what) for item in self.items(node, what)))
-
-    def text(self, node: Node, what: str) -> str:
-        if not isinstance(node.value, str) or not node.value.strip():
-            self.fail(node.line, f"{what!r} must be a text that is not empty; put it into quotes")
-        return node.value
-
-    def flag(self, node: Node | None, what: str) -> bool:
-        if node is not None and not isinstance(node.value, bool):
-            self.fail(node.line, f"{what!r} must be true or false")
-        return node is not None and bool(node.value)

@@ -6,7 +6,7 @@ from robustbench_tc.schema import Json
 
 from . import sse, usage
 from .chat import Chat, Split, calls_of
-from .dialect import ITEMS, RAW, Said, Unsupported, chosen
+from .dialect import ITEMS, RAW, Said, Unsupported, with_tools
 from .offer import Offer
 from .responses_stream import ResponsesStream, message_of
 
@@ -48,11 +48,7 @@ class Responses:
             else:
                 items += _items(message)
         written["input"] = items
-        if tools is not None:
-            written["tools"] = tools
-        if isinstance(choice := body.get("tool_choice"), dict):
-            written["tool_choice"] = chosen(choice, offered)
-        return written
+        return with_tools(written, tools, offered)
 
     def said(self, parsed: Json) -> Said | None:
         output = parsed.get("output") if isinstance(parsed, dict) else None

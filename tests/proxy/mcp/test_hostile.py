@@ -174,6 +174,15 @@ def test_a_preference_needs_the_other_door(tmp_path: Path) -> None:
         pass
 
 
+def test_types_of_the_first_calls_do_not_begin_later(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text("version: 1\ntypes: [transient_timeout]\ntypes_after: 2\n")
+    with (
+        pytest.raises(UserError, match="transient_timeout answers a session's first calls"),
+        proxy_mcp("http://127.0.0.1:9/mcp", tmp_path / "plan.yaml"),
+    ):
+        pass
+
+
 def test_over_http_wrong_addresses_and_web_pages_are_refused(tmp_path: Path, remote: Remote) -> None:
     (tmp_path / "plan.yaml").write_text(FAULTY)
     with proxy_mcp(remote.address, tmp_path / "plan.yaml") as address:

@@ -1,14 +1,16 @@
 """How often something happens to calls that come in conversations, with a 95 % interval.
 
 Wilson's interval with the number of calls divided by the design effect, where that is above 1: calls of one
-conversation may fail together. Coverage measured over logs of known plans: docs/ground.md.
+conversation may fail together. Coverage measured over logs of known plans: docs/ground.md. The intervals of
+the reports (`eval.stats.confidence.shares`), made for a few large clusters too, held such rates in 0.953 to
+1.000 of the same logs: wider than what is asked for here.
 """
 
 from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
-_Z = 1.959963984540054
+from robustbench_tc.eval.stats.confidence import Z
 
 
 class Rate(NamedTuple):
@@ -30,8 +32,8 @@ def rate(clusters: Sequence[tuple[int, int]]) -> Rate:
     met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
     share = met / calls
     n = calls / max(1.0, _design_effect(clusters, share, calls))
-    spread = _Z * sqrt(share * (1 - share) / n + _Z * _Z / (4 * n * n))
-    middle, whole = share + _Z * _Z / (2 * n), 1 + _Z * _Z / n
+    spread = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    middle, whole = share + Z * Z / (2 * n), 1 + Z * Z / n
     low = (middle - spread) / whole if met else 0.0
     high = (middle + spread) / whole if met < calls else 1.0
     return Rate(met, calls, low, high)

@@ -5,8 +5,8 @@ import os
 import queue
 import threading
 
-MOST_WAITING = 1_000
-"""Lines that may wait for a reader before what sends them has to."""
+MOST_WAITING = 16_000_000
+"""Bytes that may wait for a reader before what sends them has to."""
 
 
 class Writer:
@@ -15,16 +15,18 @@ class Writer:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sent = self._written = 0  # bytes; each is counted by one thread alone
         self._thread = threading.Thread(target=self._run, name=f"writes {pipe}", daemon=True)
         self._thread.start()
 
     def send(self, line: bytes) -> None:
         """One line, soon."""
+        self._sent += len(line)
         self._lines.put(line)
 
     async def drain(self) -> None:
-        """Waits while too many lines do."""
-        while self._lines.qsize() > MOST_WAITING:
+        """Waits while too much does."""
+        while self._sent - self._written > MOST_WAITING:
             await asyncio.sleep(0.01)
 
     def end(self, within_s: float) -> None:
@@ -41,3 +43,4 @@ class Writer:
                     view = view[os.write(self._pipe, view) :]
                 except OSError:  # nobody reads any more
                     broken = True
+            self._written += len(line)

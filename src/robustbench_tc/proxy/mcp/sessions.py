@@ -16,12 +16,19 @@ from .calls import Calls
 
 
 def check(plan: Plan) -> None:
-    """Refuses types that change the request, which this door does not see. Raises UserError."""
+    """Refuses types that could never be met: those that change the request, which this door does not see,
+    and those of the first calls where the types begin later. Raises UserError."""
     asked = [code for code in plan.types if code != taxonomy.CLEAN and taxonomy.get(code).channel == "offers"]
     if asked and plan.bench is None:
         raise UserError(
             f"the type {asked[0]} states a preference in the request, and this door sees tools only: "
             "use `rbtc proxy llm`"
+        )
+    first = [code for code in plan.types if code != taxonomy.CLEAN and taxonomy.get(code).answered_calls]
+    if first and plan.types_after:
+        raise UserError(
+            f"the type {first[0]} answers a session's first calls, which are over when 'types_after' begins: "
+            "leave 'types_after' out, or write it as a fault with 'at'"
         )
 
 

@@ -27,7 +27,7 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
-	env-train test-train env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
@@ -73,6 +73,13 @@ env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on th
 test-train: env-train  ## the tests that need verl
 	.venv-train/bin/python -m pytest tests/train_recipes
 
+env-trl: .venv-trl/.done  ## .venv-trl: TRL, transformers and torch on the CPU
+test-trl: env-trl  ## the tests that need TRL, with a short smoke test
+	.venv-trl/bin/python -m pytest tests/train_recipes/trl
+train-toy: env-trl  ## the TRL recipe's smoke test: a small model learns from the reward, and not from a permuted one
+	.venv-trl/bin/python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy --fresh
+	.venv-trl/bin/python scripts/toy_curves.py out/train-toy/train-toy.json out/train-toy/train-toy.svg
+
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
@@ -108,10 +115,11 @@ EXTRAS_mutation    := audit sign report dev mutation
 	$(call install,.venv-$*,$(EXTRAS_$*))
 	@touch $@
 
-# verl and transformers pin what the lock pins otherwise: these two go without it.
+# verl, TRL and transformers pin what the lock pins otherwise: these go without it.
 .venv-train/.done: UNLOCKED := .[train,dev]
+.venv-trl/.done: UNLOCKED := .[trl,dev]
 .venv-serve/.done: UNLOCKED := .[serve]
-.venv-train/.done .venv-serve/.done: .venv-%/.done: pyproject.toml
+.venv-train/.done .venv-trl/.done .venv-serve/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
 	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
 	@touch $@

@@ -12,7 +12,7 @@ TAGS = ("<tool_call>", "</tool_call>")
 
 def save_tokenizer(folder: Path, special_tags: bool = False) -> Any:
     """Saves a byte-level tokenizer with ChatML turns; `special_tags` marks the call tags as special."""
-    from tokenizers import (  # type: ignore[import-not-found]
+    from tokenizers import (
         AddedToken,
         Tokenizer,
         decoders,

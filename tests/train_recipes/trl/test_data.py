@@ -1,0 +1,123 @@
+"""Rows and reward as TRL gets them; no TRL is needed here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.train_recipes import dataset
+from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, variant_from_env
+from robustbench_tc.train_recipes.trl import data, smoke, toy, train
+
+
+@pytest.fixture(scope="module")
+def rows(training_data: Path) -> list[dict[str, Any]]:
+    return data.rows(dataset.locate(str(training_data), "full").train)
+
+
+def test_all_rows_come_with_their_gold(rows: list[dict[str, Any]], training_data: Path) -> None:
+    report = json.loads((training_data / "build_report.json").read_text())
+    assert len(rows) == report["rows"]["full"]["train"]
+    assert data.rows(dataset.locate(str(training_data), "full").train, 5) == rows[:5]
+    golds = [row["ground_truth"] for row in rows]
+    earned = data.scores(golds, [row["data_source"] for row in rows], golds)
+    assert earned == [data.best(gold) for gold in golds]
+    assert {data.best(gold) for gold in golds} <= {1.0, 4.0}
+
+
+def test_the_reward_is_that_of_the_oracle(shared: Path) -> None:
+    """Every recorded answer, as a text and as TRL's message."""
+    seen = 0
+    for line in (shared / "vectors" / "toolrl_reward.jsonl").open():
+        vector = json.loads(line)
+        plain = variant_from_env(vector["env"]) == variant_from_env({})
+        if not plain or vector["upstream_exception"] is not None:
+            continue
+        answer, gold = vector["solution_str"], vector["ground_truth"]
+        said: list[Any] = [answer, [{"role": "assistant", "content": answer}]]
+        assert data.scores(said, ["rlla"] * 2, [gold] * 2) == pytest.approx([vector["score"]] * 2, abs=1e-9)
+        seen += 1
+    assert seen > 100
+
+
+def test_the_control_permutes_and_logs_what_is_true() -> None:
+    gold = toy.gold(toy.TASKS[0])
+    answers = [gold, "nothing", "<think> a </think>", *["junk"] * 20]
+    logged: dict[str, float] = {}
+    common: dict[str, Any] = {
+        "prompts": [None] * len(answers),
+        "completions": answers,
+        "data_source": ["rlla"] * len(answers),
+        "ground_truth": [gold] * len(answers),
+        "log_metric": logged.__setitem__,
+        "trainer_state": None,
+    }
+    true = data.reward()(**common)
+    assert true == [compute_score("rlla", one, gold)["score"] for one in answers]
+    assert logged == {"score": sum(true) / len(true), "at_maximum": 1 / len(true)}
+    kept = dict(logged)
+    permuted = data.reward(shuffled=3)(**common)
+    assert sorted(permuted) == sorted(true) and permuted != true and logged == kept
+    assert data.reward(shuffled=3)(**common) == permuted
+
+
+def test_foreign_parquet_is_one_line(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"prompt": ["a"]}), tmp_path / "train-0.parquet")
+    with pytest.raises(UserError, match="has no training rows"):
+        data.rows([tmp_path / "train-0.parquet"])
+
+
+def test_the_toys_rows_are_what_its_tokenizer_was_made_for() -> None:
+    assert len({task.tool for task in toy.TASKS}) == len(toy.TASKS) == toy.SFT_ROWS + 2
+    for task in toy.TASKS:
+        gold = toy.gold(task)
+        assert compute_score("rlla", gold, gold)["score"] == 4.0
+        assert set(task.arguments) == set(task.parameters)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"config": "retry"}, "train_recipes/retry"),
+        ({"config": "paft"}, "trains on full or mixed"),
+        ({"dataset": "/nowhere/at-all"}, "at-all"),
+        ({"set_": ["beta"]}, "write KEY=VALUE"),
+    ],
+)
+def test_mistakes_are_one_line(words: dict[str, Any], said: str, training_data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=said) as caught:
+        train.train(**{"model": "m", "out": tmp_path / "run", "dataset": str(training_data), **words})
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
+    train._keep(tmp_path / "run", {"seed": 1})
+    train._keep(tmp_path / "run", {"seed": 1})
+    with pytest.raises(UserError, match="other settings"):
+        train._keep(tmp_path / "run", {"seed": 2})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    with pytest.raises(UserError, match="is not empty"):
+        train._keep(tmp_path / "mine", {"seed": 1})
+
+
+def test_bars_compare_whole_windows() -> None:
+    curve = [{"score": float(at >= 12)} for at in range(24)]
+    assert smoke.change(curve, "score") == 1.0
+    assert smoke.change(list(reversed(curve)), "score") == -1.0
+    up, flat = smoke.BARS[0], smoke.BARS[2]
+    assert up.holds(0.8) and not up.holds(0.79) and flat.holds(0.3) and not flat.holds(0.31)
+    assert "FAILED" in up.said(0.1) and "holds" in up.said(1.0)
+
+
+def test_fresh_keeps_a_folder_that_is_not_its_own(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("x")
+    with pytest.raises(UserError, match="is kept"):
+        smoke.smoke(out=tmp_path, fresh=True)
+    assert (tmp_path / "thesis.txt").read_text() == "x"

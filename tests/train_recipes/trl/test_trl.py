@@ -1,0 +1,102 @@
+"""The recipe under TRL itself, on the CPU with the toy's model (`make test-trl`)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl", reason="needs TRL: make test-trl")
+
+from robustbench_tc.train_recipes.trl import smoke, toy  # noqa: E402
+
+TRAIN = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train"]
+ENV = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy's rows, and its model after one pass over them."""
+    made = tmp_path_factory.mktemp("toy")
+    toy.write_rows(made / "rows")
+    build = ["build", "toolrl-dr", "--rlla", str(made / "rows"), "--config", "full"]
+    words = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(made / "toolrl-dr")]
+    subprocess.run(words, check=True, capture_output=True, env=ENV, timeout=300)
+    toy.make_model(str(made / "toolrl-dr"), made / "base", epochs=1)
+    return made
+
+
+def words(folder: Path, out: str, *more: str, steps: int = 4) -> list[str]:
+    settings = {**smoke.SETTINGS, "per_device_train_batch_size": 4, "max_completion_length": 16}
+    given = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    common = ["--cpu", "--rows", "8", "--completions", "2", "--steps", str(steps), "--save-steps", "2"]
+    base = ["--model", str(folder / "base"), "--out", str(folder / out), "--learning-rate", "1e-3"]
+    return [*TRAIN, str(folder / "toolrl-dr"), *base, *common, *given, *more]
+
+
+def run(line: list[str]) -> Any:
+    return subprocess.run(line, capture_output=True, text=True, env=ENV, timeout=600)
+
+
+def curve(folder: Path, out: str) -> dict[int, dict[str, float]]:
+    lines = map(json.loads, (folder / out / "curve.jsonl").read_text().splitlines())
+    return {line["step"]: line for line in lines}
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(folder: Path) -> None:
+    whole = run(words(folder, "whole"))
+    assert whole.returncode == 0, whole.stderr[-2000:]
+    assert whole.stderr.count("\nstep ") == 4 or whole.stderr.startswith("step 1 of 4")
+    assert {path.name for path in (folder / "whole").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
+    with subprocess.Popen(words(folder, "killed"), stderr=subprocess.PIPE, text=True, env=ENV) as process:
+        for line in process.stderr or ():
+            if line.startswith("step 3"):
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL
+    again = run(words(folder, "killed"))
+    assert again.returncode == 0 and "going on from" in again.stderr, again.stderr[-2000:]
+    values = {
+        name: [(at, line["score"], line["mean_length"]) for at, line in sorted(curve(folder, name).items())]
+        for name in ("whole", "killed")
+    }
+    assert [at for at, *_ in values["whole"]] == [1, 2, 3, 4]
+    assert values["killed"] == values["whole"]
+    other = run(words(folder, "killed", steps=5))
+    assert other.returncode == 1 and "other settings" in other.stderr and "Traceback" not in other.stderr
+
+
+def test_lora_saves_adapters_alone(folder: Path) -> None:
+    done = run(words(folder, "lora", "--lora", "2", steps=1))
+    assert done.returncode == 0, done.stderr[-2000:]
+    saved = {path.name for path in (folder / "lora" / "model").iterdir()}
+    assert "adapter_model.safetensors" in saved and "model.safetensors" not in saved
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--set", "beat=0"), "did you mean beta"),
+        (("--set", "num_generations=7"), "TRL refuses these settings"),
+        (("--model", "/nowhere"), "/nowhere: no model with a tokenizer"),
+    ],
+)
+def test_what_trl_would_not_take_is_one_line(folder: Path, more: tuple[str, str], said: str) -> None:
+    done = run([*words(folder, f"wrong{len(said)}"), *more])
+    lines = [line for line in done.stderr.splitlines() if line.strip() and "Warning" not in line]
+    assert done.returncode == 1 and said in lines[-1], done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+
+
+def test_the_short_smoke_test(tmp_path: Path) -> None:
+    """As `make train-toy`, with fewer steps and the bars for those."""
+    line = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.smoke", "--short", "--out", str(tmp_path / "toy")]
+    done = subprocess.run(line, capture_output=True, text=True, env=ENV, timeout=3000)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    found = json.loads((tmp_path / "toy" / "train-toy.json").read_text())
+    assert all(bar["holds"] for bar in found["bars"]) and len(found["bars"]) == 3
+    assert [one["step"] for one in found["curves"]["reward"]] == list(range(1, found["steps"] + 1))

@@ -1,0 +1,193 @@
+"""The recipe's smoke test: does the reward rise, and only because of the reward?
+
+    python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy
+
+A model of a million parameters is taught 16 rows of ours by fine-tuning, then trained with GRPO on eight of
+them, twice: with ToolRL's reward, and with the rewards of each batch permuted. The rows are those it was
+taught, so this says that the recipe's parts work together, and nothing about what is learnt from other rows.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from robustbench_tc.errors import UserError
+
+from . import toy
+from .train import CURVE
+
+STEPS, WINDOW = 100, 12
+"""A pass over the eight rows is two steps: the first and last twelve are six whole passes each."""
+
+SETTINGS: dict[str, Any] = {
+    "per_device_train_batch_size": 32,
+    "gradient_accumulation_steps": 1,
+    "steps_per_generation": 1,
+    "max_completion_length": 96,
+    "beta": 0.0,
+    "entropy_coef": 0.0,
+}
+LEARNING_RATE = 2e-4
+
+
+class Bar(NamedTuple):
+    """A threshold on the change from the first to the last window."""
+
+    run: str
+    value: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def holds(self, change: float) -> bool:
+        """Whether a change is on the right side."""
+        return (self.at_least is None or change >= self.at_least) and (
+            self.at_most is None or change <= self.at_most
+        )
+
+    def said(self, change: float) -> str:
+        """One line."""
+        bound = (
+            f"at least {self.at_least:+.2f}" if self.at_least is not None else f"at most {self.at_most:+.2f}"
+        )
+        return (
+            f"{self.run}, {self.value}: {change:+.3f}, {bound}: {'holds' if self.holds(change) else 'FAILED'}"
+        )
+
+
+BARS = (
+    Bar("reward", "score", at_least=0.8),
+    Bar("reward", "at_maximum", at_least=0.08),
+    Bar("shuffled", "score", at_most=0.3),
+)
+"""Fixed beforehand on three seeds (docs/training.md)."""
+
+
+def change(curve: Sequence[dict[str, float]], value: str, window: int = WINDOW) -> float:
+    """The mean of the last steps less that of the first."""
+    first, last = [one[value] for one in curve[:window]], [one[value] for one in curve[-window:]]
+    return sum(last) / len(last) - sum(first) / len(first)
+
+
+def smoke(
+    out: Annotated[Path, typer.Option(help="Where rows, model, runs and train-toy.json go.")] = Path(
+        "out/train-toy"
+    ),
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    steps: Annotated[int, typer.Option(min=2 * WINDOW, help="Updates of each run.")] = STEPS,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget what is there; otherwise it goes on.")
+    ] = False,
+) -> None:
+    """Train the toy twice and compare; exit code 1 where a bar fails.
+
+    Example: python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy
+    """
+    mark = out / "train-toy.json"
+    if fresh and out.exists():
+        if not (out / "rows" / "train.parquet").is_file():
+            raise UserError(f"{out} is not a smoke test's folder and is kept: choose another --out")
+        shutil.rmtree(out)
+    base = _prepared(out, seed)
+    curves = _trained(out, base, seed, steps)
+    changes = [(bar, change(curves[bar.run], bar.value)) for bar in BARS]
+    found = {
+        "seed": seed,
+        "steps": steps,
+        "window": WINDOW,
+        "learning_rate": LEARNING_RATE,
+        "settings": SETTINGS,
+        "bars": [{**bar._asdict(), "change": value, "holds": bar.holds(value)} for bar, value in changes],
+        "curves": curves,
+    }
+    mark.write_text(json.dumps(found, indent=1) + "\n")
+    for bar, value in changes:
+        typer.echo(bar.said(value))
+    typer.echo(f"curves: {mark}")
+    if not all(bar.holds(value) for bar, value in changes):
+        raise typer.Exit(1)
+
+
+def _prepared(out: Path, seed: int) -> Path:
+    """The model that both runs begin with."""
+    rows, training, base = out / "rows", out / "toolrl-dr", out / f"base-{seed}"
+    if not (rows / "train.parquet").is_file():
+        toy.write_rows(rows)
+    if not (training / "manifest.json").is_file():
+        build = ["build", "toolrl-dr", "--rlla", str(rows), "--config", "full", "--out", str(training)]
+        _ended([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
+    if not (base / "config.json").is_file():
+        typer.echo(f"fine-tuning a random model on {toy.SFT_ROWS} rows", err=True)
+        half = out / f"base-{seed}-part"
+        toy.make_model(str(training), half, seed=seed)
+        half.rename(base)
+    return base
+
+
+def _trained(out: Path, base: Path, seed: int, steps: int) -> dict[str, list[dict[str, float]]]:
+    """Both runs, side by side, and their curves."""
+    common = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train", str(out / "toolrl-dr")]
+    common += ["--model", str(base), "--rows", "8", "--steps", str(steps), "--seed", str(seed), "--cpu"]
+    common += ["--completions", "8", "--learning-rate", str(LEARNING_RATE), "--save-steps", "20"]
+    common += [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    wanted = {"reward": [], "shuffled": ["--shuffle-rewards"]}
+    problems: list[str] = []
+
+    def run(name: str, more: list[str]) -> None:
+        folder = out / f"{name}-{seed}"
+        try:
+            _ended(
+                [*common, "--out", str(folder), *more],
+                name,
+                lambda line: typer.echo(f"{name}: {line}", err=True),
+            )
+        except UserError as error:
+            problems.append(str(error))
+
+    threads = [threading.Thread(target=run, args=item) for item in wanted.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise UserError(problems[0])
+    return {name: _curve(out / f"{name}-{seed}" / CURVE, steps) for name in wanted}
+
+
+def _curve(path: Path, steps: int) -> list[dict[str, float]]:
+    """The curve of a run; a step that was done again after a stop counts once."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    found = {line["step"]: line for line in lines}
+    if sorted(found) != list(range(1, steps + 1)):
+        raise UserError(f"{path} has {len(found)} of {steps} steps: run it again with --fresh")
+    return [found[step] for step in range(1, steps + 1)]
+
+
+def _ended(words: list[str], what: str, tell: Callable[[str], None]) -> None:
+    """Runs a program to its end, telling its lines. Raises UserError with its last one where it fails."""
+    threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | threads
+    ) as process:
+        last = ""
+        for line in process.stdout or ():
+            if line.startswith("step "):
+                tell(line.rstrip())
+            if line.strip():
+                last = line.strip()
+    if process.returncode:
+        raise UserError(f"{what} ended with status {process.returncode}: {last[:300]}")
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(smoke)
+    except UserError as error:
+        sys.exit(str(error))

@@ -1,0 +1,224 @@
+"""GRPO under TRL: ToolRL's reward on the rows of `rbtc build toolrl-dr`, with a real model or the toy.
+
+    python -m robustbench_tc.train_recipes.trl.train --help
+
+One process, one GPU or the CPU.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from robustbench_tc.errors import UserError, need_extra, unknown
+
+from .. import dataset as datasets
+from . import data
+
+CURVE, SETTINGS = "curve.jsonl", "settings.json"
+"""What a run's folder holds beside the checkpoints: a line for each step, and what the run was asked for."""
+
+PAPER: dict[str, Any] = {
+    "per_device_train_batch_size": 16,
+    "gradient_accumulation_steps": 8,  # 128 answers an update: 32 prompts, as verl's mini-batch
+    "steps_per_generation": 16,  # 64 prompts × 4 answers are generated at a time
+    "max_completion_length": 1024,
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "epsilon": 0.2,
+    "beta": 0.001,  # TRL has the KL term in the loss only, the paper had it in the reward
+    "loss_type": "dapo",
+    "entropy_coef": 0.001,
+    "max_grad_norm": 1.0,
+    "lr_scheduler_type": "constant",
+    "bf16": True,
+}
+"""Settings of train_recipes/toolrl_dr/recipe.yaml in TRL's names, for one GPU."""
+
+
+def train(
+    model: Annotated[str, typer.Option(help="A model's folder, or its name on the Hub.")],
+    out: Annotated[Path, typer.Option(help="The run's folder; a run that was stopped goes on in it.")],
+    dataset: Annotated[
+        str, typer.Argument(help="The training data: a folder, or ORG/NAME@REVISION on the Hub.")
+    ] = "toolrl-dr",
+    config: Annotated[str, typer.Option(help="full or mixed.")] = "full",
+    rows: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Updates; default: --epochs.")] = None,
+    epochs: Annotated[float, typer.Option(min=0.001, help="Passes over the rows.")] = 3.0,
+    learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-6,
+    completions: Annotated[int, typer.Option(min=2, help="Answers to each prompt.")] = 4,
+    lora: Annotated[int | None, typer.Option(min=1, help="Train adapters of this rank only.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    save_steps: Annotated[int, typer.Option(min=1, help="Steps between checkpoints; two are kept.")] = 50,
+    report_to: Annotated[Literal["none", "wandb", "trackio", "tensorboard"], typer.Option()] = "none",
+    cpu: Annotated[bool, typer.Option("--cpu", help="Train on the CPU in float32.")] = False,
+    shuffle_rewards: Annotated[
+        bool, typer.Option("--shuffle-rewards", help="The control: learn from permuted rewards.")
+    ] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A field of TRL's GRPOConfig, as JSON. Repeatable."),
+    ] = None,
+) -> None:
+    """Train with GRPO on ToolRL's reward. The paper's settings are the defaults, for one GPU.
+
+    Example: python -m robustbench_tc.train_recipes.trl.train toolrl-dr --model ./Qwen2.5-3B --out runs/full
+    """
+    if config not in data.CONFIGS:
+        why = ": its errors come inside the rollout, take train_recipes/retry" if config == "retry" else ""
+        raise UserError(f"--config {config}: this recipe trains on {' or '.join(data.CONFIGS)}{why}")
+    shards = datasets.locate(dataset, config)
+    found = data.rows(shards.train, rows)
+    if not found:
+        raise UserError(f"{dataset} has no rows in the config {config}")
+    asked: dict[str, Any] = {
+        "model": model,
+        "rows": [row["clean_id"] + "::" + row["type_code"] for row in found],
+        "config": config,
+        "steps": steps,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "completions": completions,
+        "lora": lora,
+        "seed": seed,
+        "shuffle_rewards": shuffle_rewards,
+        "set": _settings(set_ or ()),
+    }
+    _keep(out, asked)
+    _run(found, out, asked, save_steps=save_steps, report_to=report_to, cpu=cpu)
+
+
+def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
+    """KEY=VALUE as TRL's fields. Raises UserError."""
+    found: dict[str, Any] = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not equals:
+            raise UserError(f"--set {one}: write KEY=VALUE, a field of TRL's GRPOConfig and its value")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
+
+
+def _keep(out: Path, asked: dict[str, Any]) -> None:
+    """Writes what the run was asked for, or refuses a folder of another run. Raises UserError."""
+    path = out / SETTINGS
+    if path.is_file():
+        if json.loads(path.read_text()) != asked:
+            raise UserError(f"{out} holds a run with other settings or rows: choose another --out")
+    elif out.exists() and any(out.iterdir()):
+        raise UserError(f"{out} is not empty and holds no run of this recipe: choose another --out")
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asked, indent=1) + "\n")
+
+
+def _run(
+    found: list[dict[str, Any]],
+    out: Path,
+    asked: dict[str, Any],
+    *,
+    save_steps: int,
+    report_to: str,
+    cpu: bool,
+) -> None:
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    try:
+        from datasets import Dataset
+        from transformers import AutoTokenizer, PrinterCallback
+        from transformers.trainer_utils import get_last_checkpoint
+        from trl import GRPOConfig, GRPOTrainer
+    except ImportError:
+        raise need_extra("trl", "trl") from None
+    on_cpu = {"use_cpu": True, "bf16": False, "gradient_checkpointing": False} if cpu else {}
+    settings = {
+        **PAPER,
+        "output_dir": str(out),
+        "num_train_epochs": asked["epochs"],
+        "max_steps": asked["steps"] or -1,
+        "learning_rate": asked["learning_rate"],
+        "num_generations": asked["completions"],
+        "seed": asked["seed"],
+        "save_steps": save_steps,
+        "save_total_limit": 2,
+        "logging_steps": 1,
+        "report_to": report_to,
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        **on_cpu,
+        **asked["set"],
+    }
+    known = GRPOConfig.__dataclass_fields__
+    for key in asked["set"]:
+        if key not in known:
+            raise unknown("field of TRL's GRPOConfig", key, known)
+    try:
+        arguments = GRPOConfig(**settings)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"TRL refuses these settings: {' '.join(str(error).split())[:300]}") from None
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(asked["model"])
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{asked['model']}: no model with a tokenizer: {str(error).splitlines()[0]}"
+        ) from None
+    peft: Any = None
+    if asked["lora"] is not None:
+        try:
+            from peft import LoraConfig
+        except ImportError:
+            raise need_extra("peft", "trl") from None
+        rank = asked["lora"]
+        peft = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    trainer = GRPOTrainer(
+        asked["model"],
+        data.reward(shuffled=asked["seed"] if asked["shuffle_rewards"] else None),
+        args=arguments,
+        train_dataset=Dataset.from_list(found),
+        processing_class=tokenizer,
+        peft_config=peft,
+        callbacks=[_curve(out)],
+    )
+    trainer.remove_callback(PrinterCallback)  # a line a step is enough
+    last = get_last_checkpoint(str(out))
+    if last is not None:
+        typer.echo(f"going on from {last}", err=True)
+    trainer.train(resume_from_checkpoint=last)
+    trainer.save_model(str(out / "model"))
+    tokenizer.save_pretrained(str(out / "model"))
+
+
+def _curve(out: Path) -> Any:
+    """A callback that writes a line a step, and one to standard error."""
+    from transformers import TrainerCallback
+
+    class Curve(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if not logs or "score" not in logs:
+                return
+            line = {"step": state.global_step, "score": logs["score"], "at_maximum": logs["at_maximum"]}
+            for name in ("learning_rate", "entropy", "kl", "completions/mean_length", "step_time"):
+                if name in logs:
+                    line[name.rpartition("/")[2]] = logs[name]
+            with (out / CURVE).open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            typer.echo(
+                f"step {state.global_step} of {state.max_steps}: reward {line['score']:.2f}, "
+                f"at the maximum {line['at_maximum']:.0%}",
+                err=True,
+            )
+
+    return Curve()
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(train)
+    except UserError as error:
+        sys.exit(str(error))

@@ -55,11 +55,16 @@ class ConfigWriter:
         """Transition type → train rows of `retry` that meet it."""
 
     def write(self, config: str, folder: Path) -> dict[str, int]:
-        """Writes both splits; returns the numbers of train, perturbed train and validation rows."""
+        """Writes both splits; returns the numbers of train, perturbed train and validation rows, and of the
+        perturbed among these: `full` and `mixed` have each validation row clean and under a type."""
         arrow = (fine_tuning_features() if config == "paft" else training_features()).arrow_schema
-        counts = Counter(train=0, perturbed=0, validation=len(self._versions.validation))
+        held, more = self._versions.validation, self._versions.validation_perturbed
+        more = more if config in ("full", "mixed") else []
+        counts = Counter(
+            train=0, perturbed=0, validation=len(held) + len(more), validation_perturbed=len(more)
+        )
         parquet.write_shards(self._train(config, counts), folder, "train", arrow)
-        batches = parquet.batches(self._versions.validation)
+        batches = parquet.batches([*held, *more])
         validation = (self._table(config, batch) for batch in batches)
         parquet.write_shards(validation, folder, "validation", arrow)
         return dict(counts)

@@ -36,7 +36,7 @@ from .toolrl_configs import CONFIGS, ConfigWriter
 from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
 from .toolrl_versions import Checks, VersionMaker
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 """Version of the training data that this code builds."""
 
 SPLITS = ("train", "validation")
@@ -91,6 +91,12 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
             found |= drawn
         return tuple(kind.code for kind in taxonomy.types("all") if kind.code in found)
 
+    def validation_codes(self) -> tuple[str, ...]:
+        """The types that validation rows draw from: also those of the core that training leaves out, so that
+        a run shows whether robustness carries over to them."""
+        core = {kind.code for kind in taxonomy.types() if kind.static}
+        return tuple(kind.code for kind in taxonomy.types("all") if kind.code in {*core, *self.codes()})
+
     def check(self) -> None:
         """Raises UserError for a value out of range."""
         for config in self.configs:
@@ -129,17 +135,23 @@ def build(
     not drawn, and reported. `leak_note` says in the report what `checks.leaks` compared with.
     """
     spec.check()
-    codes = spec.codes()
+    codes, validation_codes = spec.codes(), spec.validation_codes()
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
-    used = {code: Recording(code, writes) for code, writes in (generators or {}).items() if code in codes}
+    used = {
+        code: Recording(code, writes)
+        for code, writes in (generators or {}).items()
+        if code in validation_codes
+    }
     with (
         parallel.on_ray(spec.workers),
         files.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
     ):
         scratch = folder / "scratch.parquet"
         files.claim(folder, scratch.name)
-        maker = VersionMaker(source, codes, spec.seed, spec.copies, used, checks, spec.counterbalance)
+        maker = VersionMaker(
+            source, codes, spec.seed, spec.copies, used, checks, spec.counterbalance, validation_codes
+        )
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
         workers = SERIAL if used else spec.workers
@@ -204,6 +216,7 @@ def _report(
         drawn=in_order(drawn),
         drawn_to_used={code: in_order(tally.drawn_to_used[code]) for code in in_order(drawn)},
         uniform=uniformity(drawn, drawable),
+        validation_used=in_order(tally.validation_used),
         refused={code: tally.refused[code] for code in in_order(tally.refused)},
         dropped={split: tally.dropped[split] for split in SPLITS if split in tally.dropped},
         dropped_rows=tuple(tally.dropped_rows),

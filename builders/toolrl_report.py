@@ -46,10 +46,12 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     not_generated: tuple[str, ...]
     """Types asked for whose texts nobody writes in this build."""
     rows: dict[str, dict[str, int]]
-    """Config → train, perturbed (of train), validation."""
+    """Config → train, perturbed (of train), validation, validation_perturbed (of validation)."""
     used: dict[str, int]
     """Type → versions made of it (the train split of `full`); with `counterbalance` also of types that
     nobody draws."""
+    validation_used: dict[str, int] = {}
+    """Type → validation rows of `full` and `mixed` under it."""
     drawn: dict[str, int]
     """Type → rows whose first draw it was."""
     drawn_to_used: dict[str, dict[str, int]]
@@ -90,10 +92,12 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def components(self) -> dict[str, int]:
         """Component → versions of train rows that its types made."""
-        counts: Counter[str] = Counter()
-        for code, versions in self.used.items():
-            counts[taxonomy.get(code).component] += versions
-        return dict(counts)
+        return _by_component(self.used)
+
+    @property
+    def validation_components(self) -> dict[str, int]:
+        """Component → validation rows under one of its types."""
+        return _by_component(self.validation_used)
 
     @property
     def lacking(self) -> dict[str, list[str]]:
@@ -115,6 +119,13 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
             swapped={code: n for code, n in self.used.items() if code not in self.types},
             left_out={config: n for config, n in self.left_out.items() if n},
         )
+
+
+def _by_component(counts: Mapping[str, int]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for code, rows in counts.items():
+        found[taxonomy.get(code).component] += rows
+    return dict(found)
 
 
 def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, float]:

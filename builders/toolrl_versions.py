@@ -57,6 +57,9 @@ class Versions(NamedTuple):
     made: "array[int]"
     """Per train row how many perturbed versions follow its clean one in the scratch file."""
     validation: list[TrainingRow]
+    """Clean."""
+    validation_perturbed: list[TrainingRow]
+    """Those of them that a type fits, each under one."""
 
 
 class Tally(msgspec.Struct, kw_only=True):
@@ -71,6 +74,8 @@ class Tally(msgspec.Struct, kw_only=True):
     kept: dict[str, int] = {}
     lengths: dict[int, int] = {}
     """Length of a train prompt → versions."""
+    validation_used: dict[str, int] = {}
+    """Type → validation rows under it."""
 
     def drop(self, split: str, clean_id: str, reason: str) -> None:
         """Counts a row that is left out, and keeps its id."""
@@ -110,6 +115,7 @@ class Tally(msgspec.Struct, kw_only=True):
                 _sum(mine.setdefault(key, {}), counts)
         _sum(self.used, other.used)
         _sum(self.kept, other.kept)
+        _sum(self.validation_used, other.validation_used)
         _sum(self.lengths, other.lengths)
         self.dropped_rows += other.dropped_rows[: 1_000 - len(self.dropped_rows)]
 
@@ -143,7 +149,9 @@ class VersionMaker:
         generators: Mapping[str, Generator],
         checks: Checks,
         counterbalance: bool = False,
+        validation_codes: tuple[str, ...] = (),
     ) -> None:
+        """`validation_codes`: what validation rows draw from; empty: what train rows do."""
         self.tally = Tally()
         self._source, self._checks = source, checks
         donors, lent = donor_pool(source)
@@ -153,11 +161,19 @@ class VersionMaker:
             copies=copies,
             donors=donors,
             lent=lent,
-            generators=generators,
+            generators={code: one for code, one in generators.items() if code in codes},
             counterbalance=counterbalance,
             fits=self._fits,
         )
+        self._validation_draws = msgspec.structs.replace(
+            self._draws,
+            codes=validation_codes or codes,
+            copies=1,
+            generators=generators,
+            counterbalance=False,
+        )
         self._validation: list[TrainingRow] = []
+        self._validation_perturbed: list[TrainingRow] = []
         self._validation_prompts: dict[str, set[str]] = {}
         """User text → system texts."""
 
@@ -197,17 +213,29 @@ class VersionMaker:
         if not made:
             reasons = ", ".join(f"{why} {n}" for why, n in self.tally.dropped.get("train", {}).items())
             raise UserError(f"{self._source.train}: no row can serve ({reasons or 'the file is empty'})")
-        return Versions(scratch, made, self._validation)
+        return Versions(scratch, made, self._validation, self._validation_perturbed)
 
     def _validate(self, texts: Iterable[rlla.Raw]) -> list[int]:
-        """Puts the validation rows aside; returns their prompts' lengths."""
+        """Puts the validation rows aside, clean and perturbed; returns the clean prompts' lengths."""
         lengths = []
-        for item in self._usable(texts, self.tally):
-            version = self._draws.version(item, item.sample)
+        rows = list(self._usable(texts, self.tally))
+        for row in rows:
+            version = self._draws.version(row, row.sample)
             self._validation_prompts.setdefault(version.user, set()).add(version.system)
             self._validation.append(self._training_row(version, len(self._validation), "validation", 0))
             lengths.append(self._length(version))
+        for outcome in self._validation_draws(rows):
+            _add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
+            for version in outcome.versions:
+                self._must_earn_maximum(version, outcome.row.gold)
+                index = len(rows) + len(self._validation_perturbed)
+                _add(self.tally.validation_used, version.sample.type_code)
+                self._validation_perturbed.append(self._training_row(version, index, "validation", 1))
         return lengths
+
+    def _must_earn_maximum(self, version: Version, clean_gold: str) -> None:
+        if version.gold != clean_gold and not self._checks.earns_maximum(version.gold):
+            raise UserError(f"{version.sample.id}: its renamed gold does not earn the maximum: report it")
 
     def _part(self, numbered: Sequence[tuple[int, rlla.Raw]]) -> pa.Table:
         """Every version of some train rows, clean ones first, and what was counted on the way."""
@@ -221,10 +249,7 @@ class VersionMaker:
             clean = self._draws.version(outcome.row, outcome.row.sample)
             first = places[outcome.row.sample.clean_id] * (1 + self._draws.copies)
             for copy, version in enumerate((clean, *outcome.versions)):
-                if version.gold != clean.gold and not self._checks.earns_maximum(version.gold):
-                    raise UserError(
-                        f"{version.sample.id}: its renamed gold does not earn the maximum: report it"
-                    )
+                self._must_earn_maximum(version, clean.gold)
                 _add(part.tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))
         table = parquet.table(schema.columns(rows, TrainingRow), training_features())

@@ -15,6 +15,10 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
 
+VALIDATES_WITH = {"retry": "full"}
+"""Config → another one whose validation rows are answered too, where it is there: what an error costs is
+measured against the clean row of the same clean id."""
+
 
 class Shards(NamedTuple):
     """The files of one config."""
@@ -29,11 +33,18 @@ def locate(dataset: str, config: str) -> Shards:
     A folder with a revision is taken only if that is the version of its manifest. Raises UserError.
     """
     name, _, revision = dataset.partition("@")
-    folder = resolve_dataset(name, revision or None, patterns=[f"{config}/*.parquet", "manifest.json"])
+    other = VALIDATES_WITH.get(config)
+    patterns = [f"{config}/*.parquet", "manifest.json"]
+    if other is not None:
+        patterns.append(f"{other}/validation-*.parquet")
+    folder = resolve_dataset(name, revision or None, patterns=patterns)
     known = sorted(path.parent.name for path in folder.glob("*/train-*.parquet"))
     if config not in known:
         raise unknown(f"config of {dataset}", config, set(known))
-    return Shards(parquet.shards(folder / config, "train"), parquet.shards(folder / config, "validation"))
+    validation = parquet.shards(folder / config, "validation")
+    if other is not None and (folder / other).is_dir():
+        validation = [*validation, *parquet.shards(folder / other, "validation")]
+    return Shards(parquet.shards(folder / config, "train"), validation)
 
 
 def hydra_list(paths: Sequence[Path]) -> str:

@@ -45,7 +45,8 @@ VERDICTS = {
     "asks_something": "A prompt ends with what a user says.",
     "gold_decodes": "A gold text whose calls do not decode raises inside the reward and stops training.",
     "gold_earns_the_maximum": "A gold text that does not earn the highest reward teaches the wrong answer.",
-    "type_fits_the_config": "`full` is perturbed, validation is clean, run-time errors are for `retry` only.",
+    "type_fits_the_config": "`full` is perturbed, validation outside `full` and `mixed` is clean, run-time "
+    "errors are for `retry` only.",
     "component_is_its_types": "The channel of a row is the taxonomy's.",
     "anchored": "Every row names the source row that it was made of.",
     "says_what_changed": "A perturbed row says what was changed, a clean one changes nothing.",
@@ -58,7 +59,7 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
     """Columns, counts and rows of every config that the build has."""
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
     counts: dict[str, list[Any]] = {
-        name: [] for name in ("id", "known", "rows", "reported", "perturbed", "reported_perturbed")
+        name: [] for name in ("id", "known", "rows", "reported", "perturbed", "reported_perturbed", "paired")
     }
     rows: dict[str, list[Any]] = {
         name: [] for name in ("id", "config", "place", *VERDICTS, *TRAINING_HYGIENE)
@@ -71,19 +72,26 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
             if config in COLUMNS and config in there:
                 _columns(folder, config, split, columns)
             number = perturbed = 0
+            ids: dict[bool, set[str]] = {True: set(), False: set()}
             for raw in folder.rows(config, split) if config in there else ():
                 values = _row(config, split, number, raw, earns_maximum, texts)
                 for name, column in rows.items():
                     column.append(values.get(name))
                 number += 1
                 perturbed += bool(values["perturbed"])
+                ids[bool(values["perturbed"])].add(values.pop("clean_id", ""))
             counts["id"].append(f"{config}/{split}")
             counts["known"].append("" if config in CONFIGS else "no config of the training data")
             counts["rows"].append(number)
             counts["reported"].append(reported.get(config, {}).get(split, -1))
             train = split == "train"
+            named = "perturbed" if train else "validation_perturbed"
+            alone = ids[True] - ids[False]
             counts["perturbed"].append(perturbed)
-            counts["reported_perturbed"].append(reported.get(config, {}).get("perturbed", -1) if train else 0)
+            counts["reported_perturbed"].append(reported.get(config, {}).get(named, -1 if train else 0))
+            counts["paired"].append(
+                "" if train or not alone else f"{len(alone)} have no clean row: {min(alone)}"
+            )
     return [
         *run("training_columns", frame(columns), _columns_expectations()),
         *run("training_configs", frame(counts), _configs_expectations()),
@@ -121,6 +129,9 @@ def _configs_expectations() -> tuple[Expectation, ...]:
             "The perturbed share is what a config is named after.",
             ("perturbed", "reported_perturbed"),
             lambda f: f["perturbed"] == f["reported_perturbed"],
+        ),
+        SUITES.holds(
+            "configs", "paired", "What a type costs is measured against the clean row of the same clean id."
         ),
     )
 
@@ -174,9 +185,11 @@ def _row(
     known = {t.code: t for t in taxonomy.types("known")}
     kind = known.get(code)
     asked = turns[:-1] if config == "paft" else turns
-    fits = (kind is None or kind.static) if split == "train" and config != "retry" else not perturbed
+    may = config in ("full", "mixed") or (config == "paft" and split == "train")
+    fits = (kind is None or kind.static) if may else not perturbed
     return values | {
         "perturbed": perturbed,
+        "clean_id": clean_id,
         "place": f"{config}/{split}/{info.get('index')}" if perturbed else None,
         "decodes": ""
         if len(turns) == len(raw.get("prompt") or raw.get("messages") or ())

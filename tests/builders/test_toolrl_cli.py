@@ -60,7 +60,12 @@ def test_an_endpoint_writes_the_texts_of_the_drawn_types_and_a_second_build_asks
         assert rbtc(monkeypatch, *command, "two") == 0
         assert len(server.bodies) == asked > 0
     assert first["not_generated"] == [] and len(first["types"]) == 16
-    assert first["rows"]["full"] == {"train": 60, "perturbed": 60, "validation": 1}
+    assert first["rows"]["full"] == {
+        "train": 60,
+        "perturbed": 60,
+        "validation": 2,
+        "validation_perturbed": 1,
+    }
     found = [
         json.loads(r["extra_info"]) for r in parquet.read_rows(parquet.shards(tmp_path / "one/full", "train"))
     ]

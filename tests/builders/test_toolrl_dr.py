@@ -111,12 +111,16 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     return out, made_from(shared / "sources", out)
 
 
+PAIRS = {"validation": 79 + 70, "validation_perturbed": 70}
+CLEAN = {"validation": 79, "validation_perturbed": 0}
+
+
 def test_the_real_rows_make_all_four_configs(real: tuple[Path, TrainingReport]) -> None:
     _, report = real
-    assert report.rows["full"] == {"train": 344, "perturbed": 344, "validation": 79}
-    assert report.rows["mixed"] == {"train": 398, "perturbed": 199, "validation": 79}
-    assert report.rows["paft"] == {"train": 398, "perturbed": 119, "validation": 79}
-    assert report.rows["retry"] == {"train": 398, "perturbed": 0, "validation": 79}
+    assert report.rows["full"] == {"train": 344, "perturbed": 344, **PAIRS}
+    assert report.rows["mixed"] == {"train": 398, "perturbed": 199, **PAIRS}
+    assert report.rows["paft"] == {"train": 398, "perturbed": 119, **CLEAN}
+    assert report.rows["retry"] == {"train": 398, "perturbed": 0, **CLEAN}
     assert report.dropped == {
         "train": {"also_in_validation": 1, "gold_tool_not_listed": 1},
         "validation": {"gold_tool_not_listed": 1},
@@ -126,6 +130,10 @@ def test_the_real_rows_make_all_four_configs(real: tuple[Path, TrainingReport]) 
     assert "No row of observation; `--generator URL`" in report.markdown()
     assert report.not_generated == tuple(MODEL_WRITTEN) and len(report.types) == 11
     assert report.uniform["p"] > 0.01
+    # The nine rows that only answer take types whose texts a model writes, and no other.
+    assert sum(report.validation_used.values()) == 70 and report.kept["validation_no_type_fits"] == 9
+    assert report.validation_components.keys() == {"action", "reward"}
+    assert "Validation of `full` and `mixed`: each row clean, and 70" in report.markdown()
 
 
 def test_every_real_row_earns_the_maximum_with_its_own_gold(real: tuple[Path, TrainingReport]) -> None:
@@ -137,11 +145,30 @@ def test_every_real_row_earns_the_maximum_with_its_own_gold(real: tuple[Path, Tr
                 assert compute_score(row["data_source"], gold, gold, row["extra_info"])["score"] == best
 
 
-def test_full_has_no_clean_train_row_and_only_clean_validation_rows(
-    real: tuple[Path, TrainingReport],
-) -> None:
+def test_full_has_no_clean_train_row_and_pairs_for_validation(real: tuple[Path, TrainingReport]) -> None:
     assert all(row["extra_info"]["type_code"] != "clean" for row in rows(real[0], "full"))
-    assert {row["extra_info"]["type_code"] for row in rows(real[0], "full", "validation")} == {"clean"}
+    held = rows(real[0], "full", "validation")
+    assert held == rows(real[0], "mixed", "validation")
+    clean = {row["extra_info"]["clean_id"]: row for row in held if row["extra_info"]["type_code"] == "clean"}
+    perturbed = [row for row in held if row["extra_info"]["type_code"] != "clean"]
+    assert len(clean) == 79 and len(perturbed) == 70
+    assert len({row["extra_info"]["index"] for row in held}) == len(held)
+    for row in perturbed:
+        assert row["prompt"] != clean.pop(row["extra_info"]["clean_id"])["prompt"]
+    for config in ("retry", "paft"):
+        codes = {row["extra_info"]["type_code"] for row in rows(real[0], config, "validation")}
+        assert codes == {"clean"}
+
+
+def test_validation_meets_types_that_training_leaves_out(source: Path, tmp_path: Path) -> None:
+    """So that a run without a component shows whether robustness carries over to it; training is the same."""
+    made_from(source, tmp_path / "action", configs=("full",), types=("action",))
+    report = made_from(source, tmp_path / "all", configs=("full",))
+    held = rows(tmp_path / "action", "full", "validation")
+    assert held == rows(tmp_path / "all", "full", "validation")
+    assert {row["extra_info"]["component"] for row in rows(tmp_path / "action", "full")} == {"action"}
+    assert sum(report.validation_used.values()) == sum(bool(row["extra_info"]["component"]) for row in held)
+    assert report.validation_used
 
 
 def test_a_renamed_gold_tool_is_in_gold_registry_and_history(
@@ -373,7 +400,7 @@ def test_it_loads_by_name(source: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     loaded = datasets.load_dataset("toolrl-dr", "full", cache_dir=str(tmp_path / "cache"))
-    assert {split: len(part) for split, part in loaded.items()} == {"train": 48, "validation": 5}
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 48, "validation": 10}
     assert loaded["train"][0]["extra_info"]["index"] == 1
     assert datasets.get_dataset_config_names("toolrl-dr") == ["full", "mixed", "retry", "paft"]
 

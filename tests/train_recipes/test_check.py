@@ -81,11 +81,11 @@ def test_a_tokenizer_that_swallows_the_tags_is_named(training_data: Path, tiny: 
 def test_rows_over_the_limit_and_rows_that_vanish_are_named(training_data: Path, tiny: Path) -> None:
     short = ["data.max_prompt_length=1000"]
     found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=short))
-    assert [what for what, _ in found] == ["train prompts"]
+    assert [what for what, _ in found] == ["train prompts", "validation prompts"]
     assert "exceed 1000 tokens (row " in found[0][1]
     filtered = [*short, "data.filter_overlong_prompts=true"]
     found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=filtered))
-    assert [what for what, _ in found] == ["train rows"]
+    assert [what for what, _ in found] == ["train rows", "validation rows"]
     assert "rows vanish in RLHFDataset" in found[0][1]
 
 

@@ -68,6 +68,7 @@ def test_a_release_on_the_hub_gives_the_files_that_were_published(
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for line, split in zip(done.stdout.splitlines(), ("train", "validation"), strict=True):
-        (found,) = line.strip("[]'").split("','")
+        found, *more = line.strip("[]'").split("','")
+        assert [Path(one).parent.name for one in more] == (["full"] if split == "validation" else [])
         assert Path(found).read_bytes() == (release / f"retry/{split}-00000-of-00001.parquet").read_bytes()
     assert locate(f"{release}@v1.0.0", "retry").train[0].is_file()

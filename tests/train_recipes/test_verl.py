@@ -176,3 +176,42 @@ def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, t
     losses = [float(loss) for loss in re.findall(r"train/loss:([\d.]+)", done.stdout + done.stderr)]
     assert len(losses) == 2 and losses[1] < losses[0]
     assert (tmp_path / "checkpoints/global_step_2/huggingface/config.json").is_file()
+
+
+def test_validation_goes_through_our_summary() -> None:
+    """verl imports the plugin by the variable that train.sh sets; its loop writes the ids that we read."""
+    import inspect
+
+    from verl.trainer.ppo.v1 import PPOTrainer
+
+    assert 'batch_dict["uid"] = ' in inspect.getsource(PPOTrainer._validate)
+    named = list(inspect.signature(PPOTrainer._val_metrics_update).parameters)
+    assert named[1:5] == ["data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"]
+    line = "from verl.trainer.ppo.v1 import get_trainer_cls as g; print(hasattr(g('sync'), '_rbtc_rows'))"
+    for plugin, wrapped in (("robustbench_tc.train_recipes.verl_plugin", "True"), ("", "False")):
+        env = os.environ | {"VERL_USE_EXTERNAL_MODULES": plugin}
+        done = subprocess.run(
+            [sys.executable, "-c", line], capture_output=True, text=True, env=env, timeout=600, check=True
+        )
+        assert done.stdout.split()[-1] == wrapped
+    for recipe in ("toolrl_dr", "retry"):
+        script = (ROOT / "train_recipes" / recipe / "train.sh").read_text()
+        assert "robustbench_tc.train_recipes.verl_plugin" in script
+
+
+def test_rows_of_verls_own_loader_are_named(config: Any, tokenizer: Any, training_data: Path) -> None:
+    from torch.utils.data import DataLoader
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils.dataset.rl_dataset import collate_fn
+
+    from robustbench_tc.train_recipes.verl_validation import Named
+
+    files = [str(path) for path in locate(str(training_data), "retry").validation]
+    dataset = create_rl_dataset(files, config.data, tokenizer, None)
+    named = Named(DataLoader(dataset, batch_size=64, collate_fn=collate_fn))
+    for number, batch in enumerate(named):
+        batch["uid"] = np.array([f"{number}-{at}" for at in range(len(batch["raw_prompt"]))], dtype=object)
+    components = {about.component for about in named.rows.values()}
+    assert len(named.rows) == len(dataset) and {"clean", "retry", "action", "reward"} >= components > {
+        "retry"
+    }

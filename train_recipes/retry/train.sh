@@ -8,6 +8,8 @@ dataset=toolrl-dr
 if [ "${1:-}" = --dataset ]; then dataset=$2; shift 2; fi
 files=$(python -m robustbench_tc.train_recipes.dataset "$dataset" retry)
 { read -r train; read -r validation; } <<<"$files"
+# Validation by component: accuracy, what each component costs, how much of it training has closed.
+export VERL_USE_EXTERNAL_MODULES="${VERL_USE_EXTERNAL_MODULES:+$VERL_USE_EXTERNAL_MODULES,}robustbench_tc.train_recipes.verl_plugin"
 set -x
 exec python -m verl.trainer.main_ppo \
   --config-path "$here" --config-name grpo_retry \

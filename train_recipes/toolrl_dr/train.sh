@@ -18,6 +18,8 @@ while [ $# -gt 0 ]; do
 done
 files=$(python -m robustbench_tc.train_recipes.dataset "$dataset" "$config")
 { read -r train; read -r validation; } <<<"$files"
+# Validation by component: accuracy, what each component costs, how much of it training has closed.
+export VERL_USE_EXTERNAL_MODULES="${VERL_USE_EXTERNAL_MODULES:+$VERL_USE_EXTERNAL_MODULES,}robustbench_tc.train_recipes.verl_plugin"
 set -x
 exec python -m verl.trainer.main_ppo \
   --config-path "$here" --config-name grpo \

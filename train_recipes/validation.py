@@ -7,13 +7,18 @@
 An answer is right if it earns all that its gold can earn.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from robustbench_tc import taxonomy
 
 CLEAN, PERTURBED, RETRY = taxonomy.CLEAN, "perturbed", "retry"
+
+BASELINE = "validation_baseline.json"
+"""The first validation of a run, beside its checkpoints."""
 
 SLACK = 1e-6
 """Rewards come back as 32-bit numbers."""
@@ -81,6 +86,19 @@ def summary(answers: Iterable[Scored], baseline: Mapping[str, float] | None = No
         if first < 0:
             found[f"val-core/{component}/gap_closure"] = 1 - delta / first
     return found
+
+
+def compared(answers: Sequence[Scored], folder: Path, step: int) -> dict[str, float]:
+    """The summary of a validation at `step` against the run's first one, which is kept in `folder`.
+
+    A run that was resumed goes on comparing with it; one that begins at step 0 writes its own."""
+    path = folder / BASELINE
+    if step > 0 and path.is_file():
+        return summary(answers, json.loads(path.read_text())["metrics"])
+    first = summary(answers)
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"step": step, "metrics": first}, indent=1) + "\n")
+    return summary(answers, first)
 
 
 def _accuracy(answers: Sequence[Scored]) -> float:

@@ -5,15 +5,12 @@ reads it back, and so knows which row an answer belongs to. The first validation
 checkpoints: a resumed run compares with it too. `verl_plugin` is what verl imports.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from . import validation
-
-BASELINE = "validation_baseline.json"
 
 
 class Named:
@@ -34,25 +31,6 @@ class Named:
             ]
             yield batch  # verl writes `uid` into it
             self.rows.update(zip(batch["uid"], found, strict=True))
-
-
-def metrics(
-    rows: Mapping[str, validation.Row],
-    uids: Sequence[str],
-    rewards: Sequence[float],
-    *,
-    folder: Path,
-    step: int,
-) -> dict[str, float]:
-    """The summary of a validation at `step`; the run's first one is kept in `folder`."""
-    answers = [validation.scored(rows[uid], reward) for uid, reward in zip(uids, rewards, strict=True)]
-    path = folder / BASELINE
-    if step > 0 and path.is_file():
-        return validation.summary(answers, json.loads(path.read_text())["metrics"])
-    found = validation.summary(answers)
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"step": step, "metrics": found}, indent=1) + "\n")
-    return validation.summary(answers, found)
 
 
 def install(trainer: Any) -> None:
@@ -77,7 +55,9 @@ def install(trainer: Any) -> None:
     ) -> dict[str, float]:
         found: dict[str, float] = update(self, sources, uids, infos, turns, **more)
         folder = Path(self.config.trainer.default_local_dir)
-        return found | metrics(self._rbtc_rows, uids, infos["reward"], folder=folder, step=self.global_steps)
+        pairs = zip(uids, infos["reward"], strict=True)
+        answers = [validation.scored(self._rbtc_rows[uid], reward) for uid, reward in pairs]
+        return found | validation.compared(answers, folder, self.global_steps)
 
     trainer._rbtc_rows = {}
     trainer._validate = _validate

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from robustbench_tc.train_recipes import verl_validation
 from robustbench_tc.train_recipes.dataset import locate
-from robustbench_tc.train_recipes.validation import Row, Scored, row, scored, summary
+from robustbench_tc.train_recipes.validation import BASELINE, Row, Scored, compared, row, scored, summary
 
 GOLD = '<think> a </think>\n<tool_call>\n{"name": "a", "parameters": {}}\n</tool_call>'
 
@@ -93,14 +93,15 @@ def test_an_answer_is_right_if_it_earns_what_its_gold_does() -> None:
 
 
 def test_the_first_validation_is_kept_for_a_resumed_run(tmp_path: Path) -> None:
-    rows = {"u1": Row("a", "clean", 4.0), "u2": Row("a", "action", 4.0)}
+    rows = (Row("a", "clean", 4.0), Row("a", "action", 4.0))
 
     def at(step: int, earned: float) -> dict[str, float]:
-        return verl_validation.metrics(rows, ["u1", "u2"], [4.0, earned], folder=tmp_path / "run", step=step)
+        answers = [scored(one, reward) for one, reward in zip(rows, (4.0, earned), strict=True)]
+        return compared(answers, tmp_path / "run", step)
 
     assert at(0, -3.0)["val-core/action/gap_closure"] == 0.0
     assert at(10, 4.0)["val-core/action/gap_closure"] == 1.0
-    kept = json.loads((tmp_path / "run" / verl_validation.BASELINE).read_text())
+    kept = json.loads((tmp_path / "run" / BASELINE).read_text())
     assert kept["step"] == 0 and kept["metrics"]["val-core/action/delta"] == -1.0
     # A run that begins anew in the same folder has a baseline of its own.
     assert "val-core/action/gap_closure" not in at(0, 4.0)

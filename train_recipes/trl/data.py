@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
 
+from .. import validation
 from ..toolrl_dr.reward import compute_score
+from ..validation import Row, Scored, best
 
 Reward = Callable[..., list[float]]
 CONFIGS = ("full", "mixed")
@@ -45,12 +47,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "ground_truth": row["reward_model"]["ground_truth"],
         "clean_id": about["clean_id"],
         "type_code": about["type_code"],
+        "component": validation.row(about, row["reward_model"]["ground_truth"]).component,
     }
-
-
-def best(ground_truth: str) -> float:
-    """The most that an answer to this gold can earn: 4 with a call, 1 with a response only."""
-    return 4.0 if "<tool_call>" in ground_truth else 1.0
 
 
 def text_of(completion: str | Sequence[dict[str, Any]]) -> str:
@@ -72,8 +70,10 @@ def scores(
     ]
 
 
-def reward(*, shuffled: int | None = None) -> Reward:
+def reward(*, shuffled: int | None = None, held: list[Scored] | None = None) -> Reward:
     """A reward function for GRPOTrainer. It logs `score` and `at_maximum`, means over the batch.
+
+    `held`: takes the answers to rows of the validation split (column `split`).
 
     `shuffled`: a seed; what is learnt from is then a permutation of the batch's rewards, and what is logged
     stays true. A trainer that improves on that learns from something else than the reward.
@@ -86,9 +86,17 @@ def reward(*, shuffled: int | None = None) -> Reward:
         ground_truth: Sequence[str],
         log_metric: Callable[[str, float], None] | None = None,
         trainer_state: Any = None,
+        split: Sequence[str] = (),
+        clean_id: Sequence[str] = (),
+        component: Sequence[str] = (),
         **_: Any,
     ) -> list[float]:
         earned = scores(completions, data_source, ground_truth)
+        if "validation" in split:
+            about = map(Row, clean_id, component, map(best, ground_truth))
+            if held is not None:
+                held.extend(map(validation.scored, about, earned))
+            return earned
         if log_metric is not None:
             top = [one >= best(gold) for one, gold in zip(earned, ground_truth, strict=True)]
             log_metric("score", sum(earned) / len(earned))

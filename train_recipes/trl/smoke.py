@@ -62,6 +62,10 @@ class Bar(NamedTuple):
         )
 
 
+SHORT_STEPS = 36
+SHORT_BARS = (Bar("reward", "score", at_least=0.25), Bar("shuffled", "score", at_most=0.3))
+"""For CI; the same steps of the same runs, fewer of them."""
+
 BARS = (
     Bar("reward", "score", at_least=0.8),
     Bar("reward", "at_maximum", at_least=0.08),
@@ -82,6 +86,7 @@ def smoke(
     ),
     seed: Annotated[int, typer.Option(min=0)] = 0,
     steps: Annotated[int, typer.Option(min=2 * WINDOW, help="Updates of each run.")] = STEPS,
+    short: Annotated[bool, typer.Option("--short", help="36 steps, and the bars for those.")] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget what is there; otherwise it goes on.")
     ] = False,
@@ -95,9 +100,10 @@ def smoke(
         if not (out / "rows" / "train.parquet").is_file():
             raise UserError(f"{out} is not a smoke test's folder and is kept: choose another --out")
         shutil.rmtree(out)
+    bars, steps = (SHORT_BARS, SHORT_STEPS) if short else (BARS, steps)
     base = _prepared(out, seed)
     curves = _trained(out, base, seed, steps)
-    changes = [(bar, change(curves[bar.run], bar.value)) for bar in BARS]
+    changes = [(bar, change(curves[bar.run], bar.value)) for bar in bars]
     found = {
         "seed": seed,
         "steps": steps,
@@ -135,7 +141,16 @@ def _trained(out: Path, base: Path, seed: int, steps: int) -> dict[str, list[dic
     """Both runs, side by side, and their curves."""
     common = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train", str(out / "toolrl-dr")]
     common += ["--model", str(base), "--rows", "8", "--steps", str(steps), "--seed", str(seed), "--cpu"]
-    common += ["--completions", "8", "--learning-rate", str(LEARNING_RATE), "--save-steps", "20"]
+    common += [
+        "--completions",
+        "8",
+        "--learning-rate",
+        str(LEARNING_RATE),
+        "--save-steps",
+        "20",
+        "--validate-every",
+        "0",
+    ]
     common += [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={json.dumps(value)}")]
     wanted = {"reward": [], "shuffled": ["--shuffle-rewards"]}
     problems: list[str] = []

@@ -16,10 +16,12 @@ import typer
 from robustbench_tc.errors import UserError, need_extra, unknown
 
 from .. import dataset as datasets
+from ..validation import Scored, compared
 from . import data
 
-CURVE, SETTINGS = "curve.jsonl", "settings.json"
-"""What a run's folder holds beside the checkpoints: a line for each step, and what the run was asked for."""
+CURVE, VALIDATION, SETTINGS = "curve.jsonl", "validation.jsonl", "settings.json"
+"""What a run's folder holds beside the checkpoints: a line for each step and for each validation, and what
+the run was asked for."""
 
 PAPER: dict[str, Any] = {
     "per_device_train_batch_size": 16,
@@ -54,6 +56,9 @@ def train(
     lora: Annotated[int | None, typer.Option(min=1, help="Train adapters of this rank only.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     save_steps: Annotated[int, typer.Option(min=1, help="Steps between checkpoints; two are kept.")] = 50,
+    validate_every: Annotated[
+        int, typer.Option(min=0, help="Steps between validations by component; 0: none.")
+    ] = 10,
     report_to: Annotated[Literal["none", "wandb", "trackio", "tensorboard"], typer.Option()] = "none",
     cpu: Annotated[bool, typer.Option("--cpu", help="Train on the CPU in float32.")] = False,
     shuffle_rewards: Annotated[
@@ -86,10 +91,12 @@ def train(
         "lora": lora,
         "seed": seed,
         "shuffle_rewards": shuffle_rewards,
+        "validate_every": validate_every,
         "set": _settings(set_ or ()),
     }
     _keep(out, asked)
-    _run(found, out, asked, save_steps=save_steps, report_to=report_to, cpu=cpu)
+    held = data.rows(shards.validation) if validate_every else []
+    _run(found, held, out, asked, save_steps=save_steps, report_to=report_to, cpu=cpu)
 
 
 def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
@@ -121,6 +128,7 @@ def _keep(out: Path, asked: dict[str, Any]) -> None:
 
 def _run(
     found: list[dict[str, Any]],
+    held: list[dict[str, Any]],
     out: Path,
     asked: dict[str, Any],
     *,
@@ -136,6 +144,14 @@ def _run(
         from trl import GRPOConfig, GRPOTrainer
     except ImportError:
         raise need_extra("trl", "trl") from None
+    validates: dict[str, Any] = {}
+    if held:
+        validates = {
+            "eval_strategy": "steps",
+            "eval_steps": asked["validate_every"],
+            "eval_on_start": True,
+            "num_generations_eval": 1,
+        }
     on_cpu = {"use_cpu": True, "bf16": False, "gradient_checkpointing": False} if cpu else {}
     settings = {
         **PAPER,
@@ -151,6 +167,7 @@ def _run(
         "report_to": report_to,
         "disable_tqdm": True,
         "remove_unused_columns": False,
+        **validates,
         **on_cpu,
         **asked["set"],
     }
@@ -176,14 +193,16 @@ def _run(
             raise need_extra("peft", "trl") from None
         rank = asked["lora"]
         peft = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    answers: list[Scored] = []
     trainer = GRPOTrainer(
         asked["model"],
-        data.reward(shuffled=asked["seed"] if asked["shuffle_rewards"] else None),
+        data.reward(shuffled=asked["seed"] if asked["shuffle_rewards"] else None, held=answers),
         args=arguments,
-        train_dataset=Dataset.from_list(found),
+        train_dataset=Dataset.from_list([row | {"split": "train"} for row in found]),
+        eval_dataset=Dataset.from_list([row | {"split": "validation"} for row in held]) if held else None,
         processing_class=tokenizer,
         peft_config=peft,
-        callbacks=[_curve(out)],
+        callbacks=[_curve(out, answers)],
     )
     trainer.remove_callback(PrinterCallback)  # a line a step is enough
     last = get_last_checkpoint(str(out))
@@ -194,8 +213,8 @@ def _run(
     tokenizer.save_pretrained(str(out / "model"))
 
 
-def _curve(out: Path) -> Any:
-    """A callback that writes a line a step, and one to standard error."""
+def _curve(out: Path, answers: list[Scored]) -> Any:
+    """A callback that writes a line for a step or a validation, and says it. It empties `answers`."""
     from transformers import TrainerCallback
 
     class Curve(TrainerCallback):
@@ -213,6 +232,20 @@ def _curve(out: Path) -> Any:
                 f"at the maximum {line['at_maximum']:.0%}",
                 err=True,
             )
+
+        def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if not answers:
+                return
+            found = compared(answers, out, state.global_step)
+            answers.clear()
+            with (out / VALIDATION).open("a") as file:
+                file.write(json.dumps({"step": state.global_step, **found}) + "\n")
+            said = ", ".join(
+                f"{name.split('/')[1]} {value:.0%}"
+                for name, value in found.items()
+                if name.endswith("/accuracy")
+            )
+            typer.echo(f"validation at step {state.global_step}: {said}", err=True)
 
     return Curve()
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.train_recipes.trl import smoke, toy  # noqa: E402
+from robustbench_tc.train_recipes.trl import smoke, toy
 
 TRAIN = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train"]
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
@@ -35,6 +35,7 @@ def words(folder: Path, out: str, *more: str, steps: int = 4) -> list[str]:
     given = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
     common = ["--cpu", "--rows", "8", "--completions", "2", "--steps", str(steps), "--save-steps", "2"]
     base = ["--model", str(folder / "base"), "--out", str(folder / out), "--learning-rate", "1e-3"]
+    common += [] if "--validate-every" in more else ["--validate-every", "0"]
     return [*TRAIN, str(folder / "toolrl-dr"), *base, *common, *given, *more]
 
 
@@ -77,6 +78,21 @@ def test_lora_saves_adapters_alone(folder: Path) -> None:
     assert "adapter_model.safetensors" in saved and "model.safetensors" not in saved
 
 
+def test_validation_goes_by_component(folder: Path) -> None:
+    """Before the first step and every two; each row of the validation split is answered once."""
+    done = run(words(folder, "validated", "--validate-every", "2", steps=2))
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [
+        json.loads(line) for line in (folder / "validated" / "validation.jsonl").read_text().splitlines()
+    ]
+    assert [line["step"] for line in lines] == [0, 2]
+    for line in lines:
+        assert line["val-aux/perturbed/pairs"] == 2 and 0 <= line["val-core/clean/accuracy"] <= 1
+    assert (folder / "validated" / "validation_baseline.json").is_file()
+    assert "validation at step 0: " in done.stderr and "score" not in lines[0]
+    assert [line["step"] for line in map(json.loads, (folder / "validated" / "curve.jsonl").open())] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -94,9 +110,16 @@ def test_what_trl_would_not_take_is_one_line(folder: Path, more: tuple[str, str]
 
 def test_the_short_smoke_test(tmp_path: Path) -> None:
     """As `make train-toy`, with fewer steps and the bars for those."""
-    line = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.smoke", "--short", "--out", str(tmp_path / "toy")]
+    line = [
+        sys.executable,
+        "-m",
+        "robustbench_tc.train_recipes.trl.smoke",
+        "--short",
+        "--out",
+        str(tmp_path / "toy"),
+    ]
     done = subprocess.run(line, capture_output=True, text=True, env=ENV, timeout=3000)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     found = json.loads((tmp_path / "toy" / "train-toy.json").read_text())
-    assert all(bar["holds"] for bar in found["bars"]) and len(found["bars"]) == 3
+    assert all(bar["holds"] for bar in found["bars"]) and len(found["bars"]) == 2
     assert [one["step"] for one in found["curves"]["reward"]] == list(range(1, found["steps"] + 1))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-UNLOCKED = ("train", "vllm", "serve")
+UNLOCKED = ("train", "trl", "vllm", "serve")
 """They pin what the lock pins otherwise (transformers, torch), each in an environment of its own."""
 
 

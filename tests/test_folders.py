@@ -789,6 +789,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "eval/leaderboard/store.py": {"remove_files", "rename"},  # uploads; a submission into place
         "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
+        "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "benchmarks/training_rows.py": {"rmtree"},  # a temporary folder of its own
         "scripts/mutation_copy.py": {"unlink"},  # in a copy of its own
         "scripts/mutation_run.py": {"rmtree"},  # its verdicts, with --fresh

@@ -94,9 +94,11 @@ def train(
         "validate_every": validate_every,
         "set": _settings(set_ or ()),
     }
+    arguments = _arguments(out, asked, save_steps=save_steps, report_to=report_to, cpu=cpu)
+    tokenizer, adapters = _tokenizer(model), None if lora is None else _adapters(lora)
     _keep(out, asked)
     held = data.rows(shards.validation) if validate_every else []
-    _run(found, held, out, asked, save_steps=save_steps, report_to=report_to, cpu=cpu)
+    _run(found, held, out, asked, arguments, tokenizer, adapters)
 
 
 def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
@@ -126,32 +128,21 @@ def _keep(out: Path, asked: dict[str, Any]) -> None:
         path.write_text(json.dumps(asked, indent=1) + "\n")
 
 
-def _run(
-    found: list[dict[str, Any]],
-    held: list[dict[str, Any]],
-    out: Path,
-    asked: dict[str, Any],
-    *,
-    save_steps: int,
-    report_to: str,
-    cpu: bool,
-) -> None:
+def _arguments(out: Path, asked: dict[str, Any], *, save_steps: int, report_to: str, cpu: bool) -> Any:
+    """TRL's own settings. Raises UserError for what it refuses."""
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     try:
-        from datasets import Dataset
-        from transformers import AutoTokenizer, PrinterCallback
-        from transformers.trainer_utils import get_last_checkpoint
-        from trl import GRPOConfig, GRPOTrainer
+        from trl import GRPOConfig
     except ImportError:
         raise need_extra("trl", "trl") from None
+    known = GRPOConfig.__dataclass_fields__
+    for key in asked["set"]:
+        if key not in known:
+            raise unknown("field of TRL's GRPOConfig", key, known)
     validates: dict[str, Any] = {}
-    if held:
-        validates = {
-            "eval_strategy": "steps",
-            "eval_steps": asked["validate_every"],
-            "eval_on_start": True,
-            "num_generations_eval": 1,
-        }
+    if asked["validate_every"]:
+        validates = {"eval_strategy": "steps", "eval_steps": asked["validate_every"]}
+        validates |= {"eval_on_start": True, "num_generations_eval": 1}
     on_cpu = {"use_cpu": True, "bf16": False, "gradient_checkpointing": False} if cpu else {}
     settings = {
         **PAPER,
@@ -171,28 +162,43 @@ def _run(
         **on_cpu,
         **asked["set"],
     }
-    known = GRPOConfig.__dataclass_fields__
-    for key in asked["set"]:
-        if key not in known:
-            raise unknown("field of TRL's GRPOConfig", key, known)
     try:
-        arguments = GRPOConfig(**settings)
+        return GRPOConfig(**settings)
     except (TypeError, ValueError) as error:
         raise UserError(f"TRL refuses these settings: {' '.join(str(error).split())[:300]}") from None
+
+
+def _tokenizer(model: str) -> Any:
+    from transformers import AutoTokenizer
+
     try:
-        tokenizer = AutoTokenizer.from_pretrained(asked["model"])
+        return AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{asked['model']}: no model with a tokenizer: {str(error).splitlines()[0]}"
-        ) from None
-    peft: Any = None
-    if asked["lora"] is not None:
-        try:
-            from peft import LoraConfig
-        except ImportError:
-            raise need_extra("peft", "trl") from None
-        rank = asked["lora"]
-        peft = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+        raise UserError(f"{model}: no model with a tokenizer: {str(error).splitlines()[0]}") from None
+
+
+def _adapters(rank: int) -> Any:
+    try:
+        from peft import LoraConfig
+    except ImportError:
+        raise need_extra("peft", "trl") from None
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def _run(
+    found: list[dict[str, Any]],
+    held: list[dict[str, Any]],
+    out: Path,
+    asked: dict[str, Any],
+    arguments: Any,
+    tokenizer: Any,
+    adapters: Any,
+) -> None:
+    from datasets import Dataset
+    from transformers import PrinterCallback
+    from transformers.trainer_utils import get_last_checkpoint
+    from trl import GRPOTrainer
+
     answers: list[Scored] = []
     trainer = GRPOTrainer(
         asked["model"],
@@ -201,7 +207,7 @@ def _run(
         train_dataset=Dataset.from_list([row | {"split": "train"} for row in found]),
         eval_dataset=Dataset.from_list([row | {"split": "validation"} for row in held]) if held else None,
         processing_class=tokenizer,
-        peft_config=peft,
+        peft_config=adapters,
         callbacks=[_curve(out, answers)],
     )
     trainer.remove_callback(PrinterCallback)  # a line a step is enough

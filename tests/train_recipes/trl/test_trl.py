@@ -106,6 +106,7 @@ def test_what_trl_would_not_take_is_one_line(folder: Path, more: tuple[str, str]
     lines = [line for line in done.stderr.splitlines() if line.strip() and "Warning" not in line]
     assert done.returncode == 1 and said in lines[-1], done.stderr[-2000:]
     assert "Traceback" not in done.stderr
+    assert not (folder / f"wrong{len(said)}").exists()
 
 
 def test_the_short_smoke_test(tmp_path: Path) -> None:

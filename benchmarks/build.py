@@ -122,7 +122,9 @@ def _rate(work: Callable[[], int]) -> float:
 
 def _write(rows: Iterator[Sample], folder: Path) -> int:
     features = schema.sample_features()
-    tables = (parquet.table(schema.columns(batch, Sample), features) for batch in parquet.batches(rows))
+    tables = (
+        parquet.table(schema.columns(batch, Sample), features.arrow_schema) for batch in parquet.batches(rows)
+    )
     return parquet.write_shards(tables, folder, "test", features.arrow_schema)
 
 

@@ -121,7 +121,7 @@ def write(folder: Path, wanted: int) -> dict[str, Any]:
             counts.setdefault(code, {}).setdefault(row.source, 0)
             counts[code][row.source] += 1
         tables = (
-            parquet.table(schema.columns(batch, Sample), schema.sample_features())
+            parquet.table(schema.columns(batch, Sample), schema.sample_features().arrow_schema)
             for batch in parquet.batches(rows)
         )
         parquet.write_shards(tables, folder / code, "test", schema.sample_features().arrow_schema)

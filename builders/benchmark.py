@@ -13,99 +13,23 @@ with `load_dataset("robustbench-tc", "CD_AB")` and needs none of this code.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import datasets
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import column_types, taxonomy
 from robustbench_tc.schema import Sample
 
+from .configs import CONFIGS, EXTENSIONS, LICENSE, TABLES, VERSION, columns_of, table_rows
 from .plan import Plan, row_dict
 from .sources import Profile
 
-VERSION = "1.2.0"
-"""Version of the dataset that this code builds: what `rbtc release` freezes unless another is named."""
-
-CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
-"""The 23 sample configs; `clean` is the default."""
-
-EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
-"""Configs beside them, of types that are built only when named."""
-
-TABLES = ("taxonomy", "evidence", "known_issues")
-"""Configs that describe the benchmark instead of holding samples."""
-
-LICENSE = "apache-2.0"
-
-_TABLE_COLUMNS = {
-    "taxonomy": {
-        "order": "int32",
-        "code": "string",
-        "display_name": "string",
-        "component": "string",
-        "what_is_modified": "string",
-        "method": "string",
-        "status": "string",
-        "static": "bool",
-        "train_augmentable": "bool",
-        "sources": "list",
-        "ground_truth_changes": "bool",
-    },
-    "evidence": {
-        "type_code": "string",
-        "display_name": "string",
-        "component": "string",
-        "repo": "string",
-        "number": "int64",
-        "kind": "string",
-        "url": "string",
-        "title": "string",
-        "claim": "string",
-        "verdict": "string",
-        "note": "string",
-        "checked_on": "string",
-        "method": "string",
-        "role": "string",
-        "state": "string",
-        "construct_fit": "string",
-    },
-    "known_issues": {
-        "source": "string",
-        "file": "string",
-        "record": "string",
-        "clean_id": "string",
-        "reason": "string",
-        "detail": "string",
-        "status": "string",
-    },
-}
-
 
 def features(config: str) -> datasets.Features:
-    """The features of a config: the same for all 23 sample configs, its own for each table."""
-    if config not in _TABLE_COLUMNS:
-        return schema.sample_features()
-    return datasets.Features(
-        {
-            name: datasets.List(datasets.Value("string")) if kind == "list" else datasets.Value(kind)
-            for name, kind in _TABLE_COLUMNS[config].items()
-        }
-    )
-
-
-def table_rows(config: str, issues: tuple[Any, ...] = (), codes: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table config; `issues` are the readers' known issues, `codes` types beside the stated."""
-    if config == "taxonomy":
-        stated = (kind.code for kind in taxonomy.types("all"))
-        return [taxonomy.published(kind) for kind in taxonomy.among((*stated, *codes))]
-    if config == "evidence":
-        return [{name: row.get(name) for name in _TABLE_COLUMNS[config]} for row in taxonomy.evidence()]
-    return [
-        {n: None if getattr(i, n) is None else str(getattr(i, n)) for n in _TABLE_COLUMNS[config]}
-        for i in issues
-    ]
+    """The features of a config."""
+    return column_types.features(columns_of(config))
 
 
 @dataclasses.dataclass

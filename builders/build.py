@@ -20,6 +20,7 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import mixtures, schema, taxonomy
+from robustbench_tc.column_types import ColumnTypes, arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
@@ -30,7 +31,7 @@ from robustbench_tc.io.errata import write as write_errata
 from robustbench_tc.schema import Sample
 
 from . import generations
-from .benchmark import TABLES, VERSION, features, table_rows
+from .configs import TABLES, VERSION, columns_of, table_rows
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
@@ -47,7 +48,7 @@ from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
 
 if TYPE_CHECKING:
-    import datasets
+    pass
 
 PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""
@@ -207,14 +208,14 @@ def build(
             kept = parallel.checkpoint_dir(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
         for code, tables in _configs(plan, spec, check, tally, kept):
             progress(f"writing {code}")
-            write_config(tables, folder, code, features(code), checksums)
+            write_config(tables, folder, code, columns_of(code), checksums)
         if spec.profile == OWN_CASES:
             _refuse_clean_only(spec, tally)
         for name in TABLES:
             table = table_rows(name, issues, spec.codes)
-            columns = {column: [row[column] for row in table] for column in features(name)}
-            written = iter([parquet.table(columns, features(name))])
-            write_config(written, folder, name, features(name), checksums)
+            columns = {column: [row[column] for row in table] for column in columns_of(name)}
+            written = iter([parquet.table(columns, arrow_schema(columns_of(name)))])
+            write_config(written, folder, name, columns_of(name), checksums)
         report = BuildReport(
             dataset_version=VERSION,
             profile=spec.profile,
@@ -301,7 +302,7 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], che
         if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].check(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
-    table = parquet.table(schema.columns(made, Sample), schema.sample_features())
+    table = parquet.table(schema.columns(made, Sample), arrow_schema(schema.sample_columns()))
     return parquet.noted(table, msgspec.json.encode(tally))
 
 
@@ -309,11 +310,11 @@ def write_config(
     tables: Iterator[pa.Table],
     folder: Path,
     config: str,
-    columns: "datasets.Features",
+    columns: ColumnTypes,
     checksums: dict[str, str],
 ) -> None:
     """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
-    if parquet.write_shards(tables, folder / config, "test", columns.arrow_schema):
+    if parquet.write_shards(tables, folder / config, "test", arrow_schema(columns)):
         digest = hashlib.sha256()
         for shard in parquet.shards(folder / config):
             digest.update(shard.read_bytes())

@@ -122,13 +122,15 @@ class ConfigWriter:
         met: Counter[str] = Counter()
         if config == "paft":
             conversations = [conversation(row) for row in rows]
-            table = parquet.table(schema.columns(conversations, FineTuningRow), fine_tuning_features())
+            table = parquet.table(
+                schema.columns(conversations, FineTuningRow), fine_tuning_features().arrow_schema
+            )
         else:
             if config == "retry":
                 rows = [self._with_error(row) for row in rows]
                 errors = (row.extra_info["retry"] for row in rows)
                 met.update(error["type_code"] for error in errors if error)
-            table = parquet.table(schema.columns(rows, TrainingRow), training_features())
+            table = parquet.table(schema.columns(rows, TrainingRow), training_features().arrow_schema)
         return parquet.noted(table, msgspec.json.encode(met))
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:

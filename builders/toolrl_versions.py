@@ -252,7 +252,7 @@ class VersionMaker:
                 self._must_earn_maximum(version, clean.gold)
                 _add(part.tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))
-        table = parquet.table(schema.columns(rows, TrainingRow), training_features())
+        table = parquet.table(schema.columns(rows, TrainingRow), training_features().arrow_schema)
         perturbed = [row.extra_info["copy"] > 0 for row in rows]
         table = table.append_column(PERTURBED, pa.array(perturbed, pa.bool_()))
         return parquet.noted(table, msgspec.json.encode(part))

@@ -14,8 +14,8 @@ from rich.console import Console
 from robustbench_tc.api import build_release
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.provenance.clean_rows import PINNED, Pinned, found_digests, pinned
-from robustbench_tc.builders.benchmark import VERSION
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.configs import VERSION
 from robustbench_tc.builders.sources import Profile
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.sources import names

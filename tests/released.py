@@ -9,8 +9,8 @@ import msgspec
 
 from robustbench_tc.api import render
 from robustbench_tc.audits.report import AuditReport, Check
-from robustbench_tc.builders.benchmark import TABLES
 from robustbench_tc.builders.build import BuildSpec, build
+from robustbench_tc.builders.configs import TABLES
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.io import manifest, marker

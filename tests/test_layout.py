@@ -24,6 +24,7 @@ CONTRACT = {
     "languages",
     "sources",
     "memo",
+    "column_types",
     "errors",
     "seeding",
     "json_schema",

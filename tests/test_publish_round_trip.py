@@ -8,7 +8,7 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.api import build_live
-from robustbench_tc.builders.benchmark import CONFIGS, TABLES
+from robustbench_tc.builders.configs import CONFIGS, TABLES
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import ColumnType, ColumnTypes, arrow_schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.parquet import read_rows, write_file
+from robustbench_tc.io.parquet import read_rows, table, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
 from robustbench_tc.schema import JSON_COLUMNS, Json
 from robustbench_tc.worlds.claims import Claim
@@ -26,9 +26,6 @@ from robustbench_tc.worlds.handle import Worlds, WorldType
 from .ledger import harm, ledgers, rights_of, says, total
 from .replay import Gold, Replay, gold_of, replayed
 from .success import information, success, upstream
-
-if TYPE_CHECKING:
-    import datasets
 
 EPISODES, SCORES = "episodes.parquet", "scores.parquet"
 AT_ONCE = 16
@@ -82,15 +79,13 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
 JSON_COLUMNS[LiveScore] = ("turns",)
 
 
-def score_features() -> "datasets.Features":
-    """`datasets.Features` of scores.parquet."""
-    from datasets import Features, Value
-
-    kinds: dict[str, str] = {}
+def score_columns() -> ColumnTypes:
+    """The columns of scores.parquet."""
+    found: dict[str, ColumnType] = {}
     for field in msgspec.structs.fields(LiveScore):
         given = str(field.type)
-        kinds[field.name] = "bool" if "bool" in given else "int32" if "int" in given else "string"
-    return Features({name: Value(kind) for name, kind in kinds.items()})
+        found[field.name] = "bool" if "bool" in given else "int32" if "int" in given else "string"
+    return found
 
 
 def score_one(replay: Replay) -> LiveScore:
@@ -232,7 +227,5 @@ def _records(path: Path, kind: type[Any]) -> list[Any]:
 
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
     """Writes scores.parquet."""
-    arrow = score_features().arrow_schema
-    data = schema.columns(scores, LiveScore)
-    table = pa.table([pa.array(data[field.name], field.type) for field in arrow], schema=arrow)
-    write_file([table], path, arrow)
+    arrow = arrow_schema(score_columns())
+    write_file([table(schema.columns(scores, LiveScore), arrow)], path, arrow)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_run
 from robustbench_tc.own.cases import case_of
 from robustbench_tc.schema import GOLD_NOT_STATED
@@ -61,7 +62,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 def read(folder: str | Path) -> Run:
     """A run folder's verdicts. Raises UserError for what is missing, damaged, doubled or mixed."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     path = Path(folder)
     scores = path / "scores.parquet"
@@ -71,7 +71,7 @@ def read(folder: str | Path) -> Run:
     if not scores.is_file():
         raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     try:
-        table = pq.read_table(scores, columns=list(COLUMNS))
+        table = parquet.read_file(scores, list(COLUMNS))
         if absent := [name for name in COLUMNS if name not in table.column_names]:
             raise UserError(f"{scores} is not a scored run: it has no column {', '.join(absent)}")
         kinds = [(name, getattr(pa, kind)()) for name, kind in COLUMNS.items()]
@@ -117,7 +117,7 @@ def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
 
     if "flags" not in pq.read_schema(scores).names:
         return np.array([""] * n, dtype=object)
-    found = pq.read_table(scores, columns=["flags"])["flags"].to_pylist()
+    found = parquet.read_file(scores, ["flags"])["flags"].to_pylist()
     return np.array([",".join(flags or ()) for flags in found], dtype=object)
 
 
@@ -127,7 +127,7 @@ def _later(scores: Path, name: str, n: int) -> np.ndarray[Any, Any]:
 
     if name not in pq.read_schema(scores).names:
         return np.array([None] * n, dtype=object)
-    return np.array(pq.read_table(scores, columns=[name])[name].to_pylist(), dtype=object)
+    return np.array(parquet.read_file(scores, [name])[name].to_pylist(), dtype=object)
 
 
 def _units(rows: Mapping[str, np.ndarray[Any, Any]], scores: Path) -> np.ndarray[Any, Any]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import msgspec
 
-from . import schema
+from . import column_types, schema
+from .column_types import ColumnType, ColumnTypes
 from .errors import UserError
 from .schema import JSON_COLUMNS, Call, Json, Message
 
@@ -276,20 +277,21 @@ def type_codes() -> tuple[str, ...]:
     return tuple(map(type_code, (*KINDS, *registry_types())))
 
 
+def live_columns() -> ColumnTypes:
+    """The columns of every config of the live dataset."""
+    given: dict[str, ColumnType] = {"seed": "int64", "flags": ["string"]}
+    return {name: given.get(name, "string") for name in LiveRow.__struct_fields__}
+
+
 def live_features() -> "datasets.Features":
     """`datasets.Features` of every config of the live dataset."""
-    from datasets import Features, List, Value
-
-    kinds = {"seed": Value("int64"), "flags": List(Value("string"))}
-    return Features({name: kinds.get(name, Value("string")) for name in LiveRow.__struct_fields__})
+    return column_types.features(live_columns())
 
 
 def episode_features() -> "datasets.Features":
     """`datasets.Features` of `episodes.parquet`."""
-    from datasets import Features, Value
-
-    kinds = {"repeat": Value("int32")}
-    return Features({name: kinds.get(name, Value("string")) for name in Episode.__struct_fields__})
+    names = Episode.__struct_fields__
+    return column_types.features({name: "int32" if name == "repeat" else "string" for name in names})
 
 
 def state_hash(state: Json) -> str:

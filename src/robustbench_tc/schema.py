@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
+from . import column_types
+from .column_types import ColumnType, ColumnTypes
 from .memo import remembered
 
 if TYPE_CHECKING:
@@ -386,61 +388,59 @@ NEEDED_COLUMNS = tuple(name for name in COLUMN_ORDER if name not in PLAIN_COLUMN
 """Those that make a row: earlier versions of the dataset have no others."""
 
 
+_TURNS: ColumnType = [{"role": "string", "content": "string"}]
+
+
+def sample_columns() -> ColumnTypes:
+    """The columns of every sample config, in `COLUMN_ORDER`."""
+    given: dict[str, ColumnType] = {
+        "messages": _TURNS,
+        "gold_tool_index": "int32",
+        "seed": "int64",
+        "flags": ["string"],
+    }
+    return {name: given.get(name, "string") for name in COLUMN_ORDER}
+
+
 def sample_features() -> "datasets.Features":
     """`datasets.Features` of every sample config, in `COLUMN_ORDER`."""
-    from datasets import Features, List, Value
-
-    kinds: dict[str, Any] = {
-        "messages": List({"role": Value("string"), "content": Value("string")}),
-        "gold_tool_index": Value("int32"),
-        "seed": Value("int64"),
-        "flags": List(Value("string")),
-    }
-    return Features({name: kinds.get(name, Value("string")) for name in COLUMN_ORDER})
+    return column_types.features(sample_columns())
 
 
 def prediction_features(scored: bool = False) -> "datasets.Features":
     """`datasets.Features` of a predictions file; with `scored`, the verdict's columns follow."""
-    from datasets import Features, List, Value
-
-    kinds: dict[str, Any] = {
-        "repeat": Value("int32"),
-        "injected": Value("bool"),
-        "attempts": Value("int32"),
-        "prompt_tokens": Value("int64"),
-        "completion_tokens": Value("int64"),
-        "latency_s": Value("float64"),
-        "retries": Value("int32"),
-        "score": Value("float64"),
-        "correct": Value("bool"),
-        "flags": List(Value("string")),
+    given: dict[str, ColumnType] = {
+        "repeat": "int32",
+        "injected": "bool",
+        "attempts": "int32",
+        "prompt_tokens": "int64",
+        "completion_tokens": "int64",
+        "latency_s": "float64",
+        "retries": "int32",
+        "score": "float64",
+        "correct": "bool",
+        "flags": ["string"],
     }
     names = Prediction.__struct_fields__ + (Verdict.__struct_fields__ if scored else ())
-    return Features({name: kinds.get(name, Value("string")) for name in names})
+    return column_types.features({name: given.get(name, "string") for name in names})
 
 
 def training_features() -> "datasets.Features":
     """Features of the configs `full`, `mixed` and `retry`."""
-    from datasets import Features, Json, List, Value
-
-    text = Value("string")
-    return Features(
+    return column_types.features(
         {
-            "data_source": text,
-            "prompt": List({"role": text, "content": text}),
-            "ability": text,
-            "reward_model": {"style": text, "ground_truth": text},
-            "extra_info": Json(),
+            "data_source": "string",
+            "prompt": _TURNS,
+            "ability": "string",
+            "reward_model": {"style": "string", "ground_truth": "string"},
+            "extra_info": "json",
         }
     )
 
 
 def fine_tuning_features() -> "datasets.Features":
     """Features of the config `paft`."""
-    from datasets import Features, Json, List, Value
-
-    text = Value("string")
-    return Features({"messages": List({"role": text, "content": text}), "extra_info": Json()})
+    return column_types.features({"messages": _TURNS, "extra_info": "json"})
 
 
 @remembered(30_000)
@@ -511,6 +511,6 @@ def arrow_table(records: Iterable[Sample]) -> "pa.Table":
     """Samples as an Arrow table whose schema carries the `datasets` features."""
     import pyarrow as pa
 
-    schema = sample_features().arrow_schema
+    schema = column_types.arrow_schema(sample_columns())
     data = columns(records, Sample)
     return pa.table([pa.array(data[f.name], f.type) for f in schema], schema=schema)

@@ -8,8 +8,8 @@ import pytest
 
 from robustbench_tc.api import build_release
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.builders.benchmark import TABLES, VERSION
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.configs import TABLES, VERSION
 
 from ..conftest import ROOT
 from .planted.__main__ import CASES

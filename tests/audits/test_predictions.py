@@ -46,7 +46,7 @@ def answers(bundled: Path) -> list[Prediction]:
 
 
 def audited(found: list[Any], bundled: Path, path: Path) -> AuditReport:
-    table = parquet.table(schema.columns(found, Prediction), schema.prediction_features())
+    table = parquet.table(schema.columns(found, Prediction), schema.prediction_features().arrow_schema)
     pq.write_table(table, path)
     return gate.audit_predictions(path, bundled)
 
@@ -116,7 +116,7 @@ def test_scores_are_held_against_their_verdicts(
     for name in wrong:
         columns[name] = [wrong[name], *[good[name]] * (len(answers) - 1)]
     columns["flags"] = [[] for _ in answers]
-    pq.write_table(parquet.table(columns, schema.prediction_features(scored=True)), path)
+    pq.write_table(parquet.table(columns, schema.prediction_features(scored=True).arrow_schema), path)
     check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
     assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
 
@@ -145,7 +145,7 @@ def test_a_wrong_answer_has_one_stage(
     columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
     columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
     columns |= {"stage": [stage], "stage_detail": [detail]}
-    table = parquet.table(columns, schema.prediction_features(scored=True))
+    table = parquet.table(columns, schema.prediction_features(scored=True).arrow_schema)
     pq.write_table(table, path)
     report = gate.audit_predictions(path, bundled)
     assert (builds.find(report, "rows.score_and_verdict_agree").failed or 0) == failed

@@ -19,8 +19,9 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.api import build_release
-from robustbench_tc.builders.benchmark import CONFIGS, TABLES, RobustBenchTC
+from robustbench_tc.builders.benchmark import RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
+from robustbench_tc.builders.configs import CONFIGS, TABLES
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet

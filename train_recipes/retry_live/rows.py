@@ -105,13 +105,13 @@ def write(dataset: str, out: Path) -> dict[str, int]:
             counts["left out: of BFCL"] = counts.get("left out: of BFCL", 0) + 1
             continue
         rows[split_of(row.clean_id)].append(training_row(row))
-    features = schema.training_features()
+    arrow = schema.training_features().arrow_schema
     with files.atomic_dir(out, kind="training-rows") as folder:
         for split, found in rows.items():
             if not found:
                 raise UserError(f"{dataset} gives no row for {split}: it has too few tasks of its own")
-            table = parquet.table(schema.columns(found, TrainingRow), features)
-            parquet.write_shards([table], folder / CONFIG, split, features.arrow_schema)
+            table = parquet.table(schema.columns(found, TrainingRow), arrow)
+            parquet.write_shards([table], folder / CONFIG, split, arrow)
             counts[split] = len(found)
         files.claim(folder, marker.OWN)
         marker.describe(folder, "training-rows")

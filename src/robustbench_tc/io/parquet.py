@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import UserError
 from .files import atomic_file, claim
-
-if TYPE_CHECKING:
-    import datasets
 
 BATCH_ROWS = 2_000
 """Rows of a row group: what a reader or a writer has to hold at once."""
@@ -41,9 +38,8 @@ def batches(rows: Iterable[T], size: int = BATCH_ROWS) -> Iterator[list[T]]:
         yield batch
 
 
-def table(columns: Mapping[str, Sequence[Any]], features: "datasets.Features") -> pa.Table:
-    """Columns as an Arrow table whose schema carries the `datasets` features."""
-    schema = features.arrow_schema
+def table(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """Columns as an Arrow table; a schema of `column_types` carries the `datasets` features."""
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
@@ -124,6 +120,15 @@ def opened(path: Path) -> pq.ParquetFile:
     `use_threads=False`: every thread that decodes keeps memory of its own.
     """
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+
+
+def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """A small file at once; columns that it does not have are left out.
+
+    Not pyarrow's `read_table`: it imports `pyarrow.dataset` and pandas, which takes longer than the reading.
+    """
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=None if columns is None else list(columns))
 
 
 def read_batches(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from robustbench_tc import live, schema
+from robustbench_tc import live
 from robustbench_tc.builders.configs import CONFIGS, TABLES, columns_of
 from robustbench_tc.column_types import ColumnTypes, arrow_schema, features
 from robustbench_tc.eval.live.score import score_columns

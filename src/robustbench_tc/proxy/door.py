@@ -12,11 +12,11 @@ from . import head
 from . import session as sessions
 from .chat import Chat
 from .dialect import ChatCompletions, Dialect, Unsupported
-from .exchange import NOT_EXPRESSIBLE, Handling
+from .exchange import Handling
 from .held import Held
 from .hints import Hints
 from .journal import Exchange, Journal, Opened, remember
-from .offer import name_of
+from .offer import NOT_EXPRESSIBLE, name_of
 from .plan import EFFECTS, Plan
 from .relay import SILENCE_S, Refused, Relay
 from .responses import Responses

@@ -31,8 +31,6 @@ ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
 
 _DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
-NOT_EXPRESSIBLE = "not_expressible"
-"""The provider refuses tools of one name."""
 
 
 def _parsed(raw: bytes, dialect: Dialect) -> Chat:

@@ -12,6 +12,9 @@ from robustbench_tc.worlds.fit import error, fits
 
 from .scene import arguments_back, origins
 
+NOT_EXPRESSIBLE = "not_expressible"
+"""The provider refuses tools of one name."""
+
 
 class Offered(NamedTuple):
     """One tool as the model sees it."""

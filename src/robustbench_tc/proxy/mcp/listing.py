@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json, Tool
 
-from ..exchange import NOT_EXPRESSIBLE
-from ..offer import Meant, NotTheCase, Offer, offer
+from ..offer import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
 from ..scene import Scene
 from ..scenes import Scenes, tool_of
 from ..session import Session

@@ -5,6 +5,7 @@ before the next request. After a kill the episode goes on from its journal: no j
 again, and journaled calls are repeated in a fresh world only if the episode goes on.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
@@ -138,11 +139,17 @@ def kept(place: Place, journal: Store, isolation: str) -> Episode | None:
 
 
 async def play(
-    place: Place, journal: Store, speaker: Speaker, worlds: Worlds, world: WorldType
+    place: Place,
+    journal: Store,
+    speaker: Speaker,
+    worlds: Worlds,
+    world: WorldType,
+    asking: asyncio.Semaphore,
 ) -> tuple[Episode, bool]:
     """Plays an episode to its end, from where its journal stops; and whether anything was asked for it.
 
-    Raises UserError where it cannot go on at all.
+    `asking` is held until an answer is on disk: so many requests a kill can cost, and no more. Raises
+    UserError where it cannot go on at all.
     """
     so_far, error, asked = place.conversation(), None, False
     stage = Stage(place.row, worlds, world)
@@ -153,8 +160,9 @@ async def play(
             if answer is None or answer.status == "request_error":
                 asked = True
                 base = Answer(id=place.row.id, repeat=place.repeat, number=number, status="ok")
-                answer = bounded(await speaker.reply(so_far, base, place.key(number)))
-                await keep(journal, place.key(number), msgspec.to_builtins(answer))
+                async with asking:
+                    answer = bounded(await speaker.reply(so_far, base, place.key(number)))
+                    await keep(journal, place.key(number), msgspec.to_builtins(answer))
             if answer.status != "ok":
                 so_far.fail(answer.status)
                 error = answer.error

@@ -117,7 +117,7 @@ def run(
 
             moved()
             try:
-                await _play_all(places, journal, acting.speaker, worlds, types, 2 * concurrency, state, moved)
+                await _play_all(places, journal, acting.speaker, worlds, types, concurrency, state, moved)
             finally:
                 served.update(acting.served_models())
                 acting.note(made)
@@ -149,15 +149,15 @@ async def _play_all(
     speaker: Speaker,
     worlds: Worlds,
     types: Mapping[str, WorldType],
-    workers: int,
+    concurrency: int,
     state: Progress,
     moved: Callable[[], None],
 ) -> None:
-    todo = iter(places)
+    todo, asking = iter(places), asyncio.Semaphore(concurrency)
 
     async def work() -> None:
         for place in todo:
-            episode, asked = await play(place, journal, speaker, worlds, types[place.row.world])
+            episode, asked = await play(place, journal, speaker, worlds, types[place.row.world], asking)
             state.done += 1
             state.kept += not asked
             state.request_errors += episode.ended == "request_error"
@@ -165,7 +165,7 @@ async def _play_all(
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(workers, len(places))):
+            for _ in range(min(2 * concurrency, len(places))):
                 group.create_task(work())
     except* UserError as errors:
         raise first(errors) from None

@@ -61,7 +61,9 @@ def calls(*given: tuple[str, Any], text: str = "") -> dict[str, Any]:
 def played(row: LiveRow, speaker: Any, folder: Path, mode: str = "fc") -> Episode:
     place = Place.of(row, purses.settings(mode), 0)
     with Store(folder / "journal.jsonl") as journal:
-        episode, _ = asyncio.run(play(place, journal, speaker, LocalWorlds(), purses.PURSE))
+        episode, _ = asyncio.run(
+            play(place, journal, speaker, LocalWorlds(), purses.PURSE, asyncio.Semaphore(1))
+        )
         if episode.ended != "request_error":
             assert kept(place, journal, "none") == episode  # the journal alone says the same
     return episode

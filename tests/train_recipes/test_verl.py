@@ -215,3 +215,21 @@ def test_rows_of_verls_own_loader_are_named(config: Any, tokenizer: Any, trainin
     assert len(named.rows) == len(dataset) and {"clean", "retry", "action", "reward"} >= components > {
         "retry"
     }
+
+
+def test_the_gpu_script_installs_what_verl_asks_for() -> None:
+    from importlib import metadata
+
+    script = (ROOT / "train_recipes" / "install-gpu.sh").read_text()
+    last = (ROOT / "train_recipes" / "requirements-gpu.txt").read_text().splitlines()[-1]
+    assert last == f"verl[vllm,fsdp]=={metadata.version('verl')}"
+    asked = {line.partition(";")[0].strip() for line in metadata.requires("verl") or ()}
+    for pinned in re.findall(r"\b(?:torch|flash-attn)==[\w.]+", script):
+        assert pinned in asked
+    printed = subprocess.run(
+        [ROOT / "train_recipes" / "install-gpu.sh", "--print"], capture_output=True, text=True, check=True
+    )
+    lines = printed.stdout.splitlines()
+    assert ["torch==" in lines[0], "flash-attn==" in lines[1], "requirements-gpu.txt" in lines[2]] == [
+        True
+    ] * 3

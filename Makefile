@@ -27,7 +27,7 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
-	env-train test-train env-trl test-trl train-toy env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
@@ -183,6 +183,9 @@ lock: | .venv-lock/bin/uv  ## add to requirements.lock what pyproject.toml has m
 	  $$(.venv-lock/bin/python scripts/locked.py --extras | sed -E 's/([a-z]+)/--extra \1/g') --universal --python-version 3.11 \
 	  --generate-hashes --no-header --quiet $(if $(UPGRADE),--upgrade) --output-file $(LOCK)
 	@grep -c '==' $(LOCK) | sed 's/$$/ entries in $(LOCK)/'
+
+check-gpu: | .venv-lock/bin/uv  ## what train_recipes/install-gpu.sh installs, resolved with this package; nothing is fetched
+	.venv-lock/bin/python scripts/gpu_requirements.py
 
 .venv-lock/bin/uv:
 	$(call environment,.venv-lock)

@@ -20,8 +20,9 @@ _FREE = (
     "actor_rollout_ref.model.override_config",
     "model.override_config",
     "data.apply_chat_template_kwargs",
+    "data.sampling",
 )
-"""Groups whose keys are the user's own."""
+"""Keys and groups of keys that are not verl's: the user's own, and what verl_plugin reads."""
 
 
 class Recipe(NamedTuple):

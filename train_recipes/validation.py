@@ -31,6 +31,7 @@ class Row(NamedTuple):
     component: str
     best: float
     """The most that an answer to it can earn."""
+    type_code: str = CLEAN
 
 
 class Scored(NamedTuple):
@@ -45,7 +46,8 @@ class Scored(NamedTuple):
 def row(extra_info: Mapping[str, Any], ground_truth: str) -> Row:
     """A row by its columns; one that meets an error inside the rollout is of the component `retry`."""
     component = extra_info.get("component") or (RETRY if extra_info.get("retry") else CLEAN)
-    return Row(str(extra_info["clean_id"]), str(component), best(ground_truth))
+    code = str(extra_info.get("type_code") or CLEAN)
+    return Row(str(extra_info["clean_id"]), str(component), best(ground_truth), code)
 
 
 def best(ground_truth: str) -> float:

@@ -1,0 +1,58 @@
+"""`data.sampling` in verl: the order of the train rows by `sampling`, its weights by each validation.
+
+verl saves the state of its loader, and with it that of this sampler, in every checkpoint.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .sampling import Drawing, Place, drawing
+
+
+class Sampler:
+    """What verl's loader takes as its sampler."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing = drawing
+
+    def __len__(self) -> int:
+        return self.drawing.rows
+
+    def __iter__(self) -> "Draws":
+        return Draws(self.drawing)
+
+
+class Draws:
+    """One pass; its state is where the next draw begins, and the weights."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self._drawing, self._draws = drawing, drawing.epoch()
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        return next(self._draws)
+
+    def state_dict(self) -> dict[str, Any]:
+        """For the checkpoint."""
+        return {"place": list(self._drawing.place), "weights": self._drawing.weights.state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self._drawing.place = Place(*state["place"])
+        self._drawing.weights.restore(state["weights"])
+        self._draws = self._drawing.epoch()
+
+
+def wrap(create: Any) -> Any:
+    """verl's `create_rl_sampler`, which looks at `data.sampling` first."""
+
+    def create_rl_sampler(config: Any, dataset: Any) -> Any:
+        mode = config.get("sampling", "uniform")
+        if mode == "uniform":
+            return create(config, dataset)
+        types = [str(info["type_code"]) for info in dataset.dataframe["extra_info"]]
+        return Sampler(drawing(types, mode, config.get("seed") or 0))
+
+    return create_rl_sampler

@@ -3,7 +3,7 @@
     python -m robustbench_tc.train_recipes.prices toolrl-dr [toolrl-dr-balanced …]
 
 A row is priced where its registry offers the golden tool's function twice. A rule answers it rightly where it
-picks the golden name among these offers; one that reads nothing and is always right is what a model may learn.
+picks the golden name among these offers. One that reads nothing and is always right is what may be learnt.
 """
 
 import json
@@ -44,10 +44,11 @@ def priced(shards: Sequence[Path]) -> tuple[list[Priced], int]:
             info: Any = row["extra_info"]
             info = json.loads(info) if isinstance(info, str) else info
             calls = row["reward_model"]["ground_truth"].partition("<tool_call>\n")[2].partition("\n")[0]
-            name = json.loads(calls)["name"] if calls else None
-            found += [
-                Priced(name, group) for group in info.get("offers") or () if name in group and len(group) > 1
-            ]
+            if not calls:
+                continue
+            name = json.loads(calls)["name"]
+            groups = info.get("offers") or ()
+            found += [Priced(name, group) for group in groups if name in group and len(group) > 1]
     return found, rows
 
 

@@ -215,7 +215,7 @@ def evaluate(
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data)
-    rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
+    rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
     settings = record.Settings(
         fingerprint=data.fingerprint(),
         model=who.name,
@@ -325,9 +325,14 @@ def endpoints(
     return found
 
 
-def _selection(
-    types: Names, sources: Names, ids: str | Sequence[str], limit: int | None, samples: int | None
+def selection_of(
+    types: Names,
+    sources: Names,
+    ids: str | Sequence[str] = (),
+    limit: int | None = None,
+    samples: int | None = None,
 ) -> Selection:
+    """Which rows these words mean; components stand for their types. `inputs.select` checks names."""
     codes: list[str] = []
     for word in words(types):
         if word in taxonomy.COMPONENTS:

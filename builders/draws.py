@@ -12,6 +12,7 @@ import msgspec
 
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
+from robustbench_tc.rlla_form import Originals, system_text
 from robustbench_tc.schema import Change, Sample, Tool, dumps
 
 from .generators.base import Generator
@@ -21,7 +22,7 @@ from .perturb.offers import annotation
 from .perturb.swapped import SWAPPED
 from .plan import text_requests
 from .sources.rlla import SOURCE, RllaRow
-from .sources.rlla_prompt import Originals, gold_text, rename_in_history, system_text
+from .sources.rlla_prompt import gold_text, rename_in_history
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,13 +19,13 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
+from robustbench_tc.rlla_form import Originals
 from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_features
 
 from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
 from .sources import rlla
 from .sources.rlla import Dropped, RllaFiles, RllaRow
-from .sources.rlla_prompt import Originals
 
 DONORS = 512
 """Distinct tools of the first train rows that may lend wrong parameters where a registry has none to lend."""

@@ -18,24 +18,28 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Sample
 
-from . import agents, prompts, wire
+from . import agents, wire
 from .agents import AgentContext, agent
 from .inputs import Dataset
+from .prompts import OURS, Prompts
 from .render import render_calls
 
 
 class Index:
     """Finds the row that a request asks about, by the request's messages and tools."""
 
-    def __init__(self, rows: Sequence[Sample]) -> None:
+    def __init__(self, rows: Sequence[Sample], words: Prompts = OURS) -> None:
         self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
         self._rows: dict[tuple[str, bytes], Sample] = {}
         self._answered: dict[tuple[str, bytes, str], Sample] = {}
         """Rows by their first request and the text that answers its call."""
-        self._texts = {row.injected_error for row in rows if row.injected_error is not None}
+        errors = {row.injected_error for row in rows if row.injected_error is not None}
+        self._texts = {("tool", text): text for text in errors}
+        self._texts |= {("user", words.result(text)): text for text in errors}
+        """What answers a call, by role and content of its message."""
         for row in rows:
             for mode in ("prompt", "fc"):
-                ask = wire.first(row, mode)
+                ask = wire.first(row, mode, words)
                 address = _address(ask.messages, ask.tools)
                 # Clean and transition rows ask in the same words; their gold is the same too.
                 self._rows.setdefault((mode, address), row)
@@ -62,10 +66,7 @@ class Index:
     def _answer_at_end(self, messages: list[dict[str, Json]]) -> str | None:
         """The text that answers a call at the end of the request."""
         last = messages[-1] if messages else {}
-        said = str(last.get("content"))
-        if last.get("role") == "user":
-            said = said.removeprefix(prompts.TOOL_RESULT)
-        return said if last.get("role") in ("tool", "user") and said in self._texts else None
+        return self._texts.get((str(last.get("role")), str(last.get("content"))))
 
 
 def _address(messages: Json, tools: Json) -> bytes:
@@ -73,13 +74,13 @@ def _address(messages: Json, tools: Json) -> bytes:
     return hashlib.sha256(canonical.encode()).digest()
 
 
-def reply(name: str, found: tuple[str, AgentContext], model: str) -> dict[str, Json]:
+def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts = OURS) -> dict[str, Json]:
     """The agent's answer as a chat-completions reply."""
     mode, scene = found
     said = agents.reply(name, scene)
     message: dict[str, Json] = {"role": "assistant", "content": said if isinstance(said, str) else None}
     if isinstance(said, tuple) and mode == "prompt":
-        message["content"] = render_calls(said, scene.row.output_format)
+        message["content"] = render_calls(said, words.output_format(scene.row))
     elif isinstance(said, tuple):
         names = wire.WireNames(scene.row.tools)
         message["tool_calls"] = [
@@ -90,7 +91,7 @@ def reply(name: str, found: tuple[str, AgentContext], model: str) -> dict[str, J
             }
             for number, call in enumerate(said)
         ]
-    words = len(str(message["content"] or "").split())
+    count = len(str(message["content"] or "").split())
     return {
         "id": "chatcmpl-agent",
         "object": "chat.completion",
@@ -103,17 +104,17 @@ def reply(name: str, found: tuple[str, AgentContext], model: str) -> dict[str, J
                 "finish_reason": "tool_calls" if message.get("tool_calls") else "stop",
             }
         ],
-        "usage": {"prompt_tokens": 0, "completion_tokens": words, "total_tokens": words},
+        "usage": {"prompt_tokens": 0, "completion_tokens": count, "total_tokens": count},
     }
 
 
 @contextmanager
-def serving(name: str, rows: Sequence[Sample]) -> Iterator[str]:
+def serving(name: str, rows: Sequence[Sample], words: Prompts = OURS) -> Iterator[str]:
     """Serves the agent on a free loopback port while the block runs; yields the base URL."""
     from aiohttp import web
 
     agent(name)
-    index = Index(rows)
+    index = Index(rows, words)
 
     async def chat(request: web.Request) -> web.Response:
         body = msgspec.json.decode(await request.read())
@@ -121,7 +122,7 @@ def serving(name: str, rows: Sequence[Sample]) -> Iterator[str]:
         if found is None:
             error = {"message": "the agents know only requests about their own rows", "type": "bad_request"}
             return web.Response(status=400, body=msgspec.json.encode({"error": error}))
-        answer = msgspec.json.encode(reply(name, found, body["model"]))
+        answer = msgspec.json.encode(reply(name, found, body["model"], words))
         return web.Response(body=answer, content_type="application/json")
 
     async def models(request: web.Request) -> web.Response:

@@ -23,7 +23,6 @@ from . import (
     growth,
     inputs,
     models,
-    prompts,
     record,
     request_settings,
     session,
@@ -32,6 +31,8 @@ from . import (
 from . import reuse as reusing
 from .callables.agent import Function, OwnAgent, own_agent
 from .inputs import Dataset, Selection
+from .prompts import OURS, Prompts
+from .prompts import rlla as rlla_prompts
 from .record import RunFolder
 from .request_settings import RequestOptions, RequestSettings
 from .run import Progress
@@ -41,6 +42,9 @@ Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
 
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
+
+PromptFormat: TypeAlias = Literal["benchmark", "rlla"]
+"""The words of prompt mode: the benchmark's, or ToolRL's, in which its checkpoints were trained."""
 
 _LEAST = {"timeout_s": 0.1, "max_retries": 0}
 """The smallest value of a number; 1 for the others."""
@@ -88,6 +92,7 @@ class Evaluated:
         selection: Selection,
         ask: session.OpenBackend,
         at_once: int,
+        words: Prompts,
         progress: Callable[[Progress], None],
     ) -> None:
         """One session over `rows`. A run that it was to grow stays as it was where it gets no new answer."""
@@ -108,6 +113,7 @@ class Evaluated:
                 every=every,
                 selection=selection,
                 results=self.data.results,
+                words=words,
                 progress=moved,
             )
         except BaseException:
@@ -127,13 +133,30 @@ class _Who(NamedTuple):
     """The addresses of a model; none of an agent of the user's."""
     own: OwnAgent | None = None
 
-    def asking(self, data: Dataset) -> "_Who":
-        """In the mode that suits the dataset: own tools are called natively, as in deployment."""
+    def asking(self, data: Dataset, words: Prompts) -> "_Who":
+        """In the mode that suits the words, else the dataset: own tools are called natively, as in
+        deployment."""
+        if words is not OURS:
+            return self._replace(mode="prompt")
         return self if data.book is None else self._replace(mode="fc")
 
-    def place(self, out: str | Path | None) -> Path:
+    def settle(self, data: Dataset, selection: Selection, repeat: int, words: Prompts) -> record.Settings:
+        """What the answers of the run depend on."""
+        return record.Settings(
+            fingerprint=data.fingerprint(),
+            model=self.name,
+            mode=self.mode,
+            backend=self.backend,
+            prompt_version=words.version,
+            selection=selection,
+            repeat=repeat,
+            **self.settings.identity,
+        )
+
+    def place(self, out: str | Path | None, prompt_format: PromptFormat) -> Path:
         """The run's folder."""
-        return record.default_place(self.name, self.mode) if out is None else Path(out)
+        suffix = "" if prompt_format == "benchmark" else f"-{prompt_format}"
+        return record.default_place(self.name, self.mode, suffix) if out is None else Path(out)
 
 
 def _own(own: OwnAgent) -> _Who:
@@ -180,6 +203,8 @@ def evaluate(
     max_retries: int = 6,
     workers: Workers = SERIAL,
     gpus: int = 1,
+    prompt_format: PromptFormat = "benchmark",
+    rlla: str | Path | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     discard_changes: bool = False,
@@ -197,8 +222,9 @@ def evaluate(
     requests, `agent` is a reference agent instead; `callable` is an agent of yours, a function of a `Task`
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
-    from, `score` False only asks. `started` gets the run before any request. `options`: `RequestOptions`,
-    where `system` is the text itself.
+    from, `score` False only asks. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
+    training data `rlla` (a folder or Hub id). `started` gets the run before any request. `options`:
+    `RequestOptions`, where `system` is the text itself.
 
     Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, and an
     endpoint that does not answer; what was answered by then is kept.
@@ -210,34 +236,45 @@ def evaluate(
     check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
+    asked_in = _prompts(prompt_format, rlla, mode)
+    others = {"--agent": agent, "--prompt-format": asked_in is not OURS, "--base-url": base_url}
+    others |= {"--backend": backend != "openai", "--mode": mode}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
-    who = who if mode else who.asking(data)
+    who = who if mode else who.asking(data, asked_in)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
-    settings = record.Settings(
-        fingerprint=data.fingerprint(),
-        model=who.name,
-        mode=who.mode,
-        backend=who.backend,
-        prompt_version=prompts.prompt_version(),
-        selection=growth.joined(data, (), selection)[0],
-        repeat=repeat,
-        **who.settings.identity,
-    )
-    folder = _folder(who.place(out), data, rows, settings, reuse, discard_changes if fresh else None)
+    settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in)
+    place = who.place(out, prompt_format)
+    folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
     total = len(rows) * folder.record.settings.repeat
     run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=agent)
     started(run)
-    with nullcontext() if agent is None else agent_server.serving(agent, data.rows) as url:
+    with nullcontext() if agent is None else agent_server.serving(agent, data.rows, asked_in) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
-        run._ask(rows, selection, ask, at_once, progress)
+        run._ask(rows, selection, ask, at_once, asked_in, progress)
     if score:
         run.score()
     return run
+
+
+def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> Prompts:
+    """The words of prompt mode. Raises UserError for options that do not go together."""
+    if prompt_format not in get_args(PromptFormat):
+        raise unknown("prompt format", prompt_format, get_args(PromptFormat))
+    if prompt_format == "benchmark":
+        if rlla is not None:
+            raise UserError(f"--rlla {rlla}: say --prompt-format rlla as well, or leave it out")
+        return OURS
+    if rlla is None:
+        raise UserError(
+            "--prompt-format rlla asks in ToolRL's own words: name training data that holds them with --rlla"
+        )
+    if mode is not None and record.mode_of(mode) != "prompt":
+        raise UserError(f"--prompt-format rlla is a form of prompt mode: leave --mode {mode} out")
+    return rlla_prompts.read(str(rlla))
 
 
 def _folder(

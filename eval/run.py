@@ -19,7 +19,7 @@ from robustbench_tc.schema import Json, Sample, Tool
 
 from . import passes, wire
 from .predictions import answer
-from .prompts import wording
+from .prompts import OURS, Prompts, wording
 from .read_reply import read_reply
 from .record import Answer, Settings, Status
 
@@ -51,7 +51,8 @@ class Harness:
     """One session over one journal.
 
     `workers` pairs are in hand at a time; the backend bounds the requests under way, so that a worker that
-    waits for the disk keeps no request waiting. `results`: by clean id what the tools of own cases answer.
+    waits for the disk keeps no request waiting. `results`: by clean id what the tools of own cases answer;
+    `words`: of prompt mode.
     """
 
     def __init__(
@@ -63,10 +64,12 @@ class Harness:
         *,
         workers: int,
         results: Mapping[str, passes.Results] | None = None,
+        words: Prompts = OURS,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._results = results or {}
+        self._words = words
         self._hashes = hashes
         self._journal = journal
         self._backend = backend
@@ -108,7 +111,7 @@ class Harness:
                 replies = [(one.text, one.tool_calls) for one in answers]
                 results = self._results.get(row.clean_id, {})
                 texts = passes.result_texts(row, self._settings, answers, results)
-                ask = wire.following(row, self._settings.mode, replies, texts)
+                ask = wire.following(row, self._settings.mode, replies, texts, self._words)
                 found = await self._ask(row, repeat, number, ask)
             answers.append(found)
         return answers[-1], asked

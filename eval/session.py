@@ -34,7 +34,7 @@ from .backends.vllm import VLLMTransport, check_takes
 from .inputs import Selection
 from .models import Model
 from .passes import Results
-from .prompts import wording
+from .prompts import OURS, Prompts, wording
 from .record import BATCHES, RunFolder, Session
 from .request_settings import RequestSettings
 from .run import Backend, Harness, Progress
@@ -233,13 +233,14 @@ def run(
     every: Sequence[Sample] | None = None,
     selection: Selection | None = None,
     results: Mapping[str, Results] | None = None,
+    words: Prompts = OURS,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
 
     `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
-    asked for, for the record. `results`: by clean id what the tools of own cases answer. Raises UserError
-    where it cannot go on; the folder is then good for another start.
+    asked for, for the record. `results`: by clean id what the tools of own cases answer; `words`: of
+    prompt mode. Raises UserError where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()
@@ -270,6 +271,7 @@ def run(
                 opened.backend,
                 workers=2 * concurrency,
                 results=results,
+                words=words,
                 progress=tell,
             )
             try:

@@ -15,6 +15,7 @@ from robustbench_tc.own.wire_names import MAX_NAME, safe_name
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import prompts
+from .prompts import OURS, Prompts
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -62,10 +63,10 @@ class WireNames:
         return self._back.get(wire, wire)
 
 
-def first(row: Sample, mode: str) -> Ask:
-    """The request every row begins with. `mode` is `prompt` or `fc`."""
+def first(row: Sample, mode: str, words: Prompts = OURS) -> Ask:
+    """The request every row begins with. `mode` is `prompt` or `fc`; `words`: of prompt mode."""
     if mode == "prompt":
-        return Ask([dict(m) for m in prompts.messages(row)])
+        return Ask([dict(m) for m in words.messages(row)])
     names = WireNames(row.tools)
     return Ask(
         _native(row, names),
@@ -110,15 +111,16 @@ def following(
     mode: str,
     replies: Sequence[tuple[str | None, Json]],
     results: Sequence[Sequence[str] | None] = (),
+    words: Prompts = OURS,
 ) -> Ask:
     """The request after so many replies (text, native calls).
 
     `results`: for each reply what its calls were answered with, in their order; without any, the row's text.
     """
-    asked = first(row, mode)
+    asked = first(row, mode, words)
     for number, (text, tool_calls) in enumerate(replies, 1):
         said = results[number - 1] if number <= len(results) else None
-        asked = _after(row, mode, asked, text, tool_calls, number, said)
+        asked = _after(row, mode, asked, text, tool_calls, number, said, words)
     return asked
 
 
@@ -134,7 +136,8 @@ def _after(
     text: str | None,
     tool_calls: Json,
     number: int,
-    said: Sequence[str] | None = None,
+    said: Sequence[str] | None,
+    words: Prompts,
 ) -> Ask:
     """The request that follows `asked` and its reply: the reply, then what its calls are answered with.
 
@@ -157,7 +160,7 @@ def _after(
         [
             *asked.messages,
             {"role": "assistant", "content": reply},
-            {"role": "user", "content": prompts.TOOL_RESULT + (error if said is None else "\n".join(said))},
+            {"role": "user", "content": words.result(error if said is None else "\n".join(said))},
         ],
         asked.tools,
     )

@@ -28,6 +28,7 @@ CONTRACT = {
     "errors",
     "seeding",
     "json_schema",
+    "rlla_form",
     "transcript",
     "plain",
     "safe_text",

@@ -2,7 +2,7 @@
 
 Three forms of the same rows: the RL parquet (`prompt`, `reward_model`), the raw JSON that it was made from
 (`instruction`, `input`, `output`), and the SFT file of 400 rows, which stands in for the 4,000 with its
-distilled thoughts replaced by the RL files' fixed ones. The form of a prompt is `rlla_prompt`'s matter.
+distilled thoughts replaced by the RL files' fixed ones. The form of a prompt is `rlla_form`'s matter.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,10 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
+from robustbench_tc.rlla_form import Registry, parse_system, system_text
 from robustbench_tc.schema import Json, Message, Sample
 
-from .rlla_prompt import Registry, canned, gold_calls, parse_system, system_text
+from .rlla_prompt import canned, gold_calls
 
 SOURCE = "rlla"
 

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from string import Template
+from typing import Protocol
 
 import msgspec
 
@@ -104,6 +105,47 @@ def messages(row: Sample) -> list[dict[str, str]]:
     if row.source == sources.OWN:
         rest = _with_results(rest)
     return [_plain(Message("system", system)), *map(_plain, rest)]
+
+
+class Prompts(Protocol):
+    """The words in which prompt mode asks."""
+
+    @property
+    def version(self) -> str:
+        """Equal for two runs that asked in equal words."""
+        ...
+
+    def messages(self, row: Sample) -> list[dict[str, str]]:
+        """A row's first request."""
+        ...
+
+    def result(self, text: str) -> str:
+        """The user turn that hands back what the calls of a reply are answered with."""
+        ...
+
+    def output_format(self, row: Sample) -> str:
+        """How the reply's calls are to be written."""
+        ...
+
+
+class _Ours:
+    """The benchmark's own words, the texts of this room."""
+
+    @property
+    def version(self) -> str:
+        return prompt_version()
+
+    def messages(self, row: Sample) -> list[dict[str, str]]:
+        return messages(row)
+
+    def result(self, text: str) -> str:
+        return TOOL_RESULT + text
+
+    def output_format(self, row: Sample) -> str:
+        return row.output_format
+
+
+OURS: Prompts = _Ours()
 
 
 def _with_results(said: Sequence[Message]) -> list[Message]:

@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla import Dropped, RllaRow
-from robustbench_tc.builders.sources.rlla_prompt import (
-    canned,
-    gold_text,
-    parse_system,
-    rename_in_history,
-    system_text,
-)
+from robustbench_tc.builders.sources.rlla_prompt import canned, gold_text, rename_in_history
 from robustbench_tc.errors import UserError
+from robustbench_tc.rlla_form import parse_system, system_text
 from robustbench_tc.schema import Tool
 
 from . import rlla_rows as made

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.generators.base import Generator, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest
-from robustbench_tc.builders.sources.rlla_prompt import gold_calls, parse_system
+from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_configs import mixture
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
@@ -28,6 +28,7 @@ from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
+from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 

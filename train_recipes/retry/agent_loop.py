@@ -19,6 +19,7 @@ from verl.utils.profiler import simple_timer
 from verl.utils.rollout_trace import rollout_trace_op
 
 from robustbench_tc import seeding
+from robustbench_tc.rlla_form import observation
 from robustbench_tc.train_recipes.retry.reward import permanent
 from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
 
@@ -65,7 +66,7 @@ class ErrorOnce:
             )
             await self._tool.release(instance)
             results.append(response.text)
-        return f"<obs> {error} </obs>" if error else f"<obs> [{', '.join(results)}] </obs>"
+        return observation(error or f"[{', '.join(results)}]")
 
     def was_seen(self) -> None:
         if self._failing and self._error_attempt < 0:

@@ -253,8 +253,9 @@ def show_prediction(
         _print_sample(found)
         return
     dataset, problem = _dataset_of(run, release)
+    other = _other_words(run)
     for row in found:
-        _print_prediction(row, dataset, problem)
+        _print_prediction(row, dataset, problem, other if row.prediction.mode == "prompt" else None)
 
 
 def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]":
@@ -273,6 +274,17 @@ def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]"
         return verdicts.dataset_of(folder, str(release)), ""
     except UserError as error:
         return None, str(error)
+
+
+def _other_words(run: Path) -> str | None:
+    """The version of the words in which prompt mode asked, where this package does not hold them."""
+    from ..eval import prompts, record
+
+    try:
+        version = record.open_run(run).record.settings.prompt_version
+    except UserError:
+        return None
+    return None if version == prompts.prompt_version() else version
 
 
 def _print_sample(found: "list[Judged]") -> None:
@@ -299,7 +311,10 @@ def _word(row: "Judged") -> "Text":
     return styled("right", style="green") if row.verdict.correct else styled("wrong", style="red")
 
 
-def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) -> None:
+def _print_prediction(
+    row: "Judged", dataset: "Dataset | None", problem: str, other_words: str | None
+) -> None:
+    """`other_words`: the version of prompts that are not those of this package."""
     from ..eval.wanted import unmet
     from ..schema import dumps
 
@@ -308,6 +323,8 @@ def _print_prediction(row: "Judged", dataset: "Dataset | None", problem: str) ->
     sample = next((s for s in dataset.rows if s.id == one.id), None) if dataset is not None else None
     if sample is None:
         _field("prompt", f"not shown: {problem or 'the dataset has no such row'}")
+    elif other_words is not None:
+        _field("prompt", f"not shown: asked in other words than this package's ({other_words})")
     else:
         from ..eval import wire
 

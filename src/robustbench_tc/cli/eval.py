@@ -78,6 +78,22 @@ Samples = Annotated[
     int | None,
     typer.Option(min=1, help="At most so many samples, each with all its rows, drawn by source."),
 ]
+PromptFormat = Annotated[
+    Literal["benchmark", "rlla"],
+    one_of(
+        "prompt-format",
+        "benchmark",
+        "rlla",
+        help="Words of prompt mode: the benchmark's, or ToolRL's, for a checkpoint trained on its rows.",
+    ),
+]
+Rlla = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATASET",
+        help="Training data (folder or Hub id) with ToolRL's words, for that prompt format.",
+    ),
+]
 Repeat = Annotated[int, typer.Option(min=1, help="Ask every row so many times.")]
 Gpus = Annotated[
     int, typer.Option(min=1, help="With --engine ray and --backend vllm: so many, a vLLM on each.")
@@ -107,6 +123,8 @@ def eval_(
     command: Command = None,
     mode: ModeName = None,
     backend: Backend = "openai",
+    prompt_format: PromptFormat = "benchmark",
+    rlla: Rlla = None,
     revision: Revision = None,
     types: Types = None,
     sources: Sources = None,
@@ -146,6 +164,8 @@ def eval_(
             command=command,
             mode=mode,
             backend=backend,
+            prompt_format=prompt_format,
+            rlla=rlla,
             revision=revision,
             types=types or (),
             sources=sources or (),

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, need_extra, unknown
 
+from . import noisy_check
 from .compose import RECIPES, NotReady, compose, first_line
 from .dataset import Shards, locate
 
@@ -152,6 +153,7 @@ def _grpo_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
     findings.append(_golds(config, tokenizer, shards.train))
     findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
     findings += _agent_loop(config)
+    findings += _noisy(config, shards)
     findings.append(_engine(config.actor_rollout_ref.rollout.name))
     return findings
 
@@ -278,6 +280,15 @@ def _agent_loop(config: Any) -> list[Finding]:
     except (OSError, ImportError, AttributeError, ValueError) as error:
         return [Finding("agent loop", "failed", first_line(error))]
     return [Finding("agent loop", "ok", agent.default_agent_loop)]
+
+
+def _noisy(config: Any, shards: Shards) -> list[Finding]:
+    """Whether `data.noisy` can be done; nothing where it is off."""
+    try:
+        found = noisy_check.readiness(config, shards.validation)
+    except UserError as error:
+        found = (False, str(error))
+    return [] if found is None else [Finding("noisy groups", "ok" if found[0] else "failed", found[1])]
 
 
 def _steps(rows: int, batch: int, epochs: int) -> Finding:

@@ -33,6 +33,8 @@ class Recipe(NamedTuple):
     """verl's config that it builds on."""
     dataset_config: str
     columns: tuple[str, ...]
+    own: tuple[str, ...] = ()
+    """Groups of keys that only this recipe reads."""
 
 
 RECIPES = {
@@ -40,7 +42,11 @@ RECIPES = {
         "grpo", "ppo_trainer", "full", ("data_source", "prompt", "reward_model", "extra_info")
     ),
     "retry": Recipe(
-        "grpo_retry", "ppo_trainer", "retry", ("data_source", "prompt", "reward_model", "extra_info")
+        "grpo_retry",
+        "ppo_trainer",
+        "retry",
+        ("data_source", "prompt", "reward_model", "extra_info"),
+        ("data.noisy",),
     ),
     "retry_live": Recipe(
         "grpo_live", "ppo_trainer", "retry_live", ("data_source", "prompt", "reward_model", "extra_info")
@@ -81,7 +87,7 @@ def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] =
             composed = hydra_compose(known.config_name, overrides=[*values, *overrides])
     except (HydraException, OmegaConfBaseException) as error:
         raise NotReady("config", first_line(error)) from None
-    _check_keys(composed, known.base)
+    _check_keys(composed, known.base, (*_FREE, *known.own))
     return composed
 
 
@@ -95,14 +101,17 @@ def _verls_keys(base: str) -> frozenset[str]:
         return frozenset(_leaves(hydra_compose(base)))
 
 
-def _check_keys(composed: Any, base: str) -> None:
-    """Raises NotReady for a key that verl would take and never read."""
+def _check_keys(composed: Any, base: str, others: Sequence[str]) -> None:
+    """Raises NotReady for a key that verl would take and never read.
+
+    `others`: the keys and groups of keys that are not verl's.
+    """
     ours, verls = _leaves(composed), _verls_keys(base)
     for key, value in ours.items():
         group = key.partition(".")[0]
         if group in MOVED and value is not None:
             raise NotReady("config", f"{key} has moved and is ignored by verl 0.9.1: set {MOVED[group]}")
-        free = key in _FREE or any(key.startswith(f"{parent}.") for parent in _FREE)
+        free = key in others or any(key.startswith(f"{parent}.") for parent in others)
         if key not in verls and not free:
             raise NotReady("config", f"{key} is not a key of verl 0.9.1: it would be ignored")
 

@@ -243,7 +243,7 @@ def evaluate(
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data, asked_in)
-    rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
+    rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
     settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in)
     place = who.place(out, prompt_format)
     folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
@@ -362,9 +362,14 @@ def endpoints(
     return found
 
 
-def _selection(
-    types: Names, sources: Names, ids: str | Sequence[str], limit: int | None, samples: int | None
+def selection_of(
+    types: Names,
+    sources: Names,
+    ids: str | Sequence[str] = (),
+    limit: int | None = None,
+    samples: int | None = None,
 ) -> Selection:
+    """Which rows these words mean; components stand for their types. `inputs.select` checks names."""
     codes: list[str] = []
     for word in words(types):
         if word in taxonomy.COMPONENTS:

@@ -130,17 +130,7 @@ class Harness:
         ask = msgspec.structs.replace(ask, key=key, row=row, number=number)
         made = await received(self._backend, ask, base, row.tools)
         self.served_models |= {made.served_model} if made.served_model else set()
-        if made.status == "ok" and number <= wire.answered(row):
-            found = read_reply(
-                row,
-                made.text,
-                made.tool_calls,
-                model=self._settings.model,
-                mode=self._settings.mode,
-                finish_reason=made.finish_reason,
-                reasoning=made.reasoning,
-            )
-            made = msgspec.structs.replace(made, has_call=bool(found.calls))
+        made = with_call_noted(row, self._settings, made)
         await keep(self._journal, key, msgspec.to_builtins(made))
         self._watch.see(made, ask)
         return made
@@ -173,6 +163,22 @@ async def received(backend: Backend, ask: wire.Ask, base: Answer, tools: tuple[T
         reasoning=done.reasoning,
         served_model=done.model,
     )
+
+
+def with_call_noted(row: Sample, settings: Settings, made: Answer) -> Answer:
+    """The answer with `has_call`, where a call in it would be answered with the row's text."""
+    if made.status != "ok" or made.number > wire.answered(row):
+        return made
+    found = read_reply(
+        row,
+        made.text,
+        made.tool_calls,
+        model=settings.model,
+        mode=settings.mode,
+        finish_reason=made.finish_reason,
+        reasoning=made.reasoning,
+    )
+    return msgspec.structs.replace(made, has_call=bool(found.calls))
 
 
 async def keep(journal: Store, key: str, record: dict[str, Json]) -> None:

@@ -33,24 +33,22 @@ class Recipe(NamedTuple):
     """verl's config that it builds on."""
     dataset_config: str
     columns: tuple[str, ...]
+    agent_loop: str = ""
+    """The file with the agent loop's arguments, beside this one; "" where verl's own loop is used."""
     own: tuple[str, ...] = ()
     """Groups of keys that only this recipe reads."""
 
 
+_GRPO = ("data_source", "prompt", "reward_model", "extra_info")
+
+
 RECIPES = {
-    "toolrl_dr": Recipe(
-        "grpo", "ppo_trainer", "full", ("data_source", "prompt", "reward_model", "extra_info")
+    "toolrl_dr": Recipe("grpo", "ppo_trainer", "full", _GRPO),
+    "retry": Recipe("grpo_retry", "ppo_trainer", "retry", _GRPO, "retry/agent_loop.yaml", ("data.noisy",)),
+    "mixture": Recipe(
+        "grpo_mixture", "ppo_trainer", "mixture", (*_GRPO, "agent_name"), "retry/agent_loop.yaml"
     ),
-    "retry": Recipe(
-        "grpo_retry",
-        "ppo_trainer",
-        "retry",
-        ("data_source", "prompt", "reward_model", "extra_info"),
-        ("data.noisy",),
-    ),
-    "retry_live": Recipe(
-        "grpo_live", "ppo_trainer", "retry_live", ("data_source", "prompt", "reward_model", "extra_info")
-    ),
+    "retry_live": Recipe("grpo_live", "ppo_trainer", "retry_live", _GRPO, "retry_live/agent_loop.yaml"),
     "paft": Recipe("sft", "sft_trainer_engine", "paft", ("messages",)),
 }
 
@@ -79,8 +77,8 @@ def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] =
         f"data.val_files={hydra_list(shards.validation)}",
     ]
     values += [f"{'model' if recipe == 'paft' else 'actor_rollout_ref.model'}.path={quoted(model)}"]
-    if recipe in ("retry", "retry_live"):
-        loop = folder / "agent_loop.yaml"
+    if known.agent_loop:
+        loop = folder.parent / known.agent_loop
         values += [f"actor_rollout_ref.rollout.agent.agent_loop_config_path={quoted(loop)}"]
     try:
         with initialize_config_dir(str(folder), version_base=None):

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
+
+from robustbench_tc.errors import UserError
 
 from . import noisy, validation
 
@@ -27,29 +29,29 @@ def conflict(config: Any) -> str | None:
     return None
 
 
-def readiness(config: Any, validates: Sequence[Path]) -> tuple[bool, str] | None:
-    """Whether a run with this config and these validation rows can begin, and why; None: off.
-
-    Raises UserError for a wrong setting.
-    """
-    settings = noisy.noise(config.data.get("noisy"))
+def readiness(config: Any, validates: Sequence[Path]) -> tuple[Literal["ok", "failed"], str] | None:
+    """Whether a run with this config and these validation rows can begin, and why; None: off."""
+    try:
+        settings = noisy.noise(config.data.get("noisy"))
+        fault = conflict(config)
+    except UserError as error:
+        return "failed", str(error)
+    if fault is not None:
+        return "failed", fault
     if not settings.on:
         return None
-    fault = conflict(config)
-    if fault is not None:
-        return False, fault
     rollouts = config.actor_rollout_ref.rollout.n
     mean = settings.rate * rollouts
     said = f"rate {settings.rate:g}: {mean:g} of {rollouts} rollouts in the mean meet the error"
     if not settings.adapt:
-        return True, said
+        return "ok", said
     found = pairs(validates)
     if not found:
-        return False, (
+        return "failed", (
             "no validation row with an error has a clean one beside it: data.noisy.adapt compares the two "
             "(build the configs retry and full into one folder)"
         )
-    return True, f"{said}, then {settings.least:g} to {settings.most:g} by {found} validation pairs"
+    return "ok", f"{said}, then {settings.least:g} to {settings.most:g} by {found} validation pairs"
 
 
 def pairs(shards: Sequence[Path]) -> int:

@@ -6,6 +6,8 @@ verl saves the state of its loader, and with it that of this sampler, in every c
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from robustbench_tc.errors import UserError
+
 from .sampling import Drawing, Place, drawing
 
 
@@ -52,6 +54,8 @@ def wrap(create: Any) -> Any:
         mode = config.get("sampling", "uniform")
         if mode == "uniform":
             return create(config, dataset)
+        if "agent_name" in dataset.dataframe.column_names:
+            raise UserError("data.sampling: a mixture keeps its share of retry rows: leave it uniform")
         types = [str(info["type_code"]) for info in dataset.dataframe["extra_info"]]
         return Sampler(drawing(types, mode, config.get("seed") or 0))
 

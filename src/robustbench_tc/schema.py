@@ -425,17 +425,20 @@ def prediction_features(scored: bool = False) -> "datasets.Features":
     return column_types.features({name: given.get(name, "string") for name in names})
 
 
+def training_columns() -> dict[str, ColumnType]:
+    """The columns of the configs `full`, `mixed` and `retry`."""
+    return {
+        "data_source": "string",
+        "prompt": _TURNS,
+        "ability": "string",
+        "reward_model": {"style": "string", "ground_truth": "string"},
+        "extra_info": "json",
+    }
+
+
 def training_features() -> "datasets.Features":
     """Features of the configs `full`, `mixed` and `retry`."""
-    return column_types.features(
-        {
-            "data_source": "string",
-            "prompt": _TURNS,
-            "ability": "string",
-            "reward_model": {"style": "string", "ground_truth": "string"},
-            "extra_info": "json",
-        }
-    )
+    return column_types.features(training_columns())
 
 
 def fine_tuning_features() -> "datasets.Features":

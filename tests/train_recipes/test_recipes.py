@@ -81,7 +81,7 @@ def test_every_value_says_where_it_is_from() -> None:
 
 
 def test_the_scripts_can_be_run() -> None:
-    for name in ("toolrl_dr", "retry", "retry_live", "paft"):
+    for name in ("toolrl_dr", "retry", "mixture", "retry_live", "paft"):
         script = FOLDER / name / "train.sh"
         assert script.stat().st_mode & stat.S_IXUSR
         assert "set -euo pipefail" in script.read_text()

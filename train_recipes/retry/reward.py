@@ -111,6 +111,11 @@ def compute_score(
     )
 
 
+def single_turn(parts: Mapping[str, float]) -> dict[str, float]:
+    """ToolRL's reward of a single turn with the keys of this one: a batch may hold both."""
+    return _result(parts, parts["score"], parts["score"], 0.0)
+
+
 def permanent(fault: Mapping[str, Any]) -> bool:
     """Whether trying again cannot help: a 401, or an error text that says so."""
     return fault.get("type_code") == AUTH_ERROR or bool(_PERMANENT.search(str(fault.get("error", ""))))

@@ -106,7 +106,7 @@ def write(dataset: str, out: Path) -> dict[str, int]:
             continue
         rows[split_of(row.clean_id)].append(training_row(row))
     arrow = schema.training_features().arrow_schema
-    with files.atomic_dir(out, kind="training-rows") as folder:
+    with files.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, found in rows.items():
             if not found:
                 raise UserError(f"{dataset} gives no row for {split}: it has too few tasks of its own")

@@ -81,7 +81,8 @@ def train(
     Example: python -m robustbench_tc.train_recipes.trl.train toolrl-dr --model ./Qwen2.5-3B --out runs/full
     """
     if config not in data.CONFIGS:
-        why = ": its errors come inside the rollout, take train_recipes/retry" if config == "retry" else ""
+        inside = config in ("retry", "mixture")
+        why = f": its errors come inside the rollout, take train_recipes/{config}" if inside else ""
         raise UserError(f"--config {config}: this recipe trains on {' or '.join(data.CONFIGS)}{why}")
     shards = datasets.locate(dataset, config)
     found = data.rows(shards.train, rows)

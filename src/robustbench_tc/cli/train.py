@@ -177,7 +177,7 @@ def check(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="Hydra overrides, as train.sh would be given them.")
     ] = None,
-    recipe: Annotated[str, typer.Option(help="toolrl_dr, retry or paft.")] = "toolrl_dr",
+    recipe: Annotated[str, typer.Option(help="toolrl_dr, retry, mixture, retry_live or paft.")] = "toolrl_dr",
     config: Annotated[str | None, typer.Option(help="Config of the data; default: the recipe's own.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:

@@ -85,6 +85,7 @@ def test_the_toys_rows_are_what_its_tokenizer_was_made_for() -> None:
     ("words", "said"),
     [
         ({"config": "retry"}, "train_recipes/retry"),
+        ({"config": "mixture"}, "train_recipes/mixture"),
         ({"config": "paft"}, "trains on full or mixed"),
         ({"dataset": "/nowhere/at-all"}, "at-all"),
         ({"set_": ["beta"]}, "write KEY=VALUE"),

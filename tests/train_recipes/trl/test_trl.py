@@ -140,3 +140,17 @@ def test_the_short_smoke_test(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "toy" / "train-toy.json").read_text())
     assert all(bar["holds"] for bar in found["bars"]) and len(found["bars"]) == 2
     assert [one["step"] for one in found["curves"]["reward"]] == list(range(1, found["steps"] + 1))
+
+
+def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> None:
+    """Their long prompts, golds of several calls and responses; two steps, so nothing is learnt."""
+    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--config", "mixed"]
+    environment = {**ENV, "RBTC_SOURCES": str(shared / "sources")}
+    line = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(folder / "real")]
+    subprocess.run(line, check=True, capture_output=True, env=environment, timeout=600)
+    line = words(folder, "on-real", "--config", "mixed", steps=2)
+    done = run([str(folder / "real") if word == str(folder / "toolrl-dr") else word for word in line])
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = curve(folder, "on-real")
+    assert [*found] == [1, 2] and all(-3 <= one["score"] <= 4 for one in found.values())
+    assert (folder / "on-real" / "model" / "model.safetensors").is_file()

@@ -1,0 +1,154 @@
+"""A mixed batch through verl: its dataset, each row's own rollout, its reward manager."""
+
+# ruff: noqa: I001 - needs_verl has to come first
+from tests.train_recipes import needs_verl  # noqa: F401
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.train_recipes.check import Finding, readiness, reward_batch, score_golds
+from robustbench_tc.train_recipes.compose import compose
+from robustbench_tc.train_recipes.dataset import locate
+from robustbench_tc.train_recipes.mixture.rows import write
+from robustbench_tc.train_recipes.verl_sampling import wrap
+
+from .test_agent_loop import Server
+
+
+@pytest.fixture(scope="module")
+def mixed(training_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("mixed") / "mixture-training"
+    write(str(training_data), out, 0.5)
+    return out
+
+
+@pytest.fixture(scope="module")
+def config(mixed: Path, tiny: Path) -> Any:
+    return compose("mixture", locate(str(mixed), "mixture"), tiny)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny: Path) -> Any:
+    from verl.utils import hf_tokenizer
+
+    return hf_tokenizer(str(tiny))
+
+
+@pytest.fixture(scope="module")
+def dataset(config: Any, tokenizer: Any) -> Any:
+    from verl.trainer.ppo.utils import create_rl_dataset
+
+    return create_rl_dataset(list(config.data.train_files), config.data, tokenizer, None)
+
+
+def rolled_out(config: Any, tokenizer: Any, item: dict[str, Any], texts: list[str]) -> Any:
+    """One rollout of a row of verl's dataset, by the loop that verl has under the row's name."""
+    import hydra
+    from omegaconf import OmegaConf
+    from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap, _agent_loop_registry
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    loops = OmegaConf.load(config.actor_rollout_ref.rollout.agent.agent_loop_config_path)
+    known = {**_agent_loop_registry, **{loop.name: loop for loop in loops}}
+    arguments = {
+        "trainer_config": DictConfigWrap(config),
+        "server_manager": Server(tokenizer, texts),
+        "tokenizer": tokenizer,
+        "processor": None,
+        "dataset_cls": RLHFDataset,
+        "data_config": DictConfigWrap(config.data),
+        "hf_model_type": "qwen2",
+        "tools": ToolListWrap([]),
+    }
+    about = OmegaConf.create(known[item["agent_name"]])
+    about.pop("name", None)
+
+    async def run() -> Any:
+        loop = hydra.utils.instantiate(about, **arguments)
+        return await loop.run({"temperature": 1.0}, priority=0, **item)
+
+    return asyncio.run(run())
+
+
+def test_every_row_is_rolled_out_and_rewarded_as_its_recipe_does(
+    config: Any, tokenizer: Any, dataset: Any
+) -> None:
+    from verl.trainer.ppo.reward import load_reward_manager
+
+    async def score(batch: Any) -> Any:
+        return await load_reward_manager(config, tokenizer).run_single(batch)
+
+    seen = {}
+    for index in range(len(dataset)):
+        item = dataset[index]
+        gold, info = item["reward_model"]["ground_truth"], item["extra_info"]
+        if "<tool_call>" not in gold or info["recipe"] in seen:
+            continue
+        if (info.get("retry") or {}).get("type_code") == "transient_auth_error":
+            continue
+        wrong = gold.replace('"name": "', '"name": "x')
+        output = rolled_out(
+            config, tokenizer, item, [wrong, gold, "<think> d </think>\n<response> Done. </response>"]
+        )
+        row = {"data_source": item["data_source"], "reward_model": item["reward_model"], "extra_info": info}
+        batch = reward_batch(tokenizer, row, tokenizer.decode(output.response_ids, skip_special_tokens=True))
+        batch.non_tensor_batch["tool_extra_fields"] = np.array([output.extra_fields], dtype=object)
+        seen[info["recipe"]] = (output, asyncio.run(score(batch)))
+    single, retried = seen["toolrl_dr"], seen["retry"]
+    # One generation, its first answer rewarded; and a second try, which weighs more.
+    assert single[0].num_turns == 2 and all(single[0].response_mask)
+    assert retried[0].extra_fields["error_attempt"] == 0 and not all(retried[0].response_mask)
+    assert single[1]["reward_score"] < 0 < retried[1]["reward_score"]
+    assert single[1]["reward_extra_info"].keys() == retried[1]["reward_extra_info"].keys()
+    assert single[1]["reward_extra_info"]["met_error"] == 0.0 < retried[1]["reward_extra_info"]["met_error"]
+
+
+def test_golds_earn_the_maximum_and_the_recipe_is_ready(
+    config: Any, tokenizer: Any, mixed: Path, tiny: Path
+) -> None:
+    scores = asyncio.run(score_golds(config, tokenizer, locate(str(mixed), "mixture").train, 40))
+    assert len(scores) == 40 and all(score == best for score, best in scores)
+    findings = readiness("mixture", str(mixed), tiny)
+    assert [one for one in findings if one.verdict == "failed"] == []
+    (loops,) = [one for one in findings if one.what == "agent loop"]
+    counts = Counter(
+        str(name)
+        for paths in locate(str(mixed), "mixture")
+        for path in paths
+        for name in pq.read_table(path, columns=["agent_name"])["agent_name"]
+    )
+    assert loops.detail == ", ".join(f"{name} ({count} rows)" for name, count in sorted(counts.items()))
+
+
+def test_rows_that_name_an_agent_that_is_not_there(mixed: Path, tiny: Path, tmp_path: Path) -> None:
+    for path in (path for paths in locate(str(mixed), "mixture") for path in paths):
+        table = pq.read_table(path)
+        column = table.schema.get_field_index("agent_name")
+        wrong = pa.array(["nobody"] * table.num_rows)
+        (tmp_path / "mixture").mkdir(exist_ok=True)
+        pq.write_table(table.set_column(column, "agent_name", wrong), tmp_path / "mixture" / path.name)
+    findings = readiness("mixture", str(tmp_path), tiny)
+    said = "rows name the agent 'nobody', which verl does not know"
+    assert Finding("agent loop", "failed", said) in findings
+
+
+def test_rows_of_a_single_config_are_refused_as_a_mixture(training_data: Path, tiny: Path) -> None:
+    findings = readiness("mixture", str(training_data), tiny, config="full")
+    (failed,) = [one for one in findings if one.verdict == "failed"]
+    assert failed.what == "columns" and "no column 'agent_name'" in failed.detail
+
+
+def test_a_mixture_keeps_its_share(config: Any, dataset: Any) -> None:
+    """Weights by type would change it."""
+    config = config.data.copy()
+    config.sampling = "adaptive"
+    with pytest.raises(UserError, match="a mixture keeps its share of retry rows"):
+        wrap(None)(config, dataset)

@@ -1,0 +1,125 @@
+"""Rows of `full` and of `retry` together, each with the recipe that it is of.
+
+    python -m robustbench_tc.train_recipes.mixture.rows toolrl-dr --share 0.5 --out mixture-training
+
+writes mixture-training/mixture/{train,validation}-….parquet. Of the train rows the stated share is of
+`retry`: as many rows as the configs allow, drawn by the seed; what is left out is counted. Validation has
+every row of `full` and those of `retry` that meet an error. verl reads `agent_name` and rolls each row out as
+its own recipe does; `extra_info.recipe` says to the reward which one that is.
+"""
+
+import argparse
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import column_types, schema, seeding
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.schema import TrainingRow
+from robustbench_tc.train_recipes.dataset import locate
+
+from .reward import RETRY, SINGLE
+
+CONFIG = "mixture"
+
+CONFIGS = {SINGLE: "full", RETRY: "retry"}
+"""Recipe → the config that its rows are from."""
+
+AGENTS = {SINGLE: "single_turn_agent", RETRY: "retry_agent"}
+"""Recipe → verl's name of its agent loop."""
+
+
+def sizes(single: int, retry: int, share: float) -> tuple[int, int]:
+    """How many rows of each are taken: the most of which `share` are of `retry`, to the nearest row.
+
+    Raises UserError for what is no share, and for one that leaves no row of one of them.
+    """
+    if not 0 < share < 1:
+        raise UserError(f"--share {share:g}: give the share of retry rows, above 0 and below 1")
+
+    def part(rows: int) -> int:
+        return math.floor(rows * share + 0.5)
+
+    fitting = (n for n in range(single + retry, -1, -1) if part(n) <= retry and n - part(n) <= single)
+    total = next(fitting)
+    if not 0 < part(total) < total:
+        raise UserError(
+            f"--share {share:g} of {single} full and {retry} retry rows leaves none of one of them: "
+            "choose another share"
+        )
+    return total - part(total), part(total)
+
+
+def write(dataset: str, out: Path, share: float, seed: int = 0) -> dict[str, int]:
+    """Writes both splits to `out`; rows by split and recipe, and those that are left out, by reason.
+
+    Raises UserError for a dataset without the two configs, and where there is something at `out`.
+    """
+    shards = {recipe: locate(dataset, config) for recipe, config in CONFIGS.items()}
+    train = {recipe: _read(found.train) for recipe, found in shards.items()}
+    validation = {
+        recipe: _read([path for path in found.validation if path.parent.name == CONFIGS[recipe]])
+        for recipe, found in shards.items()
+    }
+    counts: Counter[str] = Counter()
+    kept = sizes(len(train[SINGLE]), len(train[RETRY]), share)
+    for (recipe, rows), number in zip(train.items(), kept, strict=True):
+        train[recipe] = seeding.rng(seed, "mixture", recipe).sample(rows, number)
+        counts[f"left out: {CONFIGS[recipe]}, beyond the share"] = len(rows) - number
+    met = [row for row in validation[RETRY] if row.extra_info.get("retry")]
+    counts["left out: validation of retry, no error to meet"] = len(validation[RETRY]) - len(met)
+    validation[RETRY] = met
+    arrow = column_types.arrow_schema({**schema.training_columns(), "agent_name": "string"})
+    with files.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
+        for split, by_recipe in (("train", train), ("validation", validation)):
+            rows = [_named(row, recipe) for recipe, found in by_recipe.items() for row in found]
+            if split == "train":  # so that no batch is of one recipe, whoever reads the file
+                seeding.rng(seed, "mixture", "order").shuffle(rows)
+            agents = [AGENTS[row.extra_info["recipe"]] for row in rows]
+            table = parquet.table({**schema.columns(rows, TrainingRow), "agent_name": agents}, arrow)
+            parquet.write_shards([table], folder / CONFIG, split, arrow)
+            counts.update(f"{split}: {CONFIGS[row.extra_info['recipe']]}" for row in rows)
+        files.claim(folder, marker.OWN)
+        marker.describe(folder, "training-rows")
+    return dict(counts)
+
+
+def _read(paths: Sequence[Path]) -> list[TrainingRow]:
+    try:
+        return [schema.record(row, TrainingRow) for row in parquet.read_rows(paths)]
+    except (ValueError, RecursionError) as error:  # msgspec's, and of the JSON inside
+        raise UserError(f"{paths[0].parent}: not rows of `rbtc build toolrl-dr`: {error}") from None
+
+
+def _named(row: TrainingRow, recipe: str) -> TrainingRow:
+    return msgspec.structs.replace(row, extra_info={**row.extra_info, "recipe": recipe})
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """The command line: prints the counts."""
+    options = argparse.ArgumentParser(
+        prog="python -m robustbench_tc.train_recipes.mixture.rows",
+        description="Rows of full and of retry together, each rolled out and rewarded as its recipe does.",
+    )
+    options.add_argument("dataset", help="what `rbtc build toolrl-dr` wrote, or ORG/NAME@REVISION on the Hub")
+    options.add_argument("--share", type=float, default=0.5, help="of the train rows, those of retry (0.5)")
+    options.add_argument("--seed", type=int, default=0, help="draws and orders the rows (0)")
+    options.add_argument("--out", type=Path, default=Path("mixture-training"))
+    known: Any = options.parse_args(given)
+    try:
+        counts = write(known.dataset, known.out, known.share, known.seed)
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -27,7 +27,7 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
-	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
@@ -80,6 +80,10 @@ train-toy: env-trl  ## the TRL recipe's smoke test: a small model learns from th
 	.venv-trl/bin/python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy --fresh
 	.venv-trl/bin/python scripts/toy_curves.py out/train-toy/train-toy.json out/train-toy/train-toy.svg
 
+env-inspect: .venv-inspect/.done  ## .venv-inspect: inspect_ai
+test-inspect: env env-inspect  ## the benchmark as a task of inspect_ai: the same verdicts, and its logs as runs
+	$(BIN)/python -m pytest tests/eval/adapters/test_inspect.py
+
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
@@ -115,11 +119,12 @@ EXTRAS_mutation    := audit sign report dev mutation
 	$(call install,.venv-$*,$(EXTRAS_$*))
 	@touch $@
 
-# verl, TRL and transformers pin what the lock pins otherwise: these go without it.
+# verl, TRL, transformers and inspect_ai pin what the lock pins otherwise: these go without it.
 .venv-train/.done: UNLOCKED := .[train,dev]
 .venv-trl/.done: UNLOCKED := .[trl,dev]
 .venv-serve/.done: UNLOCKED := .[serve]
-.venv-train/.done .venv-trl/.done .venv-serve/.done: .venv-%/.done: pyproject.toml
+.venv-inspect/.done: UNLOCKED := .[inspect]
+.venv-train/.done .venv-trl/.done .venv-serve/.done .venv-inspect/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
 	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
 	@touch $@

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args
@@ -31,6 +31,7 @@ from . import (
 from . import defend as defences
 from . import reuse as reusing
 from .callables.agent import Function, OwnAgent, own_agent
+from .defend.again import is_strict, strict
 from .defend.base import Defence
 from .defend.chain import shown
 from .inputs import Dataset, Selection
@@ -252,7 +253,7 @@ def evaluate(
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data, asked_in)
-    rows = inputs.select(data, selection := _selection(types, sources, ids, limit, samples))
+    rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
     _check_mode(chain, who.mode)
     settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in, chain)
     place = who.place(out, prompt_format)
@@ -261,9 +262,7 @@ def evaluate(
     # Of a defended agent no verdict is known beforehand.
     run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=None if chain else agent)
     started(run)
-    with (
-        nullcontext() if agent is None else agent_server.serving(agent, _shown(data, chain), asked_in) as url
-    ):
+    with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
@@ -279,9 +278,12 @@ def _check_mode(chain: Sequence[Defence], mode: str) -> None:
             raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
 
 
-def _shown(data: Dataset, chain: Sequence[Defence]) -> Sequence[Sample]:
-    """The rows that the model is shown."""
-    return [shown(chain, row) for row in data.rows] if chain else data.rows
+def _agent(name: str, data: Dataset, words: Prompts, chain: Sequence[Defence]) -> AbstractContextManager[str]:
+    """A reference agent behind defences: it knows the requests that they make of the rows."""
+    if not chain:
+        return agent_server.serving(name, data.rows, words)
+    rows = [shown(chain, row) for row in data.rows]
+    return agent_server.serving(name, rows, words, sent=strict if is_strict(chain) else list)
 
 
 def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> Prompts:
@@ -386,9 +388,14 @@ def endpoints(
     return found
 
 
-def _selection(
-    types: Names, sources: Names, ids: str | Sequence[str], limit: int | None, samples: int | None
+def selection_of(
+    types: Names,
+    sources: Names,
+    ids: str | Sequence[str] = (),
+    limit: int | None = None,
+    samples: int | None = None,
 ) -> Selection:
+    """Which rows these words mean; components stand for their types. `inputs.select` checks names."""
     codes: list[str] = []
     for word in words(types):
         if word in taxonomy.COMPONENTS:

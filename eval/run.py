@@ -19,7 +19,7 @@ from robustbench_tc.schema import Json, Sample, Tool
 
 from . import defend, passes, wire
 from .defend import chain
-from .defend.again import Strict, strict
+from .defend.again import is_strict, strict
 from .defend.base import Request, Said
 from .predictions import answer
 from .prompts import OURS, Prompts, wording
@@ -149,7 +149,7 @@ class Harness:
         replies = [(turn.said.answer.text, turn.said.answer.tool_calls) for turn in request.turns]
         texts = [turn.results for turn in request.turns]
         asked = wire.following(request.row, self._settings.mode, replies, texts, self._words)
-        if any(isinstance(one, Strict) for one in self._chain):
+        if is_strict(self._chain):
             asked = msgspec.structs.replace(asked, tools=strict(asked.tools or ()))
         return msgspec.structs.replace(asked, row=request.row)
 
@@ -160,9 +160,7 @@ class Harness:
         draw = repeat + request.draw * SAMPLES  # a seed of its own for every sample
         made = await received(self._backend, ask, base, request.row.tools, draw)
         self.served_models |= {made.served_model} if made.served_model else set()
-        if made.status == "ok" and number <= wire.answered(row):
-            calls = passes.calls_of(request.row, self._settings, made)
-            made = msgspec.structs.replace(made, has_call=bool(calls))
+        made = with_call_noted(request.row, self._settings, made)
         await keep(self._journal, key, msgspec.to_builtins(made))
         self._watch.see(made, ask)
         return made
@@ -198,6 +196,13 @@ async def received(
         reasoning=done.reasoning,
         served_model=done.model,
     )
+
+
+def with_call_noted(row: Sample, settings: Settings, made: Answer) -> Answer:
+    """The answer with `has_call`, where a call in it would be answered with the row's text."""
+    if made.status != "ok" or made.number > wire.answered(row):
+        return made
+    return msgspec.structs.replace(made, has_call=bool(passes.calls_of(row, settings, made)))
 
 
 async def keep(journal: Store, key: str, record: dict[str, Json]) -> None:

@@ -231,13 +231,18 @@ class BatchScorer:
             verdicts.append(verdict)
             for flag in row.flags:
                 _count(flagged, flag, row.type_code, verdict.correct, 1)
-        columns = schema.columns((verdict for verdict in verdicts if verdict is not None), Verdict)
-        for field in predictions.arrow_schema(scored=True):
-            if field.name in columns:
-                rest = iter(columns[field.name])
-                values = [None if verdict is None else next(rest) for verdict in verdicts]
-                table = table.append_column(field, pa.array(values, field.type))
-        return verdicts, parquet.noted(table, msgspec.json.encode(flagged))
+        return verdicts, parquet.noted(with_verdicts(table, verdicts), msgspec.json.encode(flagged))
+
+
+def with_verdicts(table: pa.Table, verdicts: Sequence[Verdict | None]) -> pa.Table:
+    """A table of predictions with the columns of their verdicts, which are null where there is none."""
+    columns = schema.columns((verdict for verdict in verdicts if verdict is not None), Verdict)
+    for field in predictions.arrow_schema(scored=True):
+        if field.name in columns:
+            rest = iter(columns[field.name])
+            values = [None if verdict is None else next(rest) for verdict in verdicts]
+            table = table.append_column(field, pa.array(values, field.type))
+    return table
 
 
 def _count(flagged: Flagged, flag: str, code: str, correct: int, n: int) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-UNLOCKED = ("train", "trl", "vllm", "serve")
-"""They pin what the lock pins otherwise (transformers, torch), each in an environment of its own."""
+UNLOCKED = ("train", "trl", "vllm", "serve", "inspect", "lm-eval")
+"""They pin what the lock pins otherwise (transformers, torch, fsspec), each in an environment of its own."""
 
 
 def main(words: list[str]) -> None:

@@ -171,9 +171,10 @@ audit golds folder, audit build --rlla, amend folder, amend --answers, amend --s
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
 gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
-build --cases, sql --format, live show run, live summary run, live report run, live check file
+build --cases, sql --format, compare --log-key, report --log-key,
+live show run, live summary run, live report run, live check file
 """
-"""Parameters that name something to read (the last one: a format)."""
+"""Parameters that name something to read (some of the last ones: a key, a format)."""
 
 TEXTS = (
     "store",

@@ -170,7 +170,14 @@ def test_the_lock_covers_what_the_project_declares() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     locked = re.findall(r"^([a-z0-9-]+)", LOCK, re.MULTILINE)
     extras = wanted("--extras").split()
-    assert set(project["optional-dependencies"]) - set(extras) == {"train", "trl", "vllm", "serve"}
+    assert set(project["optional-dependencies"]) - set(extras) == {
+        "train",
+        "trl",
+        "vllm",
+        "serve",
+        "inspect",
+        "lm-eval",
+    }
     assert set(re.findall(r"^([a-z0-9-]+)", wanted(*extras), re.MULTILINE)) == set(locked)
 
 

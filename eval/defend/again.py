@@ -83,6 +83,10 @@ def _sorted(value: Json) -> Json:
     return [_sorted(one) for one in value] if isinstance(value, list | tuple) else value
 
 
+INVALID = "Invalid call"
+"""In every message of the validator."""
+
+
 class Schema(Defence):
     """The validator of many agent frameworks: an invalid call is not carried out, and the model hears why."""
 
@@ -106,9 +110,7 @@ class Schema(Defence):
         wrong = [invalid(call, scene.shown.tools) for call in calls]
         if not any(wrong):
             return said.outer()
-        results = tuple(
-            one or "Not carried out: another call of the same answer is invalid." for one in wrong
-        )
+        results = tuple(one or f"Not carried out. {INVALID} in the same answer." for one in wrong)
         again = yield from model([*scene.turns, Turn(said.outer(), results)])
         return again.outer()
 
@@ -116,24 +118,33 @@ class Schema(Defence):
 def invalid(call: Call, tools: Sequence[Tool]) -> str:
     """Why a call cannot be carried out; "" where it names a tool and fits a schema of that name."""
     from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
+    from jsonschema.exceptions import SchemaError, UnknownType
 
     named = [tool for tool in tools if tool.name == call.name]
     if not named:
         known = ", ".join(tool.name for tool in tools)
-        return f"Invalid call: there is no tool {call.name[:200]!r}. The tools are: {known[:2000]}"
+        return f"{INVALID}: there is no tool {call.name[:200]!r}. The tools are: {known[:2000]}"
     said = []
     for tool in named:
         try:
             validator = Draft202012Validator(closed(tool.parameters))
             problem = next(iter(validator.iter_errors(loads(dumps(call.parameters)))), None)
-        except (SchemaError, RecursionError, re.error, ValueError, TypeError, KeyError, AttributeError):
+        except (
+            SchemaError,
+            UnknownType,
+            RecursionError,
+            re.error,
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+        ):
             return ""  # a schema that is none says nothing of the call
         if problem is None:
             return ""
         where = "/".join(map(str, problem.absolute_path))
         said.append(f"{where + ': ' if where else ''}{problem.message[:300]}")
-    return f"Invalid call of {call.name[:200]}: {said[0]}"
+    return f"{INVALID} of {call.name[:200]}: {said[0]}"
 
 
 def closed(schema: dict[str, Json]) -> dict[str, Json]:
@@ -163,6 +174,11 @@ class Strict(Defence):
     code = "strict"
     what = "Tools are sent as strict, so that the endpoint decodes within their schemas (fc)."
     modes = ("fc",)
+
+
+def is_strict(chain: Sequence[Defence]) -> bool:
+    """Whether tools are sent as strict ones."""
+    return any(isinstance(one, Strict) for one in chain)
 
 
 def strict(tools: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:

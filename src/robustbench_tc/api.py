@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from .builders.sources import Profile
     from .builders.toolrl_dr import TrainingSpec
     from .builders.toolrl_report import TrainingReport
+    from .eval.adapters.logs import Opened
     from .eval.compare import Comparison, PaperLine
-    from .eval.report.content import Report
+    from .eval.report.content import Options, Report
+    from .eval.stats.defences import DefenceTable
     from .eval.stats.gate import Verdict
     from .eval.stats.runs import Run, Subset
     from .eval.stats.summary import Convention
@@ -871,22 +873,40 @@ def compare(
     b: "str | Path | Run",
     *,
     subset: "Subset" = "all",
+    log_keys: Sequence[str] = (),
     progress: Progress = lambda line: None,
 ) -> "Comparison":
     """`rbtc compare A B`: whether B is better than A, paired over the rows that both answered.
 
-    `a`, `b`: scored run folders, or runs that were read. Shares are from 0 to 1, intervals hold 95 %.
-    `progress` gets a line before each value. Raises UserError for a run that is not scored, and for runs of
-    different datasets or without a common row.
+    `a`, `b`: scored run folders, logs of inspect_ai (`.eval`), or runs that were read. `log_keys`: as on the
+    command line. Shares are from 0 to 1, intervals hold 95 %. `progress` gets a line before each value.
+    Raises UserError for a run that is not scored, a log that cannot be read, and for runs of different
+    datasets or without a common row.
     """
+    import msgspec
+
     from .eval.compare import compare_runs
 
     progress("reading the runs")
-    return compare_runs(_run(a), _run(b), subset=subset, progress=progress)
+    (first, second), notes = _runs((a, b), log_keys)
+    found = compare_runs(first, second, subset=subset, progress=progress)
+    return msgspec.structs.replace(found, notes=(*notes, *found.notes))
+
+
+def defences(base: "str | Path | Run", runs: "Sequence[str | Path | Run]") -> "DefenceTable":
+    """`rbtc defences BASE RUN…`: what defended runs recover of each component's Δ, at what harm and price.
+
+    Raises UserError for a run that is not scored, has no defences (or `base`: has some), or is of other rows
+    or another model.
+    """
+    from .eval.stats.defences import table
+
+    first, *others = _runs((base, *runs))[0]
+    return table(first, others)
 
 
 def compare_with_paper(
-    run: "str | Path | Run", model: str, *, subset: "Subset" = "all"
+    run: "str | Path | Run", model: str, *, subset: "Subset" = "all", log_keys: Sequence[str] = ()
 ) -> "Sequence[PaperLine]":
     """`rbtc compare A --vs paper:MODEL`: a run beside one of the paper's models, unpaired.
 
@@ -894,13 +914,19 @@ def compare_with_paper(
     """
     from .eval.compare import beside_paper
 
-    return beside_paper(_run(run), model, subset=subset)
+    return beside_paper(_runs((run,), log_keys)[0][0], model, subset=subset)
 
 
-def _run(of: "str | Path | Run") -> "Run":
-    from .eval.stats.runs import read
+def _runs(
+    of: "Sequence[str | Path | Run]", log_keys: Sequence[str] = ()
+) -> "tuple[list[Run], tuple[str, ...]]":
+    """Runs from what was given, and what has to be said of logs among it."""
+    from .eval.adapters.logs import opened
 
-    return read(of) if isinstance(of, str | Path) else of
+    with opened([str(one) for one in of if isinstance(one, str | Path)], log_keys) as found:
+        named = iter([one.read() for one in found])
+        notes = tuple(note for one in found for note in one.notes)
+    return [next(named) if isinstance(one, str | Path) else one for one in of], notes
 
 
 def report(
@@ -914,9 +940,10 @@ def report(
     allow_missing: bool = False,
     browser: bool = True,
     discard_changes: bool = False,
+    log_keys: Sequence[str] = (),
     progress: Progress = lambda line: None,
 ) -> "Report":
-    """`rbtc report`: the paper's tables and figures over scored runs.
+    """`rbtc report`: the paper's tables and figures over scored runs, and over logs of inspect_ai (`.eval`).
 
     `out`: a folder for report.html, .md, .csv and .json; None writes nothing. `baseline`: the model or run
     that differences are marked against. `ci`: `cluster` takes whole samples as units, `paper` takes rows as
@@ -925,38 +952,60 @@ def report(
     Raises UserError for a run that is not scored or lacks rows (unless `allow_missing`), and for a folder
     that holds anything but a report.
     """
-    from .eval.report import content, page
-    from .eval.report.samples import embed
-    from .eval.stats import runs as scored
+    from .eval.adapters.logs import opened
+    from .eval.report import content
     from .io.files import check_dir
-    from .sql.query import Inputs, connect, text_of
 
     folder = None if out is None else Path(out)
     if folder is not None:  # before minutes of work
         check_dir(folder, kind="report", force=True, discard_changes=discard_changes)
     options = content.Options(convention=ci, subset=subset, allow_missing=allow_missing, baseline=baseline)
     progress(f"reading {len(runs)} runs")
-    names = [str(run).rstrip("/") or "/" for run in runs]
-    read = [scored.read(name) for name in names]
+    with opened([str(run).rstrip("/") or "/" for run in runs], log_keys) as found:
+        return _report(found, options, folder, release, browser, discard_changes, progress)
+
+
+def _report(
+    runs: "Sequence[Opened]",
+    options: "Options",
+    folder: Path | None,
+    release: Path | None,
+    browser: bool,
+    discard_changes: bool,
+    progress: Progress,
+) -> "Report":
+    import msgspec
+
+    from .eval.report import content, page
+    from .eval.report.samples import embed
+    from .sql.query import Inputs, connect, text_of
+
+    read = [one.read() for one in runs]
     inputs = Inputs(
-        runs=names,
+        runs=[one.folder for one in runs],
         release=None if release is None else str(release),
-        subset=subset,
-        allow_missing=allow_missing,
+        subset=options.subset,
+        allow_missing=options.allow_missing,
     )
     expected: list[tuple[str, str]] | None = None
     marts: dict[str, list[dict[str, Any]]] = {}
-    with connect(inputs, check=False) as connection:  # `scored.read` has looked for doubled rows
+    named = {one.folder: one.name for one in runs}
+    with connect(inputs, check=False) as connection:  # reading a run has looked for doubled rows
         if release is not None:
             found = connection.sql("select clean_id, type_code from stg_release").fetchall()
             expected = [(str(clean_id), str(code)) for clean_id, code in found]
         for mart in content.MARTS:
-            marts[mart] = connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist()
+            rows = connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist()
+            marts[mart] = [{**row, "run": named[row["run"]]} if "run" in row else row for row in rows]
     progress("counting")
     made = content.build(read, options, marts=marts, expected=expected)
+    made = msgspec.structs.replace(made, gaps=(*(note for one in runs for note in one.notes), *made.gaps))
     if folder is not None:
         progress("writing the page")
-        of = {run.path: run for run in read}
+        of = {
+            one.name: msgspec.structs.replace(run, path=one.folder)
+            for one, run in zip(runs, read, strict=True)
+        }
         samples = page.NO_ROWS
         if browser:
             samples = embed([of[m.run] for m in made.models], [m.label for m in made.models], release)

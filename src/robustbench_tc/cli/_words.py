@@ -28,3 +28,12 @@ Subset = Annotated[
         help="all, paper: rows whose kind the paper's release has, or verified: rows that can be answered.",
     ),
 ]
+
+LogKeys = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=KEY",
+        help="Of a log that is not of our task: clean_id=KEY, type=KEY (of a sample's metadata), score=NAME. "
+        "Repeatable.",
+    ),
+]

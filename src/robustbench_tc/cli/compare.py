@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..io.numbers import interval, number, p_value, percent, signed
 from . import _console
 from ._console import styled
-from ._words import Subset
+from ._words import LogKeys, Subset
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -27,30 +27,39 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="Scored run folder: the baseline.")],
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="Scored run folder, or log of inspect_ai: the baseline.")
+    ],
     b: Annotated[
-        Path | None, typer.Argument(metavar="[B]", help="Scored run folder to set against it.")
+        Path | None, typer.Argument(metavar="[B]", help="Scored run folder or log to set against it.")
     ] = None,
     vs: Annotated[
         str | None, typer.Option("--vs", help="paper:MODEL: A beside one of the paper's models, unpaired.")
     ] = None,
     subset: Subset = "all",
+    log_key: LogKeys = None,
     as_json: Json = False,
 ) -> None:
     """Say whether B is better than A, where, and how sure: paired over the rows that both answered.
 
     Example: rbtc compare runs/base runs/tuned
+    Example: rbtc compare logs/base.eval logs/tuned.eval
     """
     from .. import api
+    from ..eval.adapters.logs import opened
     from ..eval.compare import UNPAIRED
-    from ..eval.stats.runs import read
 
     if b is None and vs is None:
         raise UserError("nothing to compare with: name a second run, or --vs paper:MODEL")
     with _console.status("comparing", "compare writes nothing; run the same command again") as progress:
-        run = read(a)
-        paired = api.compare(run, b, subset=subset, progress=progress) if b is not None else None
-        beside = api.compare_with_paper(run, _paper_model(vs), subset=subset) if vs is not None else None
+        paired = beside = None
+        name = ""
+        if b is not None:
+            paired = api.compare(a, b, subset=subset, log_keys=log_key or (), progress=progress)
+        if vs is not None:
+            with opened([str(a)], log_key or ()) as given:
+                run = given[0].read()
+            name, beside = run.model, api.compare_with_paper(run, _paper_model(vs), subset=subset)
     if as_json:
         found = {"paired": paired, "paper": beside, "paper_note": UNPAIRED if beside else None}
         _console.json(found)
@@ -58,7 +67,7 @@ def compare(
     if paired is not None:
         _print_comparison(paired)
     if beside is not None:
-        _print_beside(run.model, vs or "", beside, UNPAIRED)
+        _print_beside(name, vs or "", beside, UNPAIRED)
 
 
 def _paper_model(vs: str) -> str:

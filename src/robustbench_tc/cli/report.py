@@ -10,11 +10,13 @@ from ..errors import UserError
 from ..io.numbers import NONE, number
 from . import _console
 from ._replacing import DiscardChanges
-from ._words import Subset, one_of
+from ._words import LogKeys, Subset, one_of
 
 
 def report(
-    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Scored run folders.")] = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN...", help="Scored run folders, and logs of inspect_ai.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for report.html, .md, .csv and .json.")] = Path("report"),
     baseline: Annotated[
         str | None, typer.Option(help="Model or run that differences are marked against.")
@@ -40,12 +42,14 @@ def report(
     check_paper: Annotated[
         bool, typer.Option("--check-paper", help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
+    log_key: LogKeys = None,
     discard_changes: DiscardChanges = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, write nothing.")] = False,
 ) -> None:
     """Write one self-contained page with the paper's tables and figures for your runs.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
+    Example: rbtc report logs/*.eval --out report
     """
     if check_paper:
         _check_paper(as_json)
@@ -66,6 +70,7 @@ def report(
             allow_missing=allow_missing,
             browser=browser,
             discard_changes=discard_changes,
+            log_keys=log_key or (),
             progress=progress,
         )
     if as_json:

@@ -1,0 +1,192 @@
+"""The benchmark under inspect_ai itself, in its own environment (`make test-inspect`)."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval.adapters.logs import opened
+from robustbench_tc.eval.adapters.zipped import Zip
+from robustbench_tc.eval.stats.runs import align
+from robustbench_tc.eval.stats.values import METRICS, from_counts
+from tests.conftest import ROOT, Done
+from tests.eval import small
+
+ENVIRONMENT = ROOT / ".venv-inspect"
+
+ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small.write(tmp_path_factory.mktemp("inspect") / "release", small.rows())
+
+
+def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs inspect_ai's command line."""
+    program = ENVIRONMENT / "bin" / "inspect"
+    if not program.exists():
+        pytest.skip("no environment of inspect_ai: make env-inspect")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSPECT_", "PYTEST"))}
+    env = kept | {
+        "PYTHONPATH": str(ROOT / "src"),
+        "INSPECT_LOG_DIR": str(place / "logs"),
+        "RBTC_BASE_URL": "http://127.0.0.1:9/v1",
+        "RBTC_API_KEY": "none",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+    }
+    env |= more
+    return subprocess.run(
+        [program, *map(str, words), "--display", "plain"],
+        cwd=place,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def asked(release: Path, agent: str, place: Path, *words: object) -> Path:
+    """The log of one evaluation of a reference agent."""
+    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+        model = ("--model", f"openai-api/rbtc/{agent}")
+        done = inspect(
+            "eval",
+            "robustbench_tc/benchmark",
+            *model,
+            "-T",
+            f"dataset={release}",
+            *words,
+            place=place,
+            url=url,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = sorted((place / "logs").glob("*.eval"))
+    assert len(found) == 1, done.stdout
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("agent", "mode"),
+    [("thinks-the-gold", "prompt"), ("retries-with-a-changed-argument", "prompt"), ("name-biased", "fc")],
+)
+def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Path, tmp_path: Path) -> None:
+    log = asked(release, agent, tmp_path, "-T", f"mode={mode}")
+    own = api.evaluate(str(release), agent=agent, mode=mode, out=tmp_path / "own").folder.path
+    with opened([str(log), str(own)]) as found:
+        theirs, ours = (one.read() for one in found)
+    columns = ("id", "correct", *ALSO)
+    left, right = (
+        sorted(zip(*(run.rows[c].tolist() for c in columns), strict=True)) for run in (theirs, ours)
+    )
+    assert left == right and len(left) > 60
+    assert (theirs.dataset_version, theirs.fingerprint) == (ours.dataset_version, ours.fingerprint)
+    # The table that inspect_ai prints is that of our statistics.
+    with Zip(log) as members:
+        header = json.loads(members.read("header.json") or b"")
+    [scores] = header["results"]["scores"]
+    printed = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
+    [outcomes] = align([ours])
+    values = from_counts(outcomes.counts(), outcomes.usable())
+    assert {name: values[name] for name in METRICS if values[name] is not None}.items() <= printed.items()
+
+
+def test_epochs_are_repeats_and_a_part_is_a_part(
+    release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    words = ("-T", "types=clean,same_name_A,transient_timeout", "--epochs", "2", "--limit", "12")
+    log = asked(release, "gives-up-on-error", tmp_path, *words)
+    with opened([str(log)]) as found:
+        run = found[0].read()
+    assert run.repeats == 2 and len(run.rows["id"]) == 24
+    assert set(run.rows["repeat"].tolist()) == {0, 1}
+    assert set(run.rows["type_code"].tolist()) == {"clean", "same_name_A", "transient_timeout"}
+    found_pair = api.compare(log, log).overall["clean"]
+    assert found_pair.n == 5 and found_pair.only_a == 0
+    assert msgspec.json.encode(api.report([log]))
+    assert rbtc("report", log, "--out", tmp_path / "report").code == 0
+
+
+def test_what_is_wrong_is_one_line(release: Path, tmp_path: Path) -> None:
+    for words, said in (
+        (("-T", "dataset=nowhere"), "nowhere"),
+        (("-T", f"dataset={release}", "-T", "types=same_name_a"), "did you mean same_name_"),
+        (("-T", f"dataset={release}", "-T", "mode=tools"), "mode 'tools': prompt or fc"),
+    ):
+        done = inspect("eval", "robustbench_tc/benchmark", "--model", "mockllm/model", *words, place=tmp_path)
+        assert done.returncode != 0 and said in done.stdout + done.stderr, done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_server_that_fails_leaves_no_wrong_answers(release: Path, tmp_path: Path) -> None:
+    """Nobody listens at the address: samples fail, and none of them counts."""
+    done = inspect(
+        *(
+            "eval",
+            "robustbench_tc/benchmark",
+            "--model",
+            "openai-api/rbtc/nobody",
+            "-T",
+            f"dataset={release}",
+        ),
+        *("--limit", "3", "--max-retries", "0", "--no-fail-on-error", "--timeout", "5"),
+        place=tmp_path,
+    )
+    logs = sorted((tmp_path / "logs").glob("*.eval"))
+    assert len(logs) == 1, done.stdout + done.stderr
+    with opened([str(logs[0])]) as found:
+        run = found[0].read()
+    assert set(run.rows["correct"].tolist()) == {-1} and set(run.rows["status"].tolist()) == {"request_error"}
+
+
+def test_other_providers_are_not_asked_for_calls(release: Path, tmp_path: Path) -> None:
+    done = inspect(
+        *("eval", "robustbench_tc/benchmark", "--model", "mockllm/model", "-T", f"dataset={release}"),
+        *("-T", "mode=fc", "--limit", "1"),
+        place=tmp_path,
+    )
+    assert "mode=fc needs chat completions" in done.stdout + done.stderr
+
+
+def test_nothing_of_ours_imports_inspect_ai() -> None:
+    code = (
+        "import sys, robustbench_tc.cli as c, robustbench_tc.api, robustbench_tc.eval.adapters.logs; "
+        "c._app(); print([m for m in sys.modules if m.startswith(('inspect_ai', 'lm_eval'))])"
+    )
+    program = ENVIRONMENT / "bin" / "python"
+    if not program.exists():
+        pytest.skip("no environment of inspect_ai: make env-inspect")
+    done = subprocess.run(
+        [program, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    page = (ROOT / "docs/inspect.md").read_text()
+    block = page.partition("```sh\n")[2].partition("```")[0].replace("\\\n", "")
+    install, evaluate, report = block.strip().splitlines()
+    assert install.startswith("pip install 'robustbench-tc[inspect]'")
+    settings, said = evaluate.partition("inspect ")[::2]
+    assert settings.split()[0] == "LOCAL_BASE_URL=http://localhost:8000/v1"
+    (tmp_path / "robustbench-tc").symlink_to(release)
+    with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
+        done = inspect(*said.split(), place=tmp_path, LOCAL_BASE_URL=url, LOCAL_API_KEY="none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    given = [str(one) for one in sorted((tmp_path / "logs").glob("*.eval"))]
+    words = report.removeprefix("rbtc ").replace("--out report", f"--out {tmp_path / 'report'}").split()
+    assert words[1] == "logs/*.eval"
+    done_report = rbtc(words[0], *given, *words[2:])
+    assert done_report.code == 0, done_report.err
+    assert (tmp_path / "report" / "report.html").is_file()

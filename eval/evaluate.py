@@ -63,6 +63,7 @@ class Evaluated:
     """How far this session is: rows times repeats, done, and those without an answer."""
     data: Dataset = field(repr=False)
     agent: str | None = None
+    """The reference agent; None behind defences too: of a defended one no verdict is known beforehand."""
     unexpected: list[str] = field(default_factory=list)
     """Of a reference agent, once scored: ids whose verdict is not the known one."""
 
@@ -246,9 +247,8 @@ def evaluate(
     if out is not None:
         record.check_place(Path(out))
     asked_in, chain = _prompts(prompt_format, rlla, mode), defences.parse(words(defend))
-    others = {"--agent": agent, "--prompt-format": asked_in is not OURS, "--base-url": base_url}
-    others |= {"--defend": bool(chain)}
-    others |= {"--backend": backend != "openai", "--mode": mode}
+    others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
+    others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
@@ -258,9 +258,8 @@ def evaluate(
     settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in, chain)
     place = who.place(out, prompt_format)
     folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
-    total = len(rows) * folder.record.settings.repeat
-    # Of a defended agent no verdict is known beforehand.
-    run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=None if chain else agent)
+    asked = Progress(len(rows) * folder.record.settings.repeat)
+    run = Evaluated(folder=folder, asked=asked, data=data, agent=None if chain else agent)
     started(run)
     with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:

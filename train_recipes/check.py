@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import io
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -19,9 +18,9 @@ import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, need_extra, unknown
 
-from . import noisy_check
+from . import check_loops, noisy_check
 from .compose import RECIPES, NotReady, compose, first_line
-from .dataset import Shards, locate
+from .dataset import Shards, locate, maker
 
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<response>", "</response>")
 
@@ -87,7 +86,7 @@ def _columns(shards: Shards, wanted: Sequence[str]) -> Finding:
                 raise NotReady(
                     "columns",
                     f"{path.name} has no column {column!r} (it has {', '.join(names)}): "
-                    "rebuild it with `rbtc build toolrl-dr`",
+                    f"make it again with `{maker(path.parent.name)}`",
                 )
     return Finding("columns", "ok", ", ".join(wanted))
 
@@ -153,7 +152,7 @@ def _grpo_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
         findings += _grpo_split(config, split, paths, tokenizer)
     findings.append(_golds(config, tokenizer, shards.train))
     findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
-    findings += _agent_loop(config, shards)
+    findings += [Finding(*line) for line in check_loops.loops(config, shards, tokenizer)]
     if (said := noisy_check.readiness(config, shards.validation)) is not None:
         findings.append(Finding("noisy groups", *said))
     findings.append(_engine(config.actor_rollout_ref.rollout.name))
@@ -266,37 +265,6 @@ def reward_batch(tokenizer: Any, row: Mapping[str, Any], answer: str) -> Any:
     }
     batch = TensorDict({"prompts": prompts, "responses": ids, "attention_mask": mask}, batch_size=1)
     return DataProto(batch=batch, non_tensor_batch=values)
-
-
-def _agent_loop(config: Any, shards: Shards) -> list[Finding]:
-    """Whether the classes of an agent-loop file can be imported, and rows name no other loop than these."""
-    from omegaconf import OmegaConf
-    from verl.experimental.agent_loop.agent_loop import _agent_loop_registry
-    from verl.utils.import_utils import load_class_from_fqn
-
-    agent = config.actor_rollout_ref.rollout.agent
-    if not agent.agent_loop_config_path:
-        return []
-    try:
-        loops = OmegaConf.load(agent.agent_loop_config_path)
-        for loop in loops:
-            load_class_from_fqn(loop["_target_"])
-    except (OSError, ImportError, AttributeError, ValueError) as error:
-        return [Finding("agent loop", "failed", first_line(error))]
-    named = _agents([*shards.train, *shards.validation])
-    if unknown_ := named.keys() - _agent_loop_registry.keys() - {loop["name"] for loop in loops}:
-        detail = f"rows name the agent {min(unknown_)!r}, which verl does not know"
-        return [Finding("agent loop", "failed", detail)]
-    said = ", ".join(f"{name} ({count} rows)" for name, count in sorted(named.items()))
-    return [Finding("agent loop", "ok", said or agent.default_agent_loop)]
-
-
-def _agents(paths: Sequence[Path]) -> Counter[str]:
-    """Agent loop → rows that name it; none where rows leave it to the config."""
-    named = (path for path in paths if "agent_name" in pq.read_schema(path).names)
-    return Counter(
-        str(name) for path in named for name in pq.read_table(path, columns=["agent_name"])["agent_name"]
-    )
 
 
 def _steps(rows: int, batch: int, epochs: int) -> Finding:

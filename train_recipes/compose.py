@@ -46,7 +46,7 @@ RECIPES = {
     "toolrl_dr": Recipe("grpo", "ppo_trainer", "full", _GRPO),
     "retry": Recipe("grpo_retry", "ppo_trainer", "retry", _GRPO, "retry/agent_loop.yaml", ("data.noisy",)),
     "mixture": Recipe(
-        "grpo_mixture", "ppo_trainer", "mixture", (*_GRPO, "agent_name"), "retry/agent_loop.yaml"
+        "grpo_mixture", "ppo_trainer", "mixture", (*_GRPO, "agent_name"), "mixture/agent_loop.yaml"
     ),
     "retry_live": Recipe("grpo_live", "ppo_trainer", "retry_live", _GRPO, "retry_live/agent_loop.yaml"),
     "paft": Recipe("sft", "sft_trainer_engine", "paft", ("messages",)),

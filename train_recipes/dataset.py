@@ -19,6 +19,17 @@ VALIDATES_WITH = {"retry": "full"}
 """Config → another one whose validation rows are answered too, where it is there: what an error costs is
 measured against the clean row of the same clean id."""
 
+MADE_BY = {
+    "mixture": "python -m robustbench_tc.train_recipes.mixture.rows",
+    "retry_live": "python -m robustbench_tc.train_recipes.retry_live.rows",
+}
+"""Configs that no build has, and what makes them of one."""
+
+
+def maker(config: str) -> str:
+    """The command that makes the rows of a config."""
+    return MADE_BY.get(config, "rbtc build toolrl-dr")
+
 
 class Shards(NamedTuple):
     """The files of one config."""
@@ -39,6 +50,8 @@ def locate(dataset: str, config: str) -> Shards:
         patterns.append(f"{other}/validation-*.parquet")
     folder = resolve_dataset(name, revision or None, patterns=patterns)
     known = sorted(path.parent.name for path in folder.glob("*/train-*.parquet"))
+    if config in MADE_BY and config not in known:
+        raise UserError(f"{dataset} has no config {config}: `{maker(config)} DATASET --out DIR` makes it")
     if config not in known:
         raise unknown(f"config of {dataset}", config, set(known))
     validation = parquet.shards(folder / config, "validation")

@@ -3,7 +3,7 @@
 verl saves the state of its loader, and with it that of this sampler, in every checkpoint.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from robustbench_tc.errors import UserError
@@ -47,6 +47,12 @@ class Draws:
         self._draws = self._drawing.epoch()
 
 
+def check_share(mode: str, columns: Collection[str]) -> None:
+    """UserError where rows of a mixture would be drawn by type: their share would move."""
+    if mode != "uniform" and "agent_name" in columns:
+        raise UserError(f"data.sampling={mode}: a mixture keeps its share of retry rows: leave it uniform")
+
+
 def wrap(create: Any) -> Any:
     """verl's `create_rl_sampler`, which looks at `data.sampling` first."""
 
@@ -54,8 +60,7 @@ def wrap(create: Any) -> Any:
         mode = config.get("sampling", "uniform")
         if mode == "uniform":
             return create(config, dataset)
-        if "agent_name" in dataset.dataframe.column_names:
-            raise UserError("data.sampling: a mixture keeps its share of retry rows: leave it uniform")
+        check_share(mode, dataset.dataframe.column_names)
         types = [str(info["type_code"]) for info in dataset.dataframe["extra_info"]]
         return Sampler(drawing(types, mode, config.get("seed") or 0))
 

@@ -14,13 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
+from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_versions import Checks
+from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes import validation
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.reward import compute_score
-from robustbench_tc.train_recipes.mixture.rows import main, sizes, write
+from robustbench_tc.train_recipes.mixture.rows import NUMBERS, main, sizes, write
 from robustbench_tc.train_recipes.retry import reward as retry
 from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
+from tests.conftest import ROOT
 
 Rows = list[dict[str, Any]]
 
@@ -76,12 +80,13 @@ def test_what_is_no_share(share: float) -> None:
 
 
 def test_a_share_that_leaves_no_row_of_one_of_them() -> None:
-    with pytest.raises(UserError, match="leaves none of one of them"):
+    with pytest.raises(UserError, match="leaves none of one of full and retry"):
         sizes(3, 3, 0.01)
 
 
 def test_each_row_is_that_of_its_config_and_says_which(training_data: Path, mixed: Path) -> None:
-    """Nothing of a row changes but the two things that are said of it."""
+    """Nothing of a row changes but the two things that are said of it, and its place."""
+    indices: dict[str, list[int]] = {"train": [], "validation": []}
     shards = locate(str(mixed), "mixture")
     for split, found in (("train", rows(shards.train)), ("validation", rows(shards.validation))):
         known = {
@@ -92,13 +97,17 @@ def test_each_row_is_that_of_its_config_and_says_which(training_data: Path, mixe
             ]
             for recipe, config in (("toolrl_dr", "full"), ("retry", "retry"))
         }
+        for row in itertools.chain(*known.values()):
+            row["extra_info"].pop("index")
         for row in found:
             recipe = row["extra_info"].pop("recipe")
-            agent = {"toolrl_dr": "single_turn_agent", "retry": "retry_agent"}[recipe]
+            agent = {"toolrl_dr": "full_agent", "retry": "retry_agent"}[recipe]
             assert row.pop("agent_name") == agent
+            indices[split].append(row["extra_info"].pop("index"))
             known[recipe].remove(row)  # once: no row is taken twice
         if split == "validation":
             assert known == {"toolrl_dr": [], "retry": []}
+        assert indices[split] == list(range(len(found)))
 
 
 def test_counts_say_what_is_left_out(
@@ -113,6 +122,12 @@ def test_counts_say_what_is_left_out(
     found = Counter(row["agent_name"] for row in rows(locate(str(tmp_path / "m"), "mixture").train))
     assert found["retry_agent"] == counts["train: retry"] == round(found.total() / 4)
     assert "left out: validation of retry, no error to meet" in counts
+    kept = json.loads((tmp_path / "m" / NUMBERS).read_text())
+    assert kept["rows"] == counts and (kept["share"], kept["seed"]) == (0.25, 0)
+    assert set(kept["sha256"]) >= {"full/train-00000-of-00001.parquet", "retry/train-00000-of-00001.parquet"}
+    assert main([str(training_data), "--share", "0.25", "--rows", "20", "--out", str(tmp_path / "few")]) == 0
+    found = Counter(row["agent_name"] for row in rows(locate(str(tmp_path / "few"), "mixture").train))
+    assert found == {"full_agent": 15, "retry_agent": 5}
 
 
 def test_equal_inputs_give_equal_bytes_and_another_seed_other_rows(
@@ -186,6 +201,8 @@ def test_wrong_input_is_one_line_and_leaves_nothing(
         ([str(only_full), "--out", str(tmp_path / "m")], "unknown config"),
         ([str(broken), "--out", str(tmp_path / "m")], "not rows of `rbtc build toolrl-dr`"),
         ([str(training_data), "--share", "nan", "--out", str(tmp_path / "m")], "--share nan"),
+        ([str(training_data), "--rows", "5000", "--out", str(tmp_path / "m")], "give at most"),
+        ([str(training_data), "--rows", "-4", "--out", str(tmp_path / "m")], "choose another share"),
         ([str(training_data), "--out", str(tmp_path / "there")], "take another --out"),
     ):
         assert main(words) == 1
@@ -193,3 +210,19 @@ def test_wrong_input_is_one_line_and_leaves_nothing(
         assert line in said and said.count("\n") == 1, said
         assert not (tmp_path / "m").exists()
     assert (tmp_path / "there" / "mine.txt").read_text() == "x"
+
+
+def test_whoever_takes_a_build_for_a_mixture_is_told_what_makes_one(training_data: Path) -> None:
+    with pytest.raises(UserError, match=r"`python -m robustbench_tc\.train_recipes\.mixture\.rows DATASET"):
+        locate(str(training_data), "mixture")
+
+
+def test_the_pages_numbers_are_those_of_toolrls_rows(shared: Path, tmp_path: Path) -> None:
+    spec = TrainingSpec(rlla=shared / "sources/toolrl/dataset", configs=("full", "retry"))
+    build(spec, tmp_path / "data", checks=Checks(earns_maximum=toolrl.earns_maximum), card=training_card)
+    page = (ROOT / "train_recipes" / "mixture" / "README.md").read_text()
+    for share in (0.5, 0.25):
+        found = write(str(tmp_path / "data"), tmp_path / str(share), share)
+        names = ("train: full", "train: retry", "left out: full, beyond the share")
+        numbers = [found[name] for name in (*names, "left out: retry, beyond the share")]
+        assert f"| {share:g} | {numbers[0] + numbers[1]} | " + " | ".join(map(str, numbers)) + " |" in page

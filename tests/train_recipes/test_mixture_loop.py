@@ -4,6 +4,7 @@
 from tests.train_recipes import needs_verl  # noqa: F401
 
 import asyncio
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from omegaconf import OmegaConf
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.train_recipes.check import Finding, readiness, reward_batch, score_golds
+from robustbench_tc.train_recipes.check import readiness, reward_batch, score_golds
 from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.rows import write
 from robustbench_tc.train_recipes.verl_sampling import wrap
 
+from tests.conftest import ROOT
+
 from .test_agent_loop import Server
+from .test_check import failures
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +141,8 @@ def test_rows_that_name_an_agent_that_is_not_there(mixed: Path, tiny: Path, tmp_
         (tmp_path / "mixture").mkdir(exist_ok=True)
         pq.write_table(table.set_column(column, "agent_name", wrong), tmp_path / "mixture" / path.name)
     findings = readiness("mixture", str(tmp_path), tiny)
-    said = "rows name the agent 'nobody', which verl does not know"
-    assert Finding("agent loop", "failed", said) in findings
+    (line,) = failures(findings)
+    assert line[0] == "agent loop" and "name the agent 'nobody', which verl does not know" in line[1]
 
 
 def test_rows_of_a_single_config_are_refused_as_a_mixture(training_data: Path, tiny: Path) -> None:
@@ -146,9 +151,72 @@ def test_rows_of_a_single_config_are_refused_as_a_mixture(training_data: Path, t
     assert failed.what == "columns" and "no column 'agent_name'" in failed.detail
 
 
-def test_a_mixture_keeps_its_share(config: Any, dataset: Any) -> None:
+def test_a_mixture_keeps_its_share(config: Any, dataset: Any, mixed: Path, tiny: Path) -> None:
     """Weights by type would change it."""
     config = config.data.copy()
     config.sampling = "adaptive"
     with pytest.raises(UserError, match="a mixture keeps its share of retry rows"):
         wrap(None)(config, dataset)
+    ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]))
+    assert what == "mixture" and "data.sampling=minimax: a mixture keeps its share" in detail
+
+
+def test_an_answer_to_a_row_of_full_has_the_room_of_its_own_recipe(
+    config: Any, tokenizer: Any, dataset: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = next(one for one in map(dataset.__getitem__, range(40)) if one["agent_name"] == "full_agent")
+    asked: list[Any] = []
+    generate = Server.generate
+
+    async def noted(self: Server, request_id: str, **more: Any) -> Any:
+        asked.append(more["sampling_params"])
+        return await generate(self, request_id, **more)
+
+    monkeypatch.setattr(Server, "generate", noted)
+    output = rolled_out(config, tokenizer, item, ["a" * 3_000])
+    own = OmegaConf.load(ROOT / "train_recipes" / "toolrl_dr" / "recipe.yaml").data.max_response_length
+    assert len(output.response_ids) == len(output.response_mask) == own == 1024
+    assert asked == [{"temperature": 1.0, "max_tokens": own}] and config.data.max_response_length == 2 * own
+
+
+def test_the_loop_of_retry_is_set_as_in_its_own_recipe() -> None:
+    files = [ROOT / "train_recipes" / name / "agent_loop.yaml" for name in ("retry", "mixture")]
+    own, mixed = ([dict(one) for one in OmegaConf.load(file) if one.name == "retry_agent"] for file in files)
+    assert own == mixed and len(own) == 1
+
+
+def test_rows_are_held_against_loop_and_reward(mixed: Path, tiny: Path, tmp_path: Path) -> None:
+    """A row that says two things, and rows under a recipe that has one reward for all."""
+    (path,) = locate(str(mixed), "mixture").train
+    table = pq.read_table(path)
+    agents = pa.array(["full_agent"] * table.num_rows)
+    swapped = tmp_path / "mixture"
+    shutil.copytree(path.parent, swapped)
+    at = table.schema.get_field_index("agent_name")
+    pq.write_table(table.set_column(at, "agent_name", agents), swapped / path.name)
+    ((what, detail),) = failures(readiness("mixture", str(tmp_path), tiny))
+    assert what == "mixture" and "is of the recipe 'retry' and names the agent 'full_agent'" in detail
+    for recipe in ("retry", "toolrl_dr"):
+        found = failures(readiness(recipe, str(mixed), tiny, config="mixture"))
+        assert ("agent loop" in [what for what, _ in found]) and "--recipe mixture" in found[-1][1]
+    other = "reward.custom_reward_function.path=pkg://robustbench_tc.train_recipes.retry.reward"
+    ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=[other]))
+    assert what == "mixture" and "the rows name a reward each" in detail
+
+
+def test_validation_shows_both_recipes(config: Any, tokenizer: Any, mixed: Path) -> None:
+    from torch.utils.data import DataLoader
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils.dataset.rl_dataset import collate_fn
+
+    from robustbench_tc.train_recipes.validation import scored, summary
+    from robustbench_tc.train_recipes.verl_validation import Named
+
+    dataset = create_rl_dataset(list(config.data.val_files), config.data, tokenizer, None)
+    named = Named(DataLoader(dataset, batch_size=64, collate_fn=collate_fn))
+    for number, batch in enumerate(named):
+        batch["uid"] = np.array([f"{number}-{at}" for at in range(len(batch["raw_prompt"]))], dtype=object)
+    answers = [scored(row, row.best if row.component != "retry" else -3.0) for row in named.rows.values()]
+    found = summary(answers)
+    assert found["val-core/retry/delta"] == -1.0 and found["val-core/perturbed/delta"] == 0.0
+    assert found["val-aux/retry/pairs"] > 0 < found["val-aux/perturbed/pairs"]

@@ -3,12 +3,14 @@
     python -m robustbench_tc.train_recipes.mixture.rows toolrl-dr --share 0.5 --out mixture-training
 
 writes mixture-training/mixture/{train,validation}-….parquet. Of the train rows the stated share is of
-`retry`: as many rows as the configs allow, drawn by the seed; what is left out is counted. Validation has
-every row of `full` and those of `retry` that meet an error. verl reads `agent_name` and rolls each row out as
-its own recipe does; `extra_info.recipe` says to the reward which one that is.
+`retry`: as many rows as the configs allow, or `--rows` of them, drawn by the seed; what is left out is
+counted. Validation has every row of `full` and those of `retry` that meet an error. verl reads `agent_name`
+and rolls each row out as its own recipe does; `extra_info.recipe` says to the reward which one that is.
+`mixture.json` keeps share, seed, the sha256 of what was mixed, and the counts.
 """
 
 import argparse
+import json
 import math
 import sys
 from collections import Counter
@@ -28,17 +30,21 @@ from .reward import RETRY, SINGLE
 
 CONFIG = "mixture"
 
+NUMBERS = "mixture.json"
+"""Beside the config's folder: what was mixed, and how many rows."""
+
 CONFIGS = {SINGLE: "full", RETRY: "retry"}
 """Recipe → the config that its rows are from."""
 
-AGENTS = {SINGLE: "single_turn_agent", RETRY: "retry_agent"}
+AGENTS = {SINGLE: "full_agent", RETRY: "retry_agent"}
 """Recipe → verl's name of its agent loop."""
 
 
-def sizes(single: int, retry: int, share: float) -> tuple[int, int]:
-    """How many rows of each are taken: the most of which `share` are of `retry`, to the nearest row.
+def sizes(single: int, retry: int, share: float, rows: int | None = None) -> tuple[int, int]:
+    """How many rows of each are taken: the most, or `rows`, with `share` of `retry` (the nearest row).
 
-    Raises UserError for what is no share, and for one that leaves no row of one of them.
+    Raises UserError for what is no share, for one that leaves no row of one of them, and for more rows than
+    there are at this share.
     """
     if not 0 < share < 1:
         raise UserError(f"--share {share:g}: give the share of retry rows, above 0 and below 1")
@@ -47,16 +53,21 @@ def sizes(single: int, retry: int, share: float) -> tuple[int, int]:
         return math.floor(rows * share + 0.5)
 
     fitting = (n for n in range(single + retry, -1, -1) if part(n) <= retry and n - part(n) <= single)
-    total = next(fitting)
+    most = next(fitting)
+    if rows is not None and rows > most:
+        raise UserError(
+            f"--rows {rows}: {single} rows of full and {retry} of retry give at most {most} at a share of "
+            f"{share:g}"
+        )
+    total = most if rows is None else rows
     if not 0 < part(total) < total:
         raise UserError(
-            f"--share {share:g} of {single} full and {retry} retry rows leaves none of one of them: "
-            "choose another share"
+            f"--share {share:g} of {total} rows leaves none of one of full and retry: choose another share"
         )
     return total - part(total), part(total)
 
 
-def write(dataset: str, out: Path, share: float, seed: int = 0) -> dict[str, int]:
+def write(dataset: str, out: Path, share: float, seed: int = 0, *, rows: int | None = None) -> dict[str, int]:
     """Writes both splits to `out`; rows by split and recipe, and those that are left out, by reason.
 
     Raises UserError for a dataset without the two configs, and where there is something at `out`.
@@ -68,24 +79,32 @@ def write(dataset: str, out: Path, share: float, seed: int = 0) -> dict[str, int
         for recipe, found in shards.items()
     }
     counts: Counter[str] = Counter()
-    kept = sizes(len(train[SINGLE]), len(train[RETRY]), share)
-    for (recipe, rows), number in zip(train.items(), kept, strict=True):
-        train[recipe] = seeding.rng(seed, "mixture", recipe).sample(rows, number)
-        counts[f"left out: {CONFIGS[recipe]}, beyond the share"] = len(rows) - number
+    kept = sizes(len(train[SINGLE]), len(train[RETRY]), share, rows)
+    for (recipe, found), number in zip(train.items(), kept, strict=True):
+        train[recipe] = seeding.rng(seed, "mixture", recipe).sample(found, number)
+        counts[f"left out: {CONFIGS[recipe]}, beyond the share"] = len(found) - number
     met = [row for row in validation[RETRY] if row.extra_info.get("retry")]
     counts["left out: validation of retry, no error to meet"] = len(validation[RETRY]) - len(met)
     validation[RETRY] = met
     arrow = column_types.arrow_schema({**schema.training_columns(), "agent_name": "string"})
     with files.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, by_recipe in (("train", train), ("validation", validation)):
-            rows = [_named(row, recipe) for recipe, found in by_recipe.items() for row in found]
+            pairs = [(row, recipe) for recipe, taken in by_recipe.items() for row in taken]
             if split == "train":  # so that no batch is of one recipe, whoever reads the file
-                seeding.rng(seed, "mixture", "order").shuffle(rows)
-            agents = [AGENTS[row.extra_info["recipe"]] for row in rows]
-            table = parquet.table({**schema.columns(rows, TrainingRow), "agent_name": agents}, arrow)
+                seeding.rng(seed, "mixture", "order").shuffle(pairs)
+            named = [_named(*pair, index) for index, pair in enumerate(pairs)]
+            agents = [AGENTS[recipe] for _, recipe in pairs]
+            table = parquet.table({**schema.columns(named, TrainingRow), "agent_name": agents}, arrow)
             parquet.write_shards([table], folder / CONFIG, split, arrow)
-            counts.update(f"{split}: {CONFIGS[row.extra_info['recipe']]}" for row in rows)
-        files.claim(folder, marker.OWN)
+            counts.update(f"{split}: {CONFIGS[recipe]}" for _, recipe in pairs)
+        files.claim(folder, NUMBERS, marker.OWN)
+        read = {
+            f"{path.parent.name}/{path.name}": marker.sha256(path)
+            for found in shards.values()
+            for path in (*found.train, *found.validation)
+        }
+        about = {"share": share, "seed": seed, "rows": dict(counts), "sha256": read}
+        (folder / NUMBERS).write_text(json.dumps(about, indent=1) + "\n")
         marker.describe(folder, "training-rows")
     return dict(counts)
 
@@ -97,8 +116,9 @@ def _read(paths: Sequence[Path]) -> list[TrainingRow]:
         raise UserError(f"{paths[0].parent}: not rows of `rbtc build toolrl-dr`: {error}") from None
 
 
-def _named(row: TrainingRow, recipe: str) -> TrainingRow:
-    return msgspec.structs.replace(row, extra_info={**row.extra_info, "recipe": recipe})
+def _named(row: TrainingRow, recipe: str, index: int) -> TrainingRow:
+    """The row with its recipe; verl knows it by its place, which is another in each config."""
+    return msgspec.structs.replace(row, extra_info={**row.extra_info, "recipe": recipe, "index": index})
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -109,11 +129,12 @@ def main(given: Sequence[str] | None = None) -> int:
     )
     options.add_argument("dataset", help="what `rbtc build toolrl-dr` wrote, or ORG/NAME@REVISION on the Hub")
     options.add_argument("--share", type=float, default=0.5, help="of the train rows, those of retry (0.5)")
+    options.add_argument("--rows", type=int, help="train rows; default: the most that the share allows")
     options.add_argument("--seed", type=int, default=0, help="draws and orders the rows (0)")
     options.add_argument("--out", type=Path, default=Path("mixture-training"))
     known: Any = options.parse_args(given)
     try:
-        counts = write(known.dataset, known.out, known.share, known.seed)
+        counts = write(known.dataset, known.out, known.share, known.seed, rows=known.rows)
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -15,4 +15,4 @@ set -x
 exec python -m verl.trainer.main_ppo \
   --config-path "$here" --config-name grpo_mixture \
   data.train_files="$train" data.val_files="$validation" \
-  actor_rollout_ref.rollout.agent.agent_loop_config_path="$here/../retry/agent_loop.yaml" "$@"
+  actor_rollout_ref.rollout.agent.agent_loop_config_path="$here/agent_loop.yaml" "$@"

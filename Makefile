@@ -27,7 +27,7 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
-	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
@@ -84,6 +84,14 @@ env-inspect: .venv-inspect/.done  ## .venv-inspect: inspect_ai
 test-inspect: env env-inspect  ## the benchmark as a task of inspect_ai: the same verdicts, and its logs as runs
 	$(BIN)/python -m pytest tests/eval/adapters/test_inspect.py
 
+env-lm-eval: .venv-lm-eval/.done  ## .venv-lm-eval: lm-eval
+test-lm-eval: env env-lm-eval  ## the benchmark as tasks of lm-eval: the same verdicts, and its sample logs as runs
+	$(BIN)/python -m pytest tests/eval/adapters/test_lm_eval.py
+
+# make adapters-check RELEASE=out/robustbench-tc
+adapters-check: env env-inspect env-lm-eval  ## every verdict through inspect_ai and lm-eval, eight agents: the figures of their pages (an hour)
+	$(BIN)/python -m tests.eval.adapters.bars $(or $(RELEASE),out/robustbench-tc) out/adapters
+
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
@@ -119,12 +127,13 @@ EXTRAS_mutation    := audit sign report dev mutation
 	$(call install,.venv-$*,$(EXTRAS_$*))
 	@touch $@
 
-# verl, TRL, transformers and inspect_ai pin what the lock pins otherwise: these go without it.
+# verl, TRL, transformers, inspect_ai and lm-eval pin what the lock pins otherwise: these go without it.
 .venv-train/.done: UNLOCKED := .[train,dev]
 .venv-trl/.done: UNLOCKED := .[trl,dev]
 .venv-serve/.done: UNLOCKED := .[serve]
 .venv-inspect/.done: UNLOCKED := .[inspect]
-.venv-train/.done .venv-trl/.done .venv-serve/.done .venv-inspect/.done: .venv-%/.done: pyproject.toml
+.venv-lm-eval/.done: UNLOCKED := .[lm-eval]
+.venv-train/.done .venv-trl/.done .venv-serve/.done .venv-inspect/.done .venv-lm-eval/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
 	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
 	@touch $@

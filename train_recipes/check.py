@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, need_extra, unknown
 
-from . import check_loops
+from . import check_loops, noisy_check
 from .compose import RECIPES, NotReady, compose, first_line
 from .dataset import Shards, locate, maker
 
@@ -153,6 +153,8 @@ def _grpo_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
     findings.append(_golds(config, tokenizer, shards.train))
     findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
     findings += [Finding(*line) for line in check_loops.loops(config, shards, tokenizer)]
+    if (said := noisy_check.readiness(config, shards.validation)) is not None:
+        findings.append(Finding("noisy groups", *said))
     findings.append(_engine(config.actor_rollout_ref.rollout.name))
     return findings
 

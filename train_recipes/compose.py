@@ -35,6 +35,8 @@ class Recipe(NamedTuple):
     columns: tuple[str, ...]
     agent_loop: str = ""
     """The file with the agent loop's arguments, beside this one; "" where verl's own loop is used."""
+    own: tuple[str, ...] = ()
+    """Groups of keys that only this recipe reads."""
 
 
 _GRPO = ("data_source", "prompt", "reward_model", "extra_info")
@@ -42,7 +44,7 @@ _GRPO = ("data_source", "prompt", "reward_model", "extra_info")
 
 RECIPES = {
     "toolrl_dr": Recipe("grpo", "ppo_trainer", "full", _GRPO),
-    "retry": Recipe("grpo_retry", "ppo_trainer", "retry", _GRPO, "retry/agent_loop.yaml"),
+    "retry": Recipe("grpo_retry", "ppo_trainer", "retry", _GRPO, "retry/agent_loop.yaml", ("data.noisy",)),
     "mixture": Recipe(
         "grpo_mixture", "ppo_trainer", "mixture", (*_GRPO, "agent_name"), "mixture/agent_loop.yaml"
     ),
@@ -83,7 +85,7 @@ def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] =
             composed = hydra_compose(known.config_name, overrides=[*values, *overrides])
     except (HydraException, OmegaConfBaseException) as error:
         raise NotReady("config", first_line(error)) from None
-    _check_keys(composed, known.base)
+    _check_keys(composed, known.base, (*_FREE, *known.own))
     return composed
 
 
@@ -97,14 +99,17 @@ def _verls_keys(base: str) -> frozenset[str]:
         return frozenset(_leaves(hydra_compose(base)))
 
 
-def _check_keys(composed: Any, base: str) -> None:
-    """Raises NotReady for a key that verl would take and never read."""
+def _check_keys(composed: Any, base: str, others: Sequence[str]) -> None:
+    """Raises NotReady for a key that verl would take and never read.
+
+    `others`: the keys and groups of keys that are not verl's.
+    """
     ours, verls = _leaves(composed), _verls_keys(base)
     for key, value in ours.items():
         group = key.partition(".")[0]
         if group in MOVED and value is not None:
             raise NotReady("config", f"{key} has moved and is ignored by verl 0.9.1: set {MOVED[group]}")
-        free = key in _FREE or any(key.startswith(f"{parent}.") for parent in _FREE)
+        free = key in others or any(key.startswith(f"{parent}.") for parent in others)
         if key not in verls and not free:
             raise NotReady("config", f"{key} is not a key of verl 0.9.1: it would be ignored")
 

@@ -8,7 +8,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, passes, predictions, prompts, wire
 from robustbench_tc.eval.evaluate import Names, selection_of
-from robustbench_tc.eval.record import Answer, Settings, mode_of
+from robustbench_tc.eval.record import Answer, Mode, Settings, mode_of
 from robustbench_tc.eval.score import judge
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     dataset_version: str | None = None
     dataset_revision: str | None = None
     fingerprint: str
-    mode: str = "prompt"
+    mode: Mode = "prompt"
     prompt_version: str
     selection: inputs.Selection = inputs.Selection()
 

@@ -1,6 +1,7 @@
 """A log of another harness as predictions with verdicts: its shape, and which keys pair its samples."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,9 @@ from .bench import Origin
 
 MOST = 1_000_000
 """Answers in one log."""
+
+KEPT = 2 * 2**30
+"""Bytes of samples of our own task in one log: their replies are kept."""
 
 WORDS = ("clean_id", "type", "score")
 
@@ -73,13 +77,35 @@ def digest(*parts: bytes) -> str:
     return found.hexdigest()[:16]
 
 
+class Room:
+    """Counts what is kept of a log, up to KEPT."""
+
+    def __init__(self, where: str) -> None:
+        self._where, self._left = where, KEPT
+
+    def take(self, data: bytes) -> None:
+        """Raises UserError where it is too much."""
+        self._left -= len(data)
+        if self._left < 0:
+            raise UserError(
+                f"{self._where} holds more than {KEPT:,} bytes of samples, which is as much as is read"
+            )
+
+
+def lenient(data: bytes, most: int) -> Any:
+    """JSON in which NaN may stand, as harnesses write it. Raises ValueError and RecursionError."""
+    if len(data) > most:
+        raise ValueError("it is not JSON")
+    return json.loads(data)
+
+
 def own(record: Mapping[str, Any], expected_id: str, model: str, where: str) -> Prediction:
     """A prediction as our task wrote it. Raises UserError where it is none, or of another sample."""
     try:
         one = msgspec.convert(record, Prediction)
     except msgspec.ValidationError as error:
         raise UserError(f"{where}: no prediction of our task: {text(error)}") from None
-    if one.id != expected_id or f"{one.clean_id}::{one.type_code}" != one.id or one.repeat < 0:
+    if one.id != expected_id or f"{one.clean_id}::{one.type_code}" != one.id or not 0 <= one.repeat < MOST:
         raise UserError(f"{where}: it holds the prediction of another sample")
     return msgspec.structs.replace(one, model=model)
 
@@ -127,6 +153,12 @@ def plain_verdict(score: float) -> Verdict:
     return Verdict(
         calls=(), variant=None, score=score, correct=right, reason=None, error_mode=None if right else "other"
     )
+
+
+def between(found: Sequence[tuple[Prediction, Verdict | None]]) -> list[str]:
+    """The line about scores that are neither 0 nor 1."""
+    count = sum(verdict is not None and verdict.score not in (0, 1) for _, verdict in found)
+    return [f"{count} scores lie between right and wrong: they count as wrong"] if count else []
 
 
 def number(value: object) -> float | None:

@@ -1,6 +1,5 @@
 """Logs of inspect_ai (`.eval`), read without it. Nothing of a log is evaluated; its sizes are bounded."""
 
-import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,8 +14,11 @@ from .foreign import (
     MOST,
     Keys,
     Read,
+    Room,
+    between,
     canonical,
     digest,
+    lenient,
     made,
     number,
     own,
@@ -26,8 +28,6 @@ from .foreign import (
 )
 from .foreign import unanswered as without_answer
 from .zipped import Zip
-
-SUFFIX = ".eval"
 
 LENIENT = 16 * 2**20
 """Bytes of a member that are decoded with Python's own decoder too, which takes `NaN` and more memory."""
@@ -93,15 +93,17 @@ def read(path: Path, keys: Keys) -> Read:
     with Zip(path) as log:
         header = _header(log, path)
         found = []
-        origin = _origin(header, path)
+        origin, room = _origin(header, path), Room(str(path))
         model = text(header.eval.model) or "unnamed"
         for place, name in enumerate(log.names("samples/")):
             if place >= MOST:
                 raise UserError(f"{path} holds more than {MOST:,} samples, which is as much as is read")
             data = log.read(name) or b""
             one = _decoded(data, LogSample, f"{path}, {text(name, 100)!r}")
+            if origin:
+                room.take(data)
             where = f"{path}, sample {text(one.id, 80)!r}"
-            if one.epoch < 1:
+            if not 0 < one.epoch <= MOST:
                 raise UserError(f"{where}: epoch {one.epoch}")
             found.append(_ours(one, where, model, origin) if origin else _theirs(one, where, model, keys))
     if not found:
@@ -128,7 +130,7 @@ def read(path: Path, keys: Keys) -> Read:
         },
         package=text(", ".join(f"{name} {version}" for name, version in spec.packages.items())),
         started=text(spec.created, 40),
-        notes=_notes(found, origin),
+        notes=[] if origin else between(found),
     )
 
 
@@ -147,9 +149,7 @@ def _decoded(data: bytes, kind: type[T], where: str) -> T:
     except (ValueError, RecursionError):
         pass
     try:  # inspect_ai writes NaN as it is, which is no JSON
-        if len(data) > LENIENT:
-            raise ValueError("it is not JSON")
-        return msgspec.convert(json.loads(data), kind)
+        return msgspec.convert(lenient(data, LENIENT), kind)
     except (ValueError, RecursionError, OverflowError) as error:
         raise UserError(f"{where} cannot be read: {text(error)}") from None
 
@@ -231,8 +231,3 @@ def _chosen(scores: dict[str, Score], keys: Keys, where: str) -> Score | None:
 def _error(one: LogSample) -> str:
     said = one.error.get("message") if isinstance(one.error, dict) else one.error
     return text(said or "no score")
-
-
-def _notes(found: list[tuple[Prediction, Verdict | None]], origin: Origin | None) -> list[str]:
-    between = sum(v is not None and v.score not in (0, 1) for _, v in found) if origin is None else 0
-    return [f"{between} scores lie between right and wrong: they count as wrong"] if between else []

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
@@ -19,16 +20,16 @@ from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.verdicts import with_verdicts
 from robustbench_tc.io import parquet
 
-from . import inspect_log
+from . import inspect_log, lm_eval_log
 from .foreign import Keys, Read, keys_of, text
 
-READERS: dict[str, Callable[[Path, Keys], Read]] = {inspect_log.SUFFIX: inspect_log.read}
+READERS: dict[str, Callable[[Path, Keys], Read]] = {".eval": inspect_log.read, ".json": lm_eval_log.read}
 """By the end of a file's name."""
 
 
 def is_log(name: str) -> bool:
     """Whether a name is that of a log: any file is one, since a run is a folder."""
-    return reader(name) is not None or Path(name).is_file()
+    return not Path(name).is_dir() and (reader(name) is not None or Path(name).is_file())
 
 
 def reader(name: str) -> Callable[[Path, Keys], Read] | None:
@@ -69,18 +70,29 @@ def _written(name: str, keys: Keys, folder: Path) -> tuple[str, ...]:
     read = reader(name)
     if read is None:
         raise UserError(
-            f"{name} is neither a run folder nor a log that is read: those end in {', '.join(READERS)} "
-            "(`inspect log convert` makes .eval of .json)"
+            f"{name} is neither a run folder nor a log that is read: those are .eval of inspect_ai, and "
+            "results_….json of lm-eval"
         )
     log = read(Path(name), keys)
     folder.mkdir()
+    try:
+        _write(log, folder)
+    except (
+        pa.ArrowException,
+        ValueError,
+        OverflowError,
+    ) as error:  # half a surrogate pair, a number of 30 digits
+        raise UserError(f"{name} is damaged: {text(error)}") from None
+    return tuple(f"{name}: {note}" for note in log.notes)
+
+
+def _write(log: Read, folder: Path) -> None:
     table = with_verdicts(
         predictions.table(one for one, _ in log.found), [verdict for _, verdict in log.found]
     )
     kinds = predictions.arrow_schema(scored=True)
     parquet.write_file([table.select(kinds.names)], folder / "scores.parquet", kinds)
     (folder / record.RECORD).write_bytes(msgspec.json.encode(_record(log)))
-    return tuple(f"{name}: {note}" for note in log.notes)
 
 
 def _record(log: Read) -> record.RunRecord:

@@ -18,7 +18,7 @@ from robustbench_tc.safe_text import safe
 DIRECTORY = 32 * 2**20
 """Bytes of a zip's list of members: some 300,000 of them, which take half a gigabyte once they are read."""
 
-MEMBER = 256 * 2**20
+MEMBER = 64 * 2**20
 """Bytes of a member, packed or not."""
 
 IN_ALL = 16 * 2**30

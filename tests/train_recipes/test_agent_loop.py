@@ -72,6 +72,7 @@ def rollout(
     texts: list[str],
     info: dict[str, Any] = INFO,
     priority: Any = 0,
+    more: dict[str, Any] | None = None,
     **arguments: Any,
 ) -> tuple[Any, Server]:
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
@@ -93,7 +94,9 @@ def rollout(
             hf_model_type="qwen2",
             **arguments,
         )
-        return await loop.run({"temperature": 1.0}, priority, raw_prompt=prompt, extra_info=info)
+        return await loop.run(
+            {"temperature": 1.0}, priority, raw_prompt=prompt, extra_info=info, **(more or {})
+        )
 
     return asyncio.run(run()), server
 

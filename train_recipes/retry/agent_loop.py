@@ -19,9 +19,13 @@ from verl.utils.profiler import simple_timer
 from verl.utils.rollout_trace import rollout_trace_op
 
 from robustbench_tc import seeding
+from robustbench_tc.errors import UserError
 from robustbench_tc.rlla_form import observation
+from robustbench_tc.train_recipes.noisy import COLUMN, DRAWN, noise
 from robustbench_tc.train_recipes.retry.reward import permanent
 from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
+
+PLUGIN = "robustbench_tc.train_recipes.verl_plugin"
 
 
 class Environment(Protocol):
@@ -46,8 +50,9 @@ class ErrorOnce:
     A permanent error (reward.py) is met by every call from its turn on: credentials do not get better.
     """
 
-    def __init__(self, fault: dict[str, Any] | None) -> None:
-        self._fault, self._tool = fault, ReplayTool()
+    def __init__(self, fault: dict[str, Any] | None, noisy: bool = False) -> None:
+        """`noisy`: the error is drawn for each rollout, so the outcome says which way it went."""
+        self._fault, self._noisy, self._tool = fault, noisy, ReplayTool()
         self._answered, self._failing, self._error_attempt = 0, False, -1
 
     async def answer(self, text: str, calls: list[Any]) -> str | None:
@@ -73,7 +78,8 @@ class ErrorOnce:
             self._error_attempt = self._answered - 1
 
     async def outcome(self) -> dict[str, Any]:
-        return {"error_attempt": self._error_attempt}
+        said = {DRAWN: self._fault is not None} if self._noisy else {}
+        return {"error_attempt": self._error_attempt} | said
 
 
 @register("retry_agent")
@@ -98,7 +104,9 @@ class RetryAgentLoop(AgentLoopBase):
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
         """Generates, answers, generates again, until the model makes no call or its room is used up."""
         messages = [dict(message) for message in kwargs["raw_prompt"]]
-        environment = await self._environment(kwargs.get("extra_info") or {})
+        info = dict(kwargs.get("extra_info") or {})
+        info |= {name: kwargs[name] for name in (COLUMN, "session_id") if name in kwargs}
+        environment = await self._environment(info)
         deterministic = getattr(self.rollout_config, "full_determinism", False)
         priority = int(priority)  # verl hands in a numpy number
         request_id = f"det-{priority}" if deterministic else uuid4().hex
@@ -156,8 +164,18 @@ class RetryAgentLoop(AgentLoopBase):
         )
 
     async def _environment(self, info: dict[str, Any]) -> Environment:
-        """What answers the calls of one trajectory; `info` is the row's `extra_info`."""
-        return ErrorOnce(self._fault(info))
+        """What answers the calls of one trajectory; `info` is the row's `extra_info`.
+
+        With `data.noisy` it also has which of the prompt's rollouts meet the error, and this one's number.
+        """
+        fault, mine = self._fault(info), info.get(COLUMN)
+        if mine is None:
+            if info.get("split") == "train" and noise(self.data_config.get("noisy")).on:
+                raise UserError(
+                    f"data.noisy is set and {PLUGIN} is not in VERL_USE_EXTERNAL_MODULES: use train.sh"
+                )
+            return ErrorOnce(fault)
+        return ErrorOnce(fault if info["session_id"] in mine["met"] else None, noisy=True)
 
     def _fault(self, info: dict[str, Any]) -> dict[str, Any] | None:
         """The error of the row and the turn that meets it; None where the row has none, or is spared."""

@@ -18,7 +18,7 @@ from robustbench_tc.eval.stats.values import METRICS, from_counts
 from tests.conftest import ROOT, Done
 from tests.eval import small
 
-ENVIRONMENT = ROOT / ".venv-inspect"
+from .harnesses import asked_by_inspect, inspect, program
 
 ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
 
@@ -28,57 +28,12 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small.write(tmp_path_factory.mktemp("inspect") / "release", small.rows())
 
 
-def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs inspect_ai's command line."""
-    program = ENVIRONMENT / "bin" / "inspect"
-    if not program.exists():
-        pytest.skip("no environment of inspect_ai: make env-inspect")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSPECT_", "PYTEST"))}
-    env = kept | {
-        "PYTHONPATH": str(ROOT / "src"),
-        "INSPECT_LOG_DIR": str(place / "logs"),
-        "RBTC_BASE_URL": "http://127.0.0.1:9/v1",
-        "RBTC_API_KEY": "none",
-        "NO_COLOR": "1",
-        "COLUMNS": "200",
-    }
-    env |= more
-    return subprocess.run(
-        [program, *map(str, words), "--display", "plain"],
-        cwd=place,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
-def asked(release: Path, agent: str, place: Path, *words: object) -> Path:
-    """The log of one evaluation of a reference agent."""
-    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
-        model = ("--model", f"openai-api/rbtc/{agent}")
-        done = inspect(
-            "eval",
-            "robustbench_tc/benchmark",
-            *model,
-            "-T",
-            f"dataset={release}",
-            *words,
-            place=place,
-            url=url,
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = sorted((place / "logs").glob("*.eval"))
-    assert len(found) == 1, done.stdout
-    return found[0]
-
-
 @pytest.mark.parametrize(
     ("agent", "mode"),
     [("thinks-the-gold", "prompt"), ("retries-with-a-changed-argument", "prompt"), ("name-biased", "fc")],
 )
 def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Path, tmp_path: Path) -> None:
-    log = asked(release, agent, tmp_path, "-T", f"mode={mode}")
+    log = asked_by_inspect(release, agent, tmp_path, "-T", f"mode={mode}")
     own = api.evaluate(str(release), agent=agent, mode=mode, out=tmp_path / "own").folder.path
     with opened([str(log), str(own)]) as found:
         theirs, ours = (one.read() for one in found)
@@ -102,7 +57,7 @@ def test_epochs_are_repeats_and_a_part_is_a_part(
     release: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     words = ("-T", "types=clean,same_name_A,transient_timeout", "--epochs", "2", "--limit", "12")
-    log = asked(release, "gives-up-on-error", tmp_path, *words)
+    log = asked_by_inspect(release, "gives-up-on-error", tmp_path, *words)
     with opened([str(log)]) as found:
         run = found[0].read()
     assert run.repeats == 2 and len(run.rows["id"]) == 24
@@ -160,11 +115,8 @@ def test_nothing_of_ours_imports_inspect_ai() -> None:
         "import sys, robustbench_tc.cli as c, robustbench_tc.api, robustbench_tc.eval.adapters.logs; "
         "c._app(); print([m for m in sys.modules if m.startswith(('inspect_ai', 'lm_eval'))])"
     )
-    program = ENVIRONMENT / "bin" / "python"
-    if not program.exists():
-        pytest.skip("no environment of inspect_ai: make env-inspect")
     done = subprocess.run(
-        [program, "-c", code],
+        [program("inspect", "python"), "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,

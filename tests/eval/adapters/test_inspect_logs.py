@@ -1,5 +1,6 @@
 """Logs of inspect_ai as runs: the statistics of a run's own folder, foreign logs, and hostile ones."""
 
+import json
 import random
 import struct
 from collections.abc import Callable, Mapping
@@ -298,6 +299,40 @@ def test_a_sample_with_the_answer_of_another(
     members[names[0]] = schema.dumps(first).encode()
     path.write_bytes(made_logs.zip_of(members.items()))
     assert "no verdict of our scorer" in refused(path, rbtc)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("raw_output", "half a pair: \ud800"),
+        ("model", "\ud800"),
+        ("prompt_tokens", 10**30),
+        ("retries", 2**40),
+        ("tool_calls", [[float("nan")]]),
+        ("mode", "\x1b[31m"),
+        ("repeat", 2**40),
+        ("id", "x" * 10**6),
+    ],
+)
+def test_values_that_no_run_has(
+    field: str, value: object, tmp_path: Path, runs: dict[str, tuple[Path, Path]], rbtc: Callable[..., Done]
+) -> None:
+    members = dict(unpacked(runs["base"][1]))
+    name = next(name for name in members if name.startswith("samples/"))
+    found = schema.loads(members[name])
+    found["metadata"]["prediction"][field] = value
+    members[name] = json.dumps(found).encode()
+    path = tmp_path / "a.eval"
+    path.write_bytes(made_logs.zip_of(members.items()))
+    if field == "model":  # the log's own model counts
+        assert rbtc("compare", path, path).code in (0, 1)
+    else:
+        assert "\x1b" not in refused(path, rbtc)
+
+
+def test_a_run_folder_may_be_called_like_a_log(runs: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
+    (tmp_path / "run.eval").symlink_to(runs["base"][0])
+    assert api.compare(tmp_path / "run.eval", runs["base"][1]).overall["clean"].only_a == 0
 
 
 def test_a_score_that_somebody_changed_counts_as_changed(

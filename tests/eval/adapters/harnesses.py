@@ -1,0 +1,89 @@
+"""inspect_ai and lm-eval as programs, each in its own environment, against a reference agent on loopback."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.eval import agent_server, inputs
+from tests.conftest import ROOT
+
+NOBODY = "http://127.0.0.1:9/v1"
+
+
+def program(environment: str, name: str) -> Path:
+    """A program of an environment; the test is skipped where `make env-…` was not run."""
+    found = ROOT / f".venv-{environment}" / "bin" / name
+    if not found.exists():
+        pytest.skip(f"no environment of {environment}: make env-{environment}")
+    return found
+
+
+def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs inspect_ai's command line; logs go to `place`/logs."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSPECT_", "PYTEST"))}
+    env = kept | {
+        "PYTHONPATH": str(ROOT / "src"),
+        "INSPECT_LOG_DIR": str(place / "logs"),
+        "RBTC_BASE_URL": NOBODY,
+        "RBTC_API_KEY": "none",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+    }
+    return subprocess.run(
+        [program("inspect", "inspect"), *map(str, words), "--display", "plain"],
+        cwd=place,
+        env=env | more,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+    )
+
+
+def asked_by_inspect(release: Path, agent: str, place: Path, *words: object) -> Path:
+    """The log of one evaluation of a reference agent."""
+    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+        model = ("--model", f"openai-api/rbtc/{agent}", "-T", f"dataset={release}")
+        done = inspect("eval", "robustbench_tc/benchmark", *model, *words, place=place, RBTC_BASE_URL=url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = (place / "logs").glob("*.eval")
+    return found
+
+
+def tasks() -> str:
+    """The folder that `--include_path` takes, as the documented command prints it."""
+    words = [sys.executable, "-m", "robustbench_tc.eval.adapters.lm_eval"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def lm_eval(*words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs lm-eval's command line in `place`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LM", "PYTEST"))}
+    env = kept | {"PYTHONPATH": str(ROOT / "src"), "OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [program("lm-eval", "lm-eval"), *map(str, words)],
+        cwd=place,
+        env=env | more,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+    )
+
+
+def asked_by_lm_eval(release: Path, agent: str, place: Path, *words: object, tasks_: str = "rbtc") -> Path:
+    """The results file of one evaluation of a reference agent, its samples beside it."""
+    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+        done = lm_eval(
+            *("run", "--model", "local-chat-completions", "--tasks", tasks_, "--include_path", tasks()),
+            *("--model_args", f"model={agent},base_url={url}/chat/completions,num_concurrent=16"),
+            *("--metadata", json.dumps({"dataset": str(release)})),
+            *("--apply_chat_template", "--output_path", "out", "--log_samples", *words),
+            place=place,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = (place / "out").glob("*/results_*.json")
+    return found

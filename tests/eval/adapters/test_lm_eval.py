@@ -1,0 +1,133 @@
+"""The benchmark under lm-eval itself, in its own environment (`make test-lm-eval`)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from robustbench_tc import api, schema, taxonomy
+from robustbench_tc.eval import agent_server, inputs, wire
+from robustbench_tc.eval.adapters.logs import opened
+from tests.conftest import ROOT, Done
+from tests.eval import small
+
+from .harnesses import asked_by_lm_eval, lm_eval, tasks
+
+STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled rows of eight samples, with model-written types among them."""
+    whole = tmp_path_factory.mktemp("lm-eval") / "bundled"
+    api.build(whole, profile="bundled")
+    data = inputs.load(str(whole))
+    return small.write(whole.parent / "release", inputs.select(data, inputs.Selection(samples=8)))
+
+
+def test_every_verdict_is_that_of_our_own_run(
+    release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    results, runs = [], []
+    for agent in ("thinks-the-gold", "name-biased"):
+        place = tmp_path / agent
+        place.mkdir()
+        results.append(asked_by_lm_eval(release, agent, place))
+        run = api.evaluate(str(release), agent=agent, mode="prompt", types=STATIC, out=place / "own")
+        runs.append(run.folder.path)
+        with opened([str(results[-1]), str(runs[-1])]) as found:
+            theirs, ours = (one.read() for one in found)
+        columns = ("id", "correct", "error_mode", "stage", "stage_detail", "score", "flags", "sample_hash")
+        left, right = (
+            sorted(zip(*(run.rows[c].tolist() for c in columns), strict=True)) for run in (theirs, ours)
+        )
+        assert left == right and len(left) > 80
+        assert theirs.fingerprint == ours.fingerprint
+    by_logs, by_runs = api.compare(*results), api.compare(*runs)
+    for name in ("overall", "deltas", "types", "overall_holm", "deltas_holm", "power"):
+        assert msgspec.json.encode(getattr(by_logs, name)) == msgspec.json.encode(getattr(by_runs, name)), (
+            name
+        )
+    # What lm-eval prints is the accuracy of our table.
+    printed = json.loads(results[1].read_bytes())["results"]
+    for component in STATIC:
+        pair = by_runs.overall[component]
+        assert printed[f"rbtc_{component}"]["correct,none"] == pytest.approx(pair.b, abs=1e-12)
+    assert rbtc("report", *results, "--allow-missing", "--out", tmp_path / "report").code == 0
+
+
+def test_messages_go_out_as_they_are(release: Path, tmp_path: Path) -> None:
+    """The agents' server knows only requests of its rows; here the log says what was sent."""
+    found = asked_by_lm_eval(release, "oracle", tmp_path, "--limit", "3", tasks_="rbtc_action")
+    rows = {row.id: row for row in inputs.load(str(release)).rows}
+    [samples] = found.parent.glob("samples_rbtc_action_*.jsonl")
+    lines = [json.loads(line) for line in samples.read_text().splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        [text] = line["arguments"]["gen_args_0"]["arg_0"]
+        assert json.loads(text) == wire.first(rows[line["doc"]["id"]], "prompt").messages
+    with opened([str(found)]) as logs:
+        run = logs[0].read()
+    assert len(run.rows["id"]) == 3 and set(run.rows["type_code"].tolist()) <= set(taxonomy.codes())
+
+
+def test_rows_that_need_a_second_request_are_counted(release: Path, tmp_path: Path) -> None:
+    rows = inputs.load(str(release)).rows
+    left = sum(row.component == "transition" for row in rows)
+    with agent_server.serving("oracle", rows) as url:
+        done = lm_eval(
+            *("run", "--model", "local-chat-completions", "--tasks", "rbtc_clean", "--include_path", tasks()),
+            *("--model_args", f"model=m,base_url={url}/chat/completions"),
+            *("--metadata", json.dumps({"dataset": str(release)}), "--apply_chat_template", "--limit", "1"),
+            place=tmp_path,
+        )
+    assert done.returncode == 0, done.stderr
+    assert (
+        f"{left} of {len(rows)} rows are left out: lm-eval has one request a row" in done.stdout + done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words", "said"),
+    [
+        (
+            {"types": "transient_timeout"},
+            ("--apply_chat_template",),
+            "no row for rbtc_clean is among those chosen",
+        ),
+        ({}, (), "add --apply_chat_template"),
+        ({}, ("--apply_chat_template", "--system_instruction", "Be nice."), "rows are asked as they are"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    metadata: dict[str, str], words: tuple[str, ...], said: str, release: Path, tmp_path: Path
+) -> None:
+    done = lm_eval(
+        *("run", "--model", "local-chat-completions", "--tasks", "rbtc_clean", "--include_path", tasks()),
+        *("--model_args", "model=m,base_url=http://127.0.0.1:9/v1/chat/completions"),
+        *("--metadata", schema.dumps({"dataset": str(release)} | metadata), *words),
+        place=tmp_path,
+    )
+    assert done.returncode != 0 and said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    page = (ROOT / "docs/lm-eval.md").read_text()
+    block = page.partition("```sh\n")[2].partition("```")[0].replace("\\\n", "")
+    install, evaluate, report = block.strip().splitlines()
+    assert install.startswith("pip install 'robustbench-tc[lm-eval]'")
+    (tmp_path / "robustbench-tc").symlink_to(release)
+    with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
+        told = evaluate.replace("$(python -m robustbench_tc.eval.adapters.lm_eval)", tasks())
+        told = told.replace("http://localhost:8000/v1", url)
+        words = told.partition("lm-eval run ")[2].split()
+        done = lm_eval("run", *words, place=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = sorted((tmp_path / "out").glob("*/results_*.json"))
+    said = report.removeprefix("rbtc ").replace("--out report", f"--out {tmp_path / 'report'}").split()
+    assert said[1] == "out/*/results_*.json"
+    shown = rbtc(said[0], *results, *said[2:])
+    assert shown.code == 0, shown.err

@@ -1,0 +1,128 @@
+"""Sample logs of lm-eval as runs: foreign tasks, filters, and what somebody may send."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.adapters import lm_eval_log
+from tests.conftest import Done
+
+DATE = "2026-11-23T15-49-47.028658"
+
+
+def write(place: Path, tasks: dict[str, list[dict[str, Any]]], **more: Any) -> Path:
+    """A results file of foreign tasks, with its samples beside it."""
+    place.mkdir(exist_ok=True)
+    for task, samples in tasks.items():
+        lines = "".join(json.dumps(one) + "\n" for one in samples)
+        (place / f"samples_{task}_{DATE}.jsonl").write_text(lines)
+    head = {
+        "configs": {task: {"generation_kwargs": {"temperature": 0.0}} for task in tasks},
+        "n-samples": {
+            task: {"original": len(found), "effective": len(found)} for task, found in tasks.items()
+        },
+        "model_name": place.name,
+        "lm_eval_version": "0.4.13",
+    }
+    path = place / f"results_{DATE}.json"
+    path.write_text(json.dumps(head | more))
+    return path
+
+
+def sample(
+    number: int, *, filter: str = "none", doc: dict[str, Any] | None = None, **scores: Any
+) -> dict[str, Any]:
+    metrics = {"metrics": list(scores), "doc_hash": f"hash of {number}"}
+    return {"doc_id": number, "doc": doc or {"question": f"q{number}"}, "filter": filter} | metrics | scores
+
+
+def test_two_evaluations_of_one_task_pair_by_number(tmp_path: Path) -> None:
+    a = write(tmp_path / "a", {"gsm8k": [sample(n, acc=float(n < 4)) for n in range(12)]})
+    b = write(tmp_path / "b", {"gsm8k": [sample(n, acc=n < 11) for n in range(12)]})
+    found = api.compare(a, b)
+    pair = found.overall["clean"]
+    assert (found.a, found.b) == ("a", "b")
+    assert (pair.n, pair.only_a, pair.only_b) == (12, 0, 7) and pair.p == pytest.approx(2 * 0.5**7, abs=1e-12)
+    # Numbers of several tasks are no pair keys by themselves.
+    both = {"one": [sample(0, acc=1)], "two": [sample(0, acc=0)]}
+    assert api.compare(write(tmp_path / "c", both), write(tmp_path / "d", both)).overall["clean"].n == 2
+
+
+def test_filters_are_scores(tmp_path: Path) -> None:
+    rows = []
+    for n in range(6):
+        rows.append(sample(n, filter="strict", exact_match=float(n % 2)))
+        rows.append(sample(n, filter="flexible", exact_match=1.0))
+    log = write(tmp_path / "a", {"gsm8k": rows})
+    for kind, right in (("strict", 0.5), ("flexible", 1.0)):
+        found = api.compare(log, log, log_keys=[f"score=exact_match,{kind}"]).overall["clean"]
+        assert (found.n, found.a) == (6, right)
+    with pytest.raises(UserError, match="2 samples have clean_id"):
+        api.compare(log, log)
+
+
+def test_keys_of_the_document(tmp_path: Path) -> None:
+    rows = []
+    for n in range(16):
+        kind = "clean" if n % 2 else "realistic_typos"
+        rows.append(sample(n, doc={"q": f"q{n // 2}", "kind": kind}, acc=float(n % 2), f1=0.5))
+    log = write(tmp_path / "a", {"mine": rows})
+    found = api.compare(log, log, log_keys=["clean_id=q", "type=kind", "score=acc"])
+    assert found.overall["clean"].a == 1.0 and found.types[0].pair.a == 0.0
+    notes = api.compare(log, log, log_keys=["clean_id=q", "type=kind", "score=f1"]).notes
+    assert any("16 scores lie between right and wrong" in line for line in notes)
+
+
+def refused(path: Path, rbtc: Callable[..., Done], *words: str) -> str:
+    done = rbtc("compare", path, path, *words)
+    assert done.code == 1 and done.err.count("\n") == 1 and "Traceback" not in done.err
+    return done.err
+
+
+def test_what_somebody_may_send(
+    tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "a"
+    good = [sample(0, acc=1.0)]
+    path = write(place, {"t": good})
+    samples = place / f"samples_t_{DATE}.jsonl"
+    for text, said in (
+        ("{", "cannot be read"),
+        ('{"doc_id": "one", "doc": {}}', "is not as lm-eval writes it"),
+        ("[" * 100_000, "is not as lm-eval writes it"),
+        ('{"x":' * 100_000, "cannot be read"),
+        (json.dumps(sample(0, acc="much")), "'acc' is no score of one sample"),
+        (json.dumps(sample(0, acc=1, f1=1)), "has 2 scores (acc, f1): choose one with --log-key"),
+        (json.dumps(sample(0, acc=1, doc={"type": "\x1b[31m"})), "neither clean nor a type"),
+        ("", "no samples"),
+    ):
+        samples.write_text(text)
+        found = refused(path, rbtc)
+        assert said in found and "\x1b" not in found, found
+    samples.write_text(json.dumps(good[0]))
+    monkeypatch.setattr(lm_eval_log, "LINE", 20)
+    assert "has more than 20 bytes" in refused(path, rbtc)
+    monkeypatch.undo()
+    samples.unlink()
+    assert "run lm-eval with --log_samples" in refused(path, rbtc)
+    assert "the name of a task is '../t'" in refused(write_named(place, "../t"), rbtc)
+    path.write_text('{"eval": {}}')
+    assert "is no results file of lm-eval" in refused(path, rbtc)
+    ours = {"t": {"metadata": {"robustbench_tc": {"dataset": 1}}}}
+    assert "of its dataset cannot be read" in refused(write(place, {"t": good}, configs=ours), rbtc)
+    monkeypatch.setattr(lm_eval_log, "RESULTS", 10)
+    assert "has more than 10 bytes" in refused(path, rbtc)
+    renamed = place / "results.json"
+    renamed.write_text("{}")
+    assert refused(renamed, rbtc)
+
+
+def write_named(place: Path, task: str) -> Path:
+    path = place / f"results_{DATE}.json"
+    path.write_text(json.dumps({"configs": {task: {}}}))
+    return path

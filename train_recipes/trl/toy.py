@@ -21,6 +21,8 @@ from . import data
 
 SFT_ROWS, EPOCHS, LEARNING_RATE = 16, 40, 2e-3
 VOCABULARY = 1_000
+POSITIONS = 2_048
+"""Tokens of prompt and answer together."""
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -118,31 +120,40 @@ def tokenizer_of(rows: list[dict[str, Any]], folder: Path) -> Any:
     return made
 
 
-def make_model(training: str, folder: Path, *, seed: int = 0, epochs: int = EPOCHS) -> None:
-    """Teaches a random model the first 16 rows of the dataset's config `full`; saves it in `folder`."""
+def make_model(
+    training: str, folder: Path, *, seed: int = 0, epochs: int = EPOCHS, tokenizer: Path | None = None
+) -> None:
+    """Teaches a random model the first 16 rows of the dataset's config `full`; saves it in `folder`.
+
+    `tokenizer`: a folder with one; without it one is made for these rows.
+    """
     try:
         import torch
         from datasets import Dataset
-        from transformers import PrinterCallback, Qwen2Config, Qwen2ForCausalLM
+        from transformers import AutoTokenizer, PrinterCallback, Qwen2Config, Qwen2ForCausalLM
         from trl import SFTConfig, SFTTrainer
     except ImportError:
         raise need_extra("trl", "trl") from None
     rows = data.rows(dataset.locate(training, "full").train, SFT_ROWS)
-    tokenizer = tokenizer_of(rows, folder)
+    if tokenizer is None:
+        words = tokenizer_of(rows, folder)
+    else:
+        words = AutoTokenizer.from_pretrained(tokenizer)
+        words.save_pretrained(folder)
     torch.set_num_threads(1)  # a second one gains nothing here, and sums would depend on it
     torch.manual_seed(seed)
     model = Qwen2ForCausalLM(
         Qwen2Config(
-            vocab_size=len(tokenizer),
+            vocab_size=len(words),
             hidden_size=128,
             intermediate_size=384,
             num_hidden_layers=4,
             num_attention_heads=4,
             num_key_value_heads=2,
-            max_position_embeddings=2048,
+            max_position_embeddings=POSITIONS,
             tie_word_embeddings=True,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=words.eos_token_id,
+            pad_token_id=words.pad_token_id,
         )
     )
     answers = [{"role": "assistant", "content": row["ground_truth"]} for row in rows]
@@ -156,6 +167,7 @@ def make_model(training: str, folder: Path, *, seed: int = 0, epochs: int = EPOC
             learning_rate=LEARNING_RATE,
             lr_scheduler_type="constant",
             completion_only_loss=True,
+            max_length=None,  # TRL would cut a long prompt, and with it the answer, at 1,024 tokens
             use_cpu=True,
             bf16=False,
             gradient_checkpointing=False,
@@ -166,7 +178,7 @@ def make_model(training: str, folder: Path, *, seed: int = 0, epochs: int = EPOC
             disable_tqdm=True,
         ),
         train_dataset=Dataset.from_list(pairs),
-        processing_class=tokenizer,
+        processing_class=words,
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()

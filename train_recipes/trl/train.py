@@ -212,7 +212,6 @@ def _run(
 ) -> None:
     from datasets import Dataset
     from transformers import PrinterCallback
-    from transformers.trainer_utils import get_last_checkpoint
     from trl import GRPOTrainer
 
     class Trainer(GRPOTrainer):
@@ -235,12 +234,15 @@ def _run(
         callbacks=[_curve(out, answers, drawing)],
     )
     trainer.remove_callback(PrinterCallback)  # a line a step is enough
-    last = get_last_checkpoint(str(out))
+    last, finished = order.last_whole(out, sampling=drawing is not None)
     if last is not None:
         typer.echo(f"going on from {last}", err=True)
         if drawing is not None:
-            order.load(drawing, Path(last))
-    trainer.train(resume_from_checkpoint=last)
+            order.load(drawing, last)
+    if last is None or not finished:  # transformers makes one step more of a run that has all of them
+        trainer.train(resume_from_checkpoint=None if last is None else str(last))
+    else:
+        trainer._load_from_checkpoint(str(last))
     trainer.save_model(str(out / "model"))
     tokenizer.save_pretrained(str(out / "model"))
 

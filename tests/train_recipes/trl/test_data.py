@@ -123,3 +123,19 @@ def test_fresh_keeps_a_folder_that_is_not_its_own(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is kept"):
         smoke.smoke(out=tmp_path, fresh=True)
     assert (tmp_path / "thesis.txt").read_text() == "x"
+
+
+def test_a_smoke_test_that_was_stopped_takes_the_build_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "base-0").mkdir()
+    (tmp_path / "base-0" / "config.json").write_text("{}")
+    assert smoke._prepared(tmp_path, 0) == tmp_path / "base-0"
+    (built,) = (tmp_path / "toolrl-dr" / "full").glob("train-*.parquet")
+    before = built.stat().st_mtime_ns
+    assert smoke._prepared(tmp_path, 0) == tmp_path / "base-0"
+    assert built.stat().st_mtime_ns == before
+
+
+def test_windows_that_are_too_short_are_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="give 24"):
+        smoke.smoke(out=tmp_path / "toy", steps=23)
+    assert not (tmp_path / "toy").exists()

@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.train_recipes.trl import smoke, toy
+from robustbench_tc.train_recipes import dataset
+from robustbench_tc.train_recipes.trl import data, smoke, toy
 
 TRAIN = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train"]
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
@@ -67,6 +70,18 @@ def test_a_killed_run_goes_on_from_its_checkpoint(folder: Path) -> None:
     }
     assert [at for at, *_ in values["whole"]] == [1, 2, 3, 4]
     assert values["killed"] == values["whole"]
+    # Killed while it wrote a checkpoint: the one before it is taken.
+    (folder / "killed" / "checkpoint-4" / "trainer_state.json").write_text('{"global_')
+    again = run(words(folder, "killed"))
+    assert again.returncode == 0 and "checkpoint-2\n" in again.stderr, again.stderr[-2000:]
+    assert curve(folder, "killed")[4]["score"] == curve(folder, "whole")[4]["score"]
+    # A run that has all its steps makes no other, and gives the same model.
+    lines = (folder / "killed" / "curve.jsonl").read_text()
+    model = (folder / "killed" / "model" / "model.safetensors").read_bytes()
+    again = run(words(folder, "killed"))
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert (folder / "killed" / "curve.jsonl").read_text() == lines
+    assert (folder / "killed" / "model" / "model.safetensors").read_bytes() == model
     other = run(words(folder, "killed", steps=5))
     assert other.returncode == 1 and "other settings" in other.stderr and "Traceback" not in other.stderr
 
@@ -154,3 +169,73 @@ def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> N
     found = curve(folder, "on-real")
     assert [*found] == [1, 2] and all(-3 <= one["score"] <= 4 for one in found.values())
     assert (folder / "on-real" / "model" / "model.safetensors").is_file()
+
+
+def test_the_smoke_test_takes_rows_of_a_real_build(folder: Path, shared: Path) -> None:
+    """Those that fit its model: what is left out is counted, and none of it reaches the trainer."""
+    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--config", "full"]
+    environment = {**ENV, "RBTC_SOURCES": str(shared / "sources")}
+    line = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(folder / "whole-rows")]
+    subprocess.run(line, check=True, capture_output=True, env=environment, timeout=600)
+    out = folder / "on-data"
+    smoke_test = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.smoke", "--out", str(out)]
+    line = [*smoke_test, "--data", str(folder / "whole-rows"), "--steps", "1"]
+    done = run(line)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    found = json.loads((out / "train-toy.json").read_text())
+    assert [one["step"] for one in found["curves"]["reward"]] == [1]
+    for split in ("train", "validation"):
+        about = found["data"][split]
+        kept = data.rows(getattr(dataset.locate(str(out / "toolrl-dr"), "full"), split))
+        there = data.rows(getattr(dataset.locate(str(folder / "whole-rows"), "full"), split))
+        assert about["rows"] == len(there) == about["kept"] + sum(about["left_out"].values())
+        assert len(kept) == about["kept"] > 16 and all(row in there for row in kept)
+        assert set(about["left_out"]) == {
+            "prompt and answer over 2048 tokens of the toy",
+            "gold over 192 tokens of the toy",
+        }
+        assert f"{split}: {about['kept']} of {about['rows']} rows fit the toy; left out: " in done.stdout
+    # The same again goes on; other rows, and the bundled ones, do not come into this folder.
+    assert run(line).returncode == 0
+    for other in ([*smoke_test, "--data", str(folder / "toolrl-dr")], smoke_test):
+        done = run(other)
+        assert done.returncode == 1 and "other rows" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_too_few_rows_for_the_smoke_test_are_one_line(folder: Path) -> None:
+    few = folder / "few"
+    (few / "full").mkdir(parents=True)
+    for split in ("train", "validation"):
+        name = f"{split}-00000-of-00001.parquet"
+        pq.write_table(pq.read_table(folder / "toolrl-dr" / "full" / name).slice(0, 5), few / "full" / name)
+    line = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.smoke", "--data", str(few)]
+    done = run([*line, "--out", str(folder / "of-few")])
+    assert done.returncode == 1 and "5 of 5 train rows fit" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:
+    """TRL's own limit is 1,024 tokens: a longer row lost its answer, and then left without a word."""
+    long = folder / "long"
+    (long / "full").mkdir(parents=True)
+    for split in ("train", "validation"):
+        name = f"{split}-00000-of-00001.parquet"
+        table: Any = pq.read_table(folder / "toolrl-dr" / "full" / name)
+        rows = table["prompt"].to_pylist()
+        for number, turns in enumerate(rows):
+            noise = " ".join(f"{number * 7919 + at * 104729:x}" for at in range(400))
+            turns[-1]["content"] += noise
+        column = pa.array(rows, table.schema.field("prompt").type)
+        pq.write_table(
+            table.set_column(table.schema.get_field_index("prompt"), "prompt", column), long / "full" / name
+        )
+    script = (
+        "import sys; from trl import SFTTrainer; from robustbench_tc.train_recipes.trl import toy; "
+        "train = SFTTrainer.train; SFTTrainer.train = lambda self: "
+        "print('lengths', [len(ids) for ids in self.train_dataset['input_ids']]) "
+        "or train(self); toy.make_model(sys.argv[1], __import__('pathlib').Path(sys.argv[2]), epochs=0.1)"
+    )
+    done = run([sys.executable, "-c", script, str(long), str(folder / "long-base")])
+    assert done.returncode == 0, done.stderr[-2000:]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("lengths ")]
+    lengths = json.loads(line.removeprefix("lengths "))
+    assert len(lengths) == toy.SFT_ROWS and min(lengths) > 1_024

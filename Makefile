@@ -82,15 +82,15 @@ train-toy: env-trl  ## the TRL recipe's smoke test: a small model learns from th
 
 env-inspect: .venv-inspect/.done  ## .venv-inspect: inspect_ai
 test-inspect: env env-inspect  ## the benchmark as a task of inspect_ai: the same verdicts, and its logs as runs
-	$(BIN)/python -m pytest tests/eval/adapters/test_inspect.py
+	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/eval/adapters/test_inspect.py
 
 env-lm-eval: .venv-lm-eval/.done  ## .venv-lm-eval: lm-eval
 test-lm-eval: env env-lm-eval  ## the benchmark as tasks of lm-eval: the same verdicts, and its sample logs as runs
-	$(BIN)/python -m pytest tests/eval/adapters/test_lm_eval.py
+	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/eval/adapters/test_lm_eval.py
 
 # make adapters-check RELEASE=out/robustbench-tc
 adapters-check: env env-inspect env-lm-eval  ## every verdict through inspect_ai and lm-eval, eight agents: the figures of their pages (an hour)
-	$(BIN)/python -m tests.eval.adapters.bars $(or $(RELEASE),out/robustbench-tc) out/adapters
+	RBTC_HARNESSES=1 $(BIN)/python -m tests.eval.adapters.bars $(or $(RELEASE),out/robustbench-tc) out/adapters
 
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote

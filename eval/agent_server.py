@@ -9,8 +9,9 @@ tools, never by a side channel in the prompt.
 import asyncio
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,15 +21,21 @@ from robustbench_tc.schema import Json, Sample
 
 from . import agents, wire
 from .agents import AgentContext, agent
+from .defend.again import INVALID
 from .inputs import Dataset
 from .prompts import OURS, Prompts
 from .render import render_calls
+
+Tools: TypeAlias = Sequence[dict[str, Json]]
 
 
 class Index:
     """Finds the row that a request asks about, by the request's messages and tools."""
 
-    def __init__(self, rows: Sequence[Sample], words: Prompts = OURS) -> None:
+    def __init__(
+        self, rows: Sequence[Sample], words: Prompts = OURS, sent: Callable[[Tools], Tools] = list
+    ) -> None:
+        """`sent`: native tools as they are sent."""
         self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
         self._rows: dict[tuple[str, bytes], Sample] = {}
         self._answered: dict[tuple[str, bytes, str], Sample] = {}
@@ -40,7 +47,7 @@ class Index:
         for row in rows:
             for mode in ("prompt", "fc"):
                 ask = wire.first(row, mode, words)
-                address = _address(ask.messages, ask.tools)
+                address = _address(ask.messages, ask.tools and sent(ask.tools))
                 # Clean and transition rows ask in the same words; their gold is the same too.
                 self._rows.setdefault((mode, address), row)
                 if row.injected_error is not None:
@@ -49,19 +56,27 @@ class Index:
     def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, AgentContext] | None:
         """The mode and the scene of a request, or None for one that no row sends."""
         mode = "prompt" if tools is None else "fc"
-        row = self._rows.get((mode, _address(messages, tools)))
-        if row is not None:
-            return mode, AgentContext(row, self._anchors[row.id], False)
         answered = 0
-        while (text := self._answer_at_end(messages)) is not None:
+        while True:
+            address = _address(messages, tools)
+            row = self._rows.get((mode, address)) if not answered else None
+            if row is not None:
+                return mode, AgentContext(row, self._anchors[row.id], False)
+            last = str(messages[-1].get("content")) if messages else ""
+            text = self._answer_at_end(messages)
+            # An agent learns nothing from a validator: what it was asked before is asked again.
+            if text is None and INVALID not in last:
+                return None
             turns = len(messages) - 1
-            while turns and messages[turns]["role"] != "assistant":
+            while turns > 0 and messages[turns]["role"] != "assistant":
                 turns -= 1
-            messages, answered = messages[:turns], answered + 1
+            messages = messages[: max(turns, 0)]
+            if text is None:
+                continue
+            answered += 1
             row = self._answered.get((mode, _address(messages, tools), text))
             if row is not None:
                 return mode, AgentContext(row, self._anchors[row.id], True, answered)
-        return None
 
     def _answer_at_end(self, messages: list[dict[str, Json]]) -> str | None:
         """The text that answers a call at the end of the request."""
@@ -109,12 +124,14 @@ def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts
 
 
 @contextmanager
-def serving(name: str, rows: Sequence[Sample], words: Prompts = OURS) -> Iterator[str]:
+def serving(
+    name: str, rows: Sequence[Sample], words: Prompts = OURS, sent: Callable[[Tools], Tools] = list
+) -> Iterator[str]:
     """Serves the agent on a free loopback port while the block runs; yields the base URL."""
     from aiohttp import web
 
     agent(name)
-    index = Index(rows, words)
+    index = Index(rows, words, sent)
 
     async def chat(request: web.Request) -> web.Response:
         body = msgspec.json.decode(await request.read())

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args
@@ -28,8 +28,12 @@ from . import (
     session,
     verdicts,
 )
+from . import defend as defences
 from . import reuse as reusing
 from .callables.agent import Function, OwnAgent, own_agent
+from .defend.again import is_strict, strict
+from .defend.base import Defence
+from .defend.chain import shown
 from .inputs import Dataset, Selection
 from .prompts import OURS, Prompts
 from .prompts import rlla as rlla_prompts
@@ -59,6 +63,7 @@ class Evaluated:
     """How far this session is: rows times repeats, done, and those without an answer."""
     data: Dataset = field(repr=False)
     agent: str | None = None
+    """The reference agent; None behind defences too: of a defended one no verdict is known beforehand."""
     unexpected: list[str] = field(default_factory=list)
     """Of a reference agent, once scored: ids whose verdict is not the known one."""
 
@@ -140,7 +145,9 @@ class _Who(NamedTuple):
             return self._replace(mode="prompt")
         return self if data.book is None else self._replace(mode="fc")
 
-    def settle(self, data: Dataset, selection: Selection, repeat: int, words: Prompts) -> record.Settings:
+    def settle(
+        self, data: Dataset, selection: Selection, repeat: int, words: Prompts, chain: Sequence[Defence]
+    ) -> record.Settings:
         """What the answers of the run depend on."""
         return record.Settings(
             fingerprint=data.fingerprint(),
@@ -150,6 +157,7 @@ class _Who(NamedTuple):
             prompt_version=words.version,
             selection=selection,
             repeat=repeat,
+            defend=defences.names(chain),
             **self.settings.identity,
         )
 
@@ -205,6 +213,7 @@ def evaluate(
     gpus: int = 1,
     prompt_format: PromptFormat = "benchmark",
     rlla: str | Path | None = None,
+    defend: Names = (),
     out: str | Path | None = None,
     fresh: bool = False,
     discard_changes: bool = False,
@@ -223,8 +232,9 @@ def evaluate(
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
     from, `score` False only asks. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
-    training data `rlla` (a folder or Hub id). `started` gets the run before any request. `options`:
-    `RequestOptions`, where `system` is the text itself.
+    training data `rlla` (a folder or Hub id); `defend` names defences, the first in front
+    (docs/defences.md). `started` gets the run before any request. `options`: `RequestOptions`, where
+    `system` is the text itself.
 
     Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, and an
     endpoint that does not answer; what was answered by then is kept.
@@ -236,21 +246,22 @@ def evaluate(
     check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    asked_in = _prompts(prompt_format, rlla, mode)
-    others = {"--agent": agent, "--prompt-format": asked_in is not OURS, "--base-url": base_url}
-    others |= {"--backend": backend != "openai", "--mode": mode}
+    asked_in, chain = _prompts(prompt_format, rlla, mode), defences.parse(words(defend))
+    others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
+    others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data, asked_in)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
-    settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in)
+    _check_mode(chain, who.mode)
+    settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in, chain)
     place = who.place(out, prompt_format)
     folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
-    total = len(rows) * folder.record.settings.repeat
-    run = Evaluated(folder=folder, asked=Progress(total), data=data, agent=agent)
+    asked = Progress(len(rows) * folder.record.settings.repeat)
+    run = Evaluated(folder=folder, asked=asked, data=data, agent=None if chain else agent)
     started(run)
-    with nullcontext() if agent is None else agent_server.serving(agent, data.rows, asked_in) as url:
+    with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
@@ -258,6 +269,20 @@ def evaluate(
     if score:
         run.score()
     return run
+
+
+def _check_mode(chain: Sequence[Defence], mode: str) -> None:
+    for one in chain:
+        if mode not in one.modes:
+            raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
+
+
+def _agent(name: str, data: Dataset, words: Prompts, chain: Sequence[Defence]) -> AbstractContextManager[str]:
+    """A reference agent behind defences: it knows the requests that they make of the rows."""
+    if not chain:
+        return agent_server.serving(name, data.rows, words)
+    rows = [shown(chain, row) for row in data.rows]
+    return agent_server.serving(name, rows, words, sent=strict if is_strict(chain) else list)
 
 
 def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> Prompts:

@@ -10,6 +10,7 @@ from robustbench_tc.own.cases import NO_RESULT, read_category
 from robustbench_tc.schema import Call, Json, Sample, dumps
 
 from . import wire
+from .defend.base import Said, Scene, Turn
 from .read_reply import read_reply
 from .record import Answer, Settings
 
@@ -53,6 +54,23 @@ def calls_of(row: Sample, settings: Settings, answer: Answer) -> tuple[Call, ...
         finish_reason=answer.finish_reason,
         reasoning=answer.reasoning,
     ).calls
+
+
+def scene(
+    row: Sample,
+    settings: Settings,
+    before: Sequence[Said],
+    results: Sequence[Sequence[str] | None] | None = None,
+) -> Scene:
+    """Where a row stands after these replies. `results` as of `result_texts`; without them what was answered
+    to calls is left open, which only a request needs to know."""
+    if results is None:
+        results = [None if number < wire.answered(row) else () for number in range(len(before))]
+    turns = tuple(
+        Turn(said, None if texts is None else tuple(texts))
+        for said, texts in zip(before, results, strict=True)
+    )
+    return Scene(row, row, turns, lambda row, answer: calls_of(row, settings, answer))
 
 
 def native_calls(row: Sample, settings: Settings, answers: Sequence[Answer]) -> Json:

@@ -1,7 +1,8 @@
 """From a journal's answers to predictions, and predictions on disk."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,10 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
-from . import wire
-from .passes import goes_on, native_calls
+from . import defend, wire
+from .defend import chain
+from .defend.base import Said
+from .passes import goes_on, native_calls, scene
 from .prompts import wording
 from .record import Answer, Settings
 
@@ -89,14 +92,20 @@ def of(
 
 def passes(journal: Store, row: Sample, sample_hash: str, settings: Settings, repeat: int) -> list[Answer]:
     """The answers to all passes of a row; none where one is not there yet."""
-    found: list[Answer] = []
-    words = wording(row)
-    while not found or goes_on(row, settings, found):
-        one = answer(journal, settings.key(sample_hash, repeat, len(found) + 1, words))
+    said: list[Said] = []
+    words, defences = wording(row), defend.parse(settings.defend)
+    while not said or goes_on(row, settings, [one.answer for one in said]):
+        keys = partial(settings.key, sample_hash, repeat, len(said) + 1, words)
+        kept = partial(_at, journal, keys)
+        one = chain.replay(defences, scene(row, settings, said), kept, repeat=repeat)
         if one is None:
             return []
-        found.append(one)
-    return found
+        said.append(one)
+    return [one.answer for one in said]
+
+
+def _at(journal: Store, key: Callable[[int], str], further: int) -> Answer | None:
+    return answer(journal, key(further))
 
 
 def answer(journal: Store, key: str) -> Answer | None:

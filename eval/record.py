@@ -65,12 +65,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A text of the user's in front of every system message."""
     headers: tuple[str, ...] = ()
     """Names of the headers sent beside the client's own; a session has digests of their values."""
+    defend: tuple[str, ...] = ()
+    """Defences between the rows and the model (`defend.names`), the first in front."""
 
-    def key(self, sample_hash: str, repeat: int, number: int, wording: str | None = None) -> str:
+    def key(
+        self, sample_hash: str, repeat: int, number: int, wording: str | None = None, further: int = 0
+    ) -> str:
         """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass.
 
-        A system text, names of headers and a wording of the row's own (`prompts.wording`) count where there
-        are some: keys from before there were any stay.
+        A system text, names of headers, a wording of the row's own (`prompts.wording`), defences and the
+        number of a further request of the pass count where there are some: keys from before there were any
+        stay.
         """
         what: tuple[Json, ...] = (
             self.model,
@@ -86,6 +91,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             what = (*what, self.system, self.headers)
         if wording is not None:
             what = (*what, wording)
+        if self.defend:
+            what = (*what, "defend", self.defend, further)
         return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
 
 
@@ -165,6 +172,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeat: int
     number: int
     """The pass, from 1: each further one follows a call that was answered with the row's text."""
+    further: int = 0
+    """Which of the pass's requests, from 0: defences may make several. Their answers stand here as the model
+    gave them; what is scored is made of them again whenever the journal is read."""
     status: Status
     text: str | None = None
     tool_calls: Json = None

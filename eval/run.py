@@ -17,11 +17,16 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Store
 from robustbench_tc.schema import Json, Sample, Tool
 
-from . import passes, wire
+from . import defend, passes, wire
+from .defend import chain
+from .defend.again import is_strict, strict
+from .defend.base import Request, Said
 from .predictions import answer
 from .prompts import OURS, Prompts, wording
-from .read_reply import read_reply
 from .record import Answer, Settings, Status
+
+SAMPLES = 1_000
+"""Between the seeds of two samples of one request: more than there are repeats."""
 
 REFUSALS = 20
 """So many ordinary registries refused, and nothing answered: the endpoint is at fault, not the rows."""
@@ -70,6 +75,7 @@ class Harness:
         self._settings = settings
         self._results = results or {}
         self._words = words
+        self._chain = defend.parse(settings.defend)
         self._hashes = hashes
         self._journal = journal
         self._backend = backend
@@ -101,48 +107,75 @@ class Harness:
 
     async def _row(self, row: Sample, repeat: int) -> tuple[Answer, bool]:
         """All passes of one row: the answer that is scored, and whether anything was asked for it."""
-        answers: list[Answer] = []
+        said: list[Said] = []
         asked = False
-        while not answers or passes.goes_on(row, self._settings, answers):
-            number = len(answers) + 1
-            found = self._kept(row, repeat, number)
-            if found is None:
-                asked = True
-                replies = [(one.text, one.tool_calls) for one in answers]
-                results = self._results.get(row.clean_id, {})
-                texts = passes.result_texts(row, self._settings, answers, results)
-                ask = wire.following(row, self._settings.mode, replies, texts, self._words)
-                found = await self._ask(row, repeat, number, ask)
-            answers.append(found)
-        return answers[-1], asked
+        while not said or passes.goes_on(row, self._settings, [one.answer for one in said]):
+            found, new = await self._pass(row, repeat, said)
+            asked |= new
+            said.append(found)
+        return said[-1].answer, asked
 
-    def _key(self, row: Sample, repeat: int, number: int) -> str:
-        return self._settings.key(self._hashes[row.id], repeat, number, wording(row))
+    async def _pass(self, row: Sample, repeat: int, before: Sequence[Said]) -> tuple[Said, bool]:
+        """One pass: every request that it takes, and whether one was asked now."""
+        results = self._results.get(row.clean_id, {})
+        texts = passes.result_texts(row, self._settings, [one.answer for one in before], results)
+        scene = passes.scene(row, self._settings, before, texts)
+        steps = chain.reply(self._chain, scene)
+        number, asked, new = len(before) + 1, list[Answer](), False
+        try:
+            request = next(steps)
+            while True:
+                found = self._kept(row, repeat, number, len(asked))
+                if found is None:
+                    new, found = True, await self._ask(row, request, repeat, number, len(asked))
+                asked.append(found)
+                request = steps.send(found)
+        except StopIteration as end:
+            said: Said = end.value
+        if self._chain:
+            said = chain.finished(said, scene, asked, repeat=repeat, number=number)
+        return said, new
 
-    def _kept(self, row: Sample, repeat: int, number: int) -> Answer | None:
+    def _key(self, row: Sample, repeat: int, number: int, further: int) -> str:
+        return self._settings.key(self._hashes[row.id], repeat, number, wording(row), further)
+
+    def _kept(self, row: Sample, repeat: int, number: int, further: int) -> Answer | None:
         """The answer of an earlier session; a recorded failure is none."""
-        found = answer(self._journal, self._key(row, repeat, number))
+        found = answer(self._journal, self._key(row, repeat, number, further))
         return None if found is None or found.status == "request_error" else found
 
-    async def _ask(self, row: Sample, repeat: int, number: int, ask: wire.Ask) -> Answer:
-        key = self._key(row, repeat, number)
-        base = Answer(id=row.id, repeat=repeat, number=number, status="ok")
-        ask = msgspec.structs.replace(ask, key=key, row=row, number=number)
-        made = await received(self._backend, ask, base, row.tools)
+    def _asking(self, request: Request) -> wire.Ask:
+        """A request as it goes over the wire."""
+        replies = [(turn.said.answer.text, turn.said.answer.tool_calls) for turn in request.turns]
+        texts = [turn.results for turn in request.turns]
+        asked = wire.following(request.row, self._settings.mode, replies, texts, self._words)
+        if is_strict(self._chain):
+            asked = msgspec.structs.replace(asked, tools=strict(asked.tools or ()))
+        return msgspec.structs.replace(asked, row=request.row)
+
+    async def _ask(self, row: Sample, request: Request, repeat: int, number: int, further: int) -> Answer:
+        key = self._key(row, repeat, number, further)
+        base = Answer(id=row.id, repeat=repeat, number=number, further=further, status="ok")
+        ask = msgspec.structs.replace(self._asking(request), key=key, number=number)
+        draw = repeat + request.draw * SAMPLES  # a seed of its own for every sample
+        made = await received(self._backend, ask, base, request.row.tools, draw)
         self.served_models |= {made.served_model} if made.served_model else set()
-        made = with_call_noted(row, self._settings, made)
+        made = with_call_noted(request.row, self._settings, made)
         await keep(self._journal, key, msgspec.to_builtins(made))
         self._watch.see(made, ask)
         return made
 
 
-async def received(backend: Backend, ask: wire.Ask, base: Answer, tools: tuple[Tool, ...]) -> Answer:
+async def received(
+    backend: Backend, ask: wire.Ask, base: Answer, tools: tuple[Tool, ...], draw: int | None = None
+) -> Answer:
     """What came back: `base` with the reply, or with the reason why there is none; names mapped to `tools`'.
 
-    Raises UserError where the limit of cost is reached.
+    `draw`: which sample of the request it is, by default that of the repeat. Raises UserError where the limit
+    of cost is reached.
     """
     try:
-        done = await backend.ask(ask, base.repeat)
+        done = await backend.ask(ask, base.repeat if draw is None else draw)
     except LLMError as error:
         if error.code == "budget":
             raise UserError(f"stopped: {error.message}; what was answered is kept") from None
@@ -169,16 +202,7 @@ def with_call_noted(row: Sample, settings: Settings, made: Answer) -> Answer:
     """The answer with `has_call`, where a call in it would be answered with the row's text."""
     if made.status != "ok" or made.number > wire.answered(row):
         return made
-    found = read_reply(
-        row,
-        made.text,
-        made.tool_calls,
-        model=settings.model,
-        mode=settings.mode,
-        finish_reason=made.finish_reason,
-        reasoning=made.reasoning,
-    )
-    return msgspec.structs.replace(made, has_call=bool(found.calls))
+    return msgspec.structs.replace(made, has_call=bool(passes.calls_of(row, settings, made)))
 
 
 async def keep(journal: Store, key: str, record: dict[str, Json]) -> None:

@@ -40,6 +40,8 @@ class Noise(NamedTuple):
 
 def noise(config: Mapping[str, Any] | None) -> Noise:
     """The settings of a config's `data.noisy`; nothing given: off. Raises UserError."""
+    if config is not None and not isinstance(config, Mapping):
+        raise UserError(f"data.noisy is {config!r}: set its keys, such as data.noisy.rate=0.5")
     given = dict(config or {})
     for name, value in given.items():
         if name not in Noise._fields:

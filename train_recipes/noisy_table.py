@@ -82,6 +82,8 @@ class Line(NamedTuple):
     """Mean size of an advantage where all rollouts of the world earned the same; nan: there is none."""
     signal: float
     """Mean of a prompt's update of "try again" over its standard deviation."""
+    compared: float
+    """The same without the updates of prompts in which all who met the error did the same."""
 
 
 def simulated(way: str, rate: float, rollouts: int, groups: int = GROUPS) -> Line:
@@ -100,17 +102,20 @@ def simulated(way: str, rate: float, rollouts: int, groups: int = GROUPS) -> Lin
                 seen["alike"].append(abs(advantage))
             if one.again is not None:  # the derivative of a logit
                 update += advantage * (1 - RETRIES if one.again else -RETRIES)
-        seen["update"].append(update)
-    means = [statistics.fmean(seen[name]) if seen[name] else math.nan for name in Line._fields[:-1]]
-    return Line._make([*means, statistics.fmean(seen["update"]) / statistics.stdev(seen["update"])])
+        seen["signal"].append(update)
+        seen["compared"].append(update if {True, False} <= {one.again for one in group} else 0.0)
+    values = {name: statistics.fmean(seen[name]) if seen[name] else math.nan for name in Line._fields}
+    for name in ("signal", "compared"):
+        values[name] /= statistics.stdev(seen[name])
+    return Line(**values)
 
 
 def table(groups: int = GROUPS) -> str:
     """A line for each rate, group size and way to normalise, as Markdown."""
     lines = [
         "| rate, rollouts | normalised | right call, no error | right call, error | no call "
-        "| all earned the same | signal |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| all earned the same | signal | of both |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for rate, rollouts in ((0.5, 4), (0.5, 8), (1.0, 4)):
         for way in NORMALISED:

@@ -351,6 +351,7 @@ def _card(run: Run) -> dict[str, str]:
         "repeats": str(run.repeats),
         "decoding": ", ".join(f"{k} {_short(v)}" for k, v in _dict(settings.get("decoding")).items()),
         "prompts": str(settings.get("prompt_version") or ""),
+        "defences": ", ".join(map(str, _list(settings.get("defend")))),
         "backend": str(settings.get("backend") or ""),
         "endpoint": _host(str(last.get("endpoint") or "")),
         "package": str(last.get("package_version") or ""),
@@ -363,6 +364,10 @@ def _card(run: Run) -> dict[str, str]:
         "tokens": _tokens(totals),
     } | {f"flagged {flag}": _flagged(cells) for flag, cells in _dict(record.get("flagged")).items()}
     return {name: value for name, value in card.items() if value}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _dict(value: object) -> dict[str, Any]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .eval.adapters.logs import Opened
     from .eval.compare import Comparison, PaperLine
     from .eval.report.content import Options, Report
+    from .eval.stats.defences import DefenceTable
     from .eval.stats.gate import Verdict
     from .eval.stats.runs import Run, Subset
     from .eval.stats.summary import Convention
@@ -890,6 +891,18 @@ def compare(
     (first, second), notes = _runs((a, b), log_keys)
     found = compare_runs(first, second, subset=subset, progress=progress)
     return msgspec.structs.replace(found, notes=(*notes, *found.notes))
+
+
+def defences(base: "str | Path | Run", runs: "Sequence[str | Path | Run]") -> "DefenceTable":
+    """`rbtc defences BASE RUN…`: what defended runs recover of each component's Δ, at what harm and price.
+
+    Raises UserError for a run that is not scored, has no defences (or `base`: has some), or is of other rows
+    or another model.
+    """
+    from .eval.stats.defences import table
+
+    first, *others = _runs((base, *runs))[0]
+    return table(first, others)
 
 
 def compare_with_paper(

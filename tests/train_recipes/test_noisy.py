@@ -138,6 +138,7 @@ def test_a_fixed_rate_is_that_of_the_config_and_new_bounds_hold() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        (0.5, "set its keys"),
         ({"rat": 0.5}, "did you mean rate"),
         ({"rate": 1.5}, "from 0 to 1"),
         ({"rate": True}, "from 0 to 1"),
@@ -150,7 +151,7 @@ def test_a_fixed_rate_is_that_of_the_config_and_new_bounds_hold() -> None:
         ({"adapt": True, "step": 0}, "never change"),
     ],
 )
-def test_wrong_settings_are_one_line(given: dict[str, Any], said: str) -> None:
+def test_wrong_settings_are_one_line(given: Any, said: str) -> None:
     with pytest.raises(UserError, match=said) as caught:
         noise(given)
     assert "\n" not in str(caught.value)
@@ -192,8 +193,9 @@ def test_one_mean_pays_for_the_draw_and_the_split_does_not() -> None:
     # The same right call: above the mean where no error was drawn, below it where one was.
     assert mixed.spared > 0 > mixed.drawn and drawn.spared == pytest.approx(drawn.drawn, abs=0.02)
     assert mixed.alike > 0.5 and drawn.alike == 0.0
-    # What the split costs: half as many rollouts to compare with.
+    # What one mean has ahead is from prompts in which nobody who met the error did better than another.
     assert drawn.signal < observed.signal < mixed.signal
+    assert drawn.compared == pytest.approx(mixed.compared, abs=0.05)
     # By the error that was met, a call and no call are never compared at rate 1: calling is not learnt.
     assert noisy_table.simulated("by error met", 1.0, 4, 500).silent == 0.0
     everywhere = [noisy_table.simulated(way, 1.0, 4, 500) for way in ("one mean", "by error drawn")]

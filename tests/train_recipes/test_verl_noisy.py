@@ -433,8 +433,10 @@ def test_the_check_says_what_will_be_done_and_refuses_what_cannot(training_data:
         (["data.noisy.adapt=true", "trainer.test_freq=-1"], "test_freq is -1"),
         (["data.noisy.slack=2"], "data.noisy.slack is 2"),
         (["+data.noisy.rat=1"], "did you mean rate"),
+        (["data.noisy=0.5"], "set its keys"),
     ):
-        ((verdict, detail),) = said(training_data, tiny, half, *overrides)
+        first = [] if overrides == ["data.noisy=0.5"] else [half]
+        ((verdict, detail),) = said(training_data, tiny, *first, *overrides)
         assert verdict == "failed" and line in detail and "\n" not in detail
 
 

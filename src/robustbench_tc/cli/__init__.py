@@ -77,7 +77,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, leaderboard, live, proxy, show, sources, train
+    from . import audit, cases, defences, leaderboard, live, proxy, show, sources, train
     from ._mcp import WithServer
 
     app = typer.Typer(
@@ -97,6 +97,7 @@ def _app() -> "typer.Typer":
 
     app.callback()(options)
     show.app.command("sources")(sources.list_sources)
+    show.app.command("defences")(defences.list_defences)
     groups = (
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
         ("Build", "cases", cases.app),
@@ -116,6 +117,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
     from . import (
         compare,
+        defences,
         eval,
         gate,
         ground,
@@ -146,6 +148,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         "Answers": {
             "report": report.report,
             "compare": compare.compare,
+            "defences": defences.defences,
             "gate": gate.gate,
             "failures": compare.failures,
             "sql": sql.sql,

@@ -94,6 +94,13 @@ Rlla = Annotated[
         help="Training data (folder or Hub id) with ToolRL's words, for that prompt format.",
     ),
 ]
+Defend = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help="Defences between the rows and the model, the first in front: `rbtc list defences`.",
+    ),
+]
 Repeat = Annotated[int, typer.Option(min=1, help="Ask every row so many times.")]
 Gpus = Annotated[
     int, typer.Option(min=1, help="With --engine ray and --backend vllm: so many, a vLLM on each.")
@@ -125,6 +132,7 @@ def eval_(
     backend: Backend = "openai",
     prompt_format: PromptFormat = "benchmark",
     rlla: Rlla = None,
+    defend: Defend = None,
     revision: Revision = None,
     types: Types = None,
     sources: Sources = None,
@@ -166,6 +174,7 @@ def eval_(
             backend=backend,
             prompt_format=prompt_format,
             rlla=rlla,
+            defend=defend or (),
             revision=revision,
             types=types or (),
             sources=sources or (),

@@ -15,7 +15,10 @@ NOBODY = "http://127.0.0.1:9/v1"
 
 
 def program(environment: str, name: str) -> Path:
-    """A program of an environment; the test is skipped where `make env-…` was not run."""
+    """A program of an environment. Each of its starts takes ten seconds and more, so tests of it are skipped
+    in the ordinary run, which has those of the logs."""
+    if os.environ.get("RBTC_HARNESSES") != "1":
+        pytest.skip(f"starts programs of .venv-{environment}: make test-{environment}")
     found = ROOT / f".venv-{environment}" / "bin" / name
     if not found.exists():
         pytest.skip(f"no environment of {environment}: make env-{environment}")

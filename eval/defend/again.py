@@ -1,0 +1,223 @@
+"""Defences that act on the reply: `retry`, `schema`, `vote`; and `strict`, which the endpoint enforces."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.schema import Call, Json, Tool, dumps, loads
+
+from .base import Asking, Defence, Model, Said, Scene, Turn
+
+_LASTING = re.compile(
+    r"(?i)\b(?:401|403|404|410)\b|unauthori[sz]ed|forbidden|credential|permission|denied|not found|revoked"
+    r"|\b(?:do not|don't|never) (?:retry|try again)"
+)
+_PASSING = re.compile(
+    r"(?i)\b(?:408|425|429|5\d\d)\b|time[ds]?[ -]?out|too many requests|rate limit|temporar|unavailable"
+    r"|try again|overloaded|connection (?:reset|closed|refused)|malformed response|internal (?:server )?error"
+    r"|the response did not match"
+)
+
+
+def transient(error: str) -> bool:
+    """Whether an error text tells of a failure that may pass by itself. No type is looked at."""
+    return bool(_PASSING.search(error[:20_000])) and not _LASTING.search(error[:20_000])
+
+
+class Retry(Defence):
+    """The harness repeats a call that met a transient error; the model is asked nothing."""
+
+    code = "retry"
+    what = "A call that met a transient error is made once more as it was; never after a refusal."
+
+    def after(self, scene: Scene, model: Model) -> Asking:
+        """The reply before the error, where the error is the row's and may pass; else the model's."""
+        if len(scene.turns) == 1 and scene.turns[0].results is None:
+            error = scene.row.injected_error
+            if error is not None and transient(error):
+                repeated = scene.turns[0].said
+                answer = msgspec.structs.replace(repeated.answer, number=2, has_call=None)
+                return Said(answer, repeated.inner)
+        said = yield from model(scene.turns)
+        return said.outer()
+
+
+class Vote(Defence):
+    """Self-consistency over calls: the answer that most samples give."""
+
+    code = "vote"
+    what = "k samples are drawn; the calls that most of them make are scored, of equals the first."
+    arguments = ("3", "2 to 16")
+
+    def __init__(self, argument: str = "") -> None:
+        super().__init__(argument or "3")
+        if not re.fullmatch(r"[0-9]{1,3}", self.argument) or not 2 <= int(self.argument) <= 16:
+            raise UserError(f"vote:{argument}: give how many samples, 2 to 16")
+        self.requests = int(self.argument) - 1
+
+    def after(self, scene: Scene, model: Model) -> Asking:
+        """The reply whose calls are the most frequent. A request that failed is what the pass ends with."""
+        said: list[Said] = []
+        for draw in range(int(self.argument)):
+            one = yield from model(scene.turns, draw)
+            if one.answer.status != "ok":
+                return one.outer()
+            said.append(one)
+        made = [canonical(scene.read(scene.shown, one.answer)) for one in said]
+        counts = Counter(made)
+        best = max(made, key=lambda calls: counts[calls])  # max keeps the first of equals
+        return said[made.index(best)].outer()
+
+
+def canonical(calls: Sequence[Call]) -> str:
+    """Calls as text that does not depend on the order of parameters; the order of calls counts."""
+    return dumps([[call.name, _sorted(call.parameters)] for call in calls])
+
+
+def _sorted(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+INVALID = "Invalid call"
+"""In every message of the validator."""
+
+
+class Schema(Defence):
+    """The validator of many agent frameworks: an invalid call is not carried out, and the model hears why."""
+
+    code = "schema"
+    what = "A call has to name a listed tool and fit its schema; else the model is asked once more."
+    requests = 1
+
+    def __init__(self, argument: str = "") -> None:
+        super().__init__(argument)
+        try:
+            import jsonschema  # noqa: F401
+        except ImportError:
+            raise need_extra("jsonschema", "audit") from None
+
+    def after(self, scene: Scene, model: Model) -> Asking:
+        """The reply, or the one after the validator's message where that is made of a reply with calls."""
+        said = yield from model(scene.turns)
+        if said.answer.status != "ok":
+            return said.outer()
+        calls = scene.read(scene.shown, said.answer)
+        wrong = [invalid(call, scene.shown.tools) for call in calls]
+        if not any(wrong):
+            return said.outer()
+        results = tuple(one or f"Not carried out. {INVALID} in the same answer." for one in wrong)
+        again = yield from model([*scene.turns, Turn(said.outer(), results)])
+        return again.outer()
+
+
+def invalid(call: Call, tools: Sequence[Tool]) -> str:
+    """Why a call cannot be carried out; "" where it names a tool and fits a schema of that name."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError, UnknownType
+
+    named = [tool for tool in tools if tool.name == call.name]
+    if not named:
+        known = ", ".join(tool.name for tool in tools)
+        return f"{INVALID}: there is no tool {call.name[:200]!r}. The tools are: {known[:2000]}"
+    said = []
+    for tool in named:
+        try:
+            validator = Draft202012Validator(closed(tool.parameters))
+            problem = next(iter(validator.iter_errors(loads(dumps(call.parameters)))), None)
+        except (
+            SchemaError,
+            UnknownType,
+            RecursionError,
+            re.error,
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+        ):
+            return ""  # a schema that is none says nothing of the call
+        if problem is None:
+            return ""
+        where = "/".join(map(str, problem.absolute_path))
+        said.append(f"{where + ': ' if where else ''}{problem.message[:300]}")
+    return f"{INVALID} of {call.name[:200]}: {said[0]}"
+
+
+def closed(schema: dict[str, Json]) -> dict[str, Json]:
+    """A registry's schema that takes no parameter it does not declare, without patterns (they may be slow)
+    and references (there is nowhere to look them up)."""
+
+    def plain(value: Json, depth: int = 0) -> Json:
+        if depth > 32 or not isinstance(value, dict | list):
+            return value
+        if isinstance(value, list):
+            return [plain(one, depth + 1) for one in value]
+        return {
+            key: plain(inner, depth + 1)
+            for key, inner in value.items()
+            if key
+            not in ("pattern", "patternProperties", "$ref", "$dynamicRef", "default", "optional", "x-type")
+        }
+
+    found = plain(schema or {"type": "object", "properties": {}})
+    assert isinstance(found, dict)
+    return {"additionalProperties": False, **found}
+
+
+class Strict(Defence):
+    """The endpoint's constrained decoding: `strict` on every tool whose schema allows it."""
+
+    code = "strict"
+    what = "Tools are sent as strict, so that the endpoint decodes within their schemas (fc)."
+    modes = ("fc",)
+
+
+def is_strict(chain: Sequence[Defence]) -> bool:
+    """Whether tools are sent as strict ones."""
+    return any(isinstance(one, Strict) for one in chain)
+
+
+def strict(tools: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Native tools with `strict`, where every parameter is required: an optional one would have to become
+    required, and the tool another one."""
+    return [_strict(tool) for tool in tools]
+
+
+def _strict(tool: dict[str, Json]) -> dict[str, Json]:
+    function = tool["function"]
+    closed_ = _all_required(function["parameters"])
+    if closed_ is None:
+        return tool
+    return {**tool, "function": {**function, "parameters": closed_, "strict": True}}
+
+
+def _all_required(schema: Json, depth: int = 0) -> dict[str, Json] | None:
+    """An object schema as strict decoding wants it; None where a parameter is optional or anything goes."""
+    if depth > 8 or not isinstance(schema, dict) or schema.get("type") != "object":
+        return None
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or set(schema.get("required") or ()) != set(properties):
+        return None
+    found: dict[str, Json] = {}
+    for name, inner in properties.items():
+        made = _strict_value(inner, depth)
+        if made is None:
+            return None
+        found[name] = made
+    return {**schema, "properties": found, "additionalProperties": False}
+
+
+def _strict_value(schema: Json, depth: int) -> Json:
+    if not isinstance(schema, dict):
+        return None
+    kind = schema.get("type")
+    if kind == "object":
+        return _all_required(schema, depth + 1)
+    if kind == "array":
+        items = _strict_value(schema.get("items"), depth + 1)
+        return None if items is None else {**schema, "items": items}
+    return schema if kind in ("string", "integer", "number", "boolean") else None

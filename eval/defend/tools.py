@@ -1,0 +1,213 @@
+"""Defences that change the registry: `dedupe`, `namespace`, `offers`. None asks a further request."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from robustbench_tc.schema import Call, Sample, Tool, dumps
+
+from ..record import Answer
+from .base import Asking, Defence, Model, Said, Scene, calling
+
+
+def with_tools(row: Sample, tools: Sequence[Tool]) -> Sample:
+    """The row with another registry. What its gold tool's place is does not matter to a model."""
+    return msgspec.structs.replace(row, tools=tuple(tools), gold_tool_index=None)
+
+
+class Dedupe(Defence):
+    """Equal names in a registry are somebody's mistake or somebody's attack: one of them is kept."""
+
+    code = "dedupe"
+    what = "Of tools with one name the described one is kept, of several the longest."
+
+    def before(self, row: Sample) -> Sample:
+        """The registry with each name once, at the place of the one that is kept."""
+        best: dict[str, int] = {}
+        for place, tool in enumerate(row.tools):
+            there = best.get(tool.name)
+            if there is None or _weight(tool) > _weight(row.tools[there]):
+                best[tool.name] = place
+        kept = [tool for place, tool in enumerate(row.tools) if best[tool.name] == place]
+        return row if len(kept) == len(row.tools) else with_tools(row, kept)
+
+
+def _weight(tool: Tool) -> tuple[bool, int]:
+    return bool(tool.description.strip()), len(dumps(tool))
+
+
+class Namespace(Defence):
+    """What agent SDKs do where two servers offer one name: an error, the first of them, or prefixes."""
+
+    code = "namespace"
+    what = "Equal names become different ones by their place, and are mapped back."
+    arguments = ("collision", "prefix", "first", "error")
+    """collision: only equal names get a prefix; prefix: every name; first: the first of equal names is kept;
+    error: a registry with equal names is not sent, so nothing is answered."""
+
+    def before(self, row: Sample) -> Sample:
+        """The registry with names that differ. The golden answers follow their tool: agents in this process
+        read them, no model does."""
+        names = self.names(row)
+        if self.argument == "first":
+            there = dict.fromkeys(tool.name for tool in row.tools)
+            kept = [next(tool for tool in row.tools if tool.name == name) for name in there]
+            return row if len(kept) == len(row.tools) else with_tools(row, kept)
+        if self.argument == "error" or all(
+            name == tool.name for name, tool in zip(names, row.tools, strict=True)
+        ):
+            return row
+        tools = [
+            msgspec.structs.replace(tool, name=name) for tool, name in zip(row.tools, names, strict=True)
+        ]
+        golden = tuple(
+            tuple(_renamed(call, _golden_name(call, row, names)) for call in answer)
+            for answer in row.golden_answers
+        )
+        return msgspec.structs.replace(row, tools=tuple(tools), golden_answers=golden)
+
+    def names(self, row: Sample) -> list[str]:
+        """The name that each tool is shown under: of the k-th with its name, as if the k-th server had it."""
+        count, taken = Counter(tool.name for tool in row.tools), {tool.name for tool in row.tools}
+        seen: Counter[str] = Counter()
+        found = []
+        for tool in row.tools:
+            seen[tool.name] += 1
+            if self.argument in ("first", "error") or (
+                self.argument == "collision" and count[tool.name] == 1
+            ):
+                found.append(tool.name)
+                continue
+            server = seen[tool.name]
+            while (name := f"server{server}__{tool.name}") in taken:  # somebody's tool is called so
+                server += 1
+            taken.add(name)
+            found.append(name)
+        return found
+
+    def after(self, scene: Scene, model: Model) -> Asking:
+        """Calls by the names of the registry. A name that was never shown stays as it is."""
+        row = scene.row
+        if self.argument == "error" and (twice := _twice(row)):
+            answer = Answer(
+                id=row.id,
+                repeat=0,
+                number=len(scene.turns) + 1,
+                status="rejected",
+                error=f"duplicate_tools: {', '.join(twice)[:200]}",
+            )
+            return Said(answer, Said(answer))
+        said = yield from model(scene.turns)
+        back = {
+            name: tool.name
+            for name, tool in zip(self.names(row), row.tools, strict=True)
+            if name != tool.name
+        }
+        calls = scene.read(scene.shown, said.answer) if back and said.answer.status == "ok" else ()
+        if not any(call.name in back for call in calls):
+            return said.outer()
+        return said.outer(
+            calling(said.answer, [_renamed(call, back.get(call.name, call.name)) for call in calls])
+        )
+
+
+def _twice(row: Sample) -> list[str]:
+    return [name for name, count in Counter(tool.name for tool in row.tools).items() if count > 1]
+
+
+def _renamed(call: Call, name: str) -> Call:
+    return call if call.name == name else Call(name, call.parameters)
+
+
+def _golden_name(call: Call, row: Sample, names: Sequence[str]) -> str:
+    """The shown name of the tool that a golden call means: the row's gold tool, else one that it fits."""
+    places = [place for place, tool in enumerate(row.tools) if tool.name == call.name]
+    if not places:
+        return call.name
+    if row.gold_tool_index in places:
+        return names[row.gold_tool_index or 0]
+    fitting = [place for place in places if call.parameters.keys() <= row.tools[place].properties.keys()]
+    return names[(fitting or places)[0]]
+
+
+# --- offers -------------------------------------------------------------------------------------------
+
+_NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
+_MONEY: Mapping[str, Fraction] = {
+    "$": Fraction(1),
+    "usd": Fraction(1),
+    "dollar": Fraction(1),
+    "cent": Fraction(1, 100),
+    "¢": Fraction(1, 100),
+}
+_TIME: Mapping[str, Fraction] = {
+    "ms": Fraction(1, 1000),
+    "millisecond": Fraction(1, 1000),
+    "s": Fraction(1),
+    "sec": Fraction(1),
+    "second": Fraction(1),
+    "minute": Fraction(60),
+    "min": Fraction(60),
+}
+_PRICE = re.compile(rf"(?i)\$\s?{_NUMBER}|{_NUMBER}\s?(usd|dollar|cent)s?\b|{_NUMBER}\s?(¢)")
+_LASTS = re.compile(rf"(?i){_NUMBER}\s?(ms|milliseconds?|seconds?|secs?|s|minutes?|min)\b")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ABOUT_PRICE = re.compile(r"(?i)\b(?:price|priced|cost|costs|fee|charge[sd]?|per call|per request)\b")
+_ABOUT_TIME = re.compile(r"(?i)\b(?:time|latency|respon\w+|takes|answers?)\b")
+
+
+class Offers(Defence):
+    """Where two tools do the same, what they cost is all that is left to choose by."""
+
+    code = "offers"
+    what = "Prices and response times are read; of tools that are otherwise equal the worse offers leave."
+
+    def before(self, row: Sample) -> Sample:
+        """The registry without tools that an equal one beats in one respect and matches in the others."""
+        stated = [offer(tool) for tool in row.tools]
+        alike: dict[str, list[int]] = {}
+        for place, (tool, (rest, price, time)) in enumerate(zip(row.tools, stated, strict=True)):
+            if price is not None or time is not None:
+                alike.setdefault(dumps([rest, tool.parameters]), []).append(place)
+        worse = {
+            place
+            for places in alike.values()
+            for place in places
+            if any(_beats(stated[other][1:], stated[place][1:]) for other in places)
+        }
+        kept = [tool for place, tool in enumerate(row.tools) if place not in worse]
+        return with_tools(row, kept) if worse else row
+
+
+Stated = tuple[Fraction | None, Fraction | None]
+
+
+def offer(tool: Tool) -> tuple[str, Fraction | None, Fraction | None]:
+    """A description without what it says of its price and response time; dollars a call; seconds."""
+    rest, price, time = [], None, None
+    for sentence in _SENTENCE.split(tool.description[:20_000]):
+        money, lasts = _PRICE.search(sentence), _LASTS.search(sentence)
+        if money is not None and _ABOUT_PRICE.search(sentence):
+            price = _value(money, _MONEY, "$")
+        elif lasts is not None and _ABOUT_TIME.search(sentence):
+            time = _value(lasts, _TIME, "s")
+        else:
+            rest.append(sentence.strip())
+    return " ".join(rest).strip(), price, time
+
+
+def _value(found: re.Match[str], units: Mapping[str, Fraction], usual: str) -> Fraction:
+    given = [group for group in found.groups() if group is not None]
+    unit = given[1].casefold() if len(given) > 1 else usual
+    return Fraction(given[0]) * units[unit if unit in units else unit.removesuffix("s")]
+
+
+def _beats(one: Stated, other: Stated) -> bool:
+    """Whether an offer is better in one respect and no worse in the other; both state the same respects."""
+    if [value is None for value in one] != [value is None for value in other]:
+        return False
+    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
+    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)

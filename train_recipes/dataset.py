@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet as pq
+
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
@@ -57,7 +59,16 @@ def locate(dataset: str, config: str) -> Shards:
     validation = parquet.shards(folder / config, "validation")
     if other is not None and (folder / other).is_dir():
         validation = [*validation, *parquet.shards(folder / other, "validation")]
-    return Shards(parquet.shards(folder / config, "train"), validation)
+    found = Shards(parquet.shards(folder / config, "train"), validation)
+    for path in (*found.train, *found.validation):
+        try:
+            pq.read_metadata(path)
+        except (OSError, ValueError):
+            raise UserError(
+                f"{path} is not a whole Parquet file: make it again with `{maker(path.parent.name)}`, "
+                "or fetch it again"
+            ) from None
+    return found
 
 
 def hydra_list(paths: Sequence[Path]) -> str:

@@ -30,6 +30,15 @@ def test_an_unknown_config_names_near_misses(training_data: Path) -> None:
         locate(str(training_data), "mixd")
 
 
+def test_a_shard_that_was_half_written_is_named(training_data: Path, tmp_path: Path) -> None:
+    shutil.copytree(training_data / "full", tmp_path / "full")
+    shard = tmp_path / "full" / "validation-00000-of-00001.parquet"
+    for part in (shard.read_bytes()[:-9], b""):
+        shard.write_bytes(part)
+        with pytest.raises(UserError, match=r"00001\.parquet is not a whole Parquet file"):
+            locate(str(tmp_path), "full")
+
+
 def test_a_dataset_that_is_nowhere_is_one_line() -> None:
     with pytest.raises(UserError, match="nobody/nothing") as caught:
         locate("nobody/nothing@v1", "full")

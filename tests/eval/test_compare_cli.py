@@ -12,6 +12,7 @@ from robustbench_tc import schema
 from robustbench_tc.cli import _console
 from robustbench_tc.cli import compare as verbs
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import prompts
 
 from . import small
 from .synthetic_runs import coin, write_run
@@ -141,7 +142,8 @@ def real_run(tmp_path: Path) -> Path:
             return {"raw_output": right}
         return {"raw_output": wrong, "injected": True, "first_output": right}
 
-    return small.scored_run(tmp_path / "run", release, "tiny", reply)
+    version = prompts.prompt_version()
+    return small.scored_run(tmp_path / "run", release, "tiny", reply, prompt_version=version)
 
 
 def test_show_tells_what_was_asked_answered_wanted_and_why(

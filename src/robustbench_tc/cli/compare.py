@@ -1,6 +1,6 @@
 """`rbtc compare`, `rbtc failures` and the run's side of `rbtc show`: who is better, and what went wrong."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ..eval.compare import Comparison, PaperLine
+    from ..eval.defend.base import Defence
     from ..eval.failures import Judged
     from ..eval.inputs import Dataset
     from ..eval.stats.paired import Pair
@@ -253,9 +254,9 @@ def show_prediction(
         _print_sample(found)
         return
     dataset, problem = _dataset_of(run, release)
-    other = _other_words(run)
+    other, chain = _asked_how(run)
     for row in found:
-        _print_prediction(row, dataset, problem, other if row.prediction.mode == "prompt" else None)
+        _print_prediction(row, dataset, problem, other if row.prediction.mode == "prompt" else None, chain)
 
 
 def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]":
@@ -276,15 +277,17 @@ def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]"
         return None, str(error)
 
 
-def _other_words(run: Path) -> str | None:
-    """The version of the words in which prompt mode asked, where this package does not hold them."""
-    from ..eval import prompts, record
+def _asked_how(run: Path) -> "tuple[str | None, Sequence[Defence]]":
+    """The version of the words in which prompt mode asked, where this package does not hold them; and what
+    stood between the rows and the model."""
+    from ..eval import defend, prompts, record
 
     try:
-        version = record.open_run(run).record.settings.prompt_version
+        settings = record.open_run(run).record.settings
+        chain = defend.parse(settings.defend)
     except UserError:
-        return None
-    return None if version == prompts.prompt_version() else version
+        return None, ()
+    return None if settings.prompt_version == prompts.prompt_version() else settings.prompt_version, chain
 
 
 def _print_sample(found: "list[Judged]") -> None:
@@ -312,9 +315,13 @@ def _word(row: "Judged") -> "Text":
 
 
 def _print_prediction(
-    row: "Judged", dataset: "Dataset | None", problem: str, other_words: str | None
+    row: "Judged",
+    dataset: "Dataset | None",
+    problem: str,
+    other_words: str | None,
+    chain: "Sequence[Defence]",
 ) -> None:
-    """`other_words`: the version of prompts that are not those of this package."""
+    """`other_words`: the version of prompts that are not those of this package; `chain`: the defences."""
     from ..eval.wanted import unmet
     from ..schema import dumps
 
@@ -325,10 +332,13 @@ def _print_prediction(
         _field("prompt", f"not shown: {problem or 'the dataset has no such row'}")
     elif other_words is not None:
         _field("prompt", f"not shown: asked in other words than this package's ({other_words})")
+        for said in sample.messages:
+            _field(f"the row's own ({said.role})", said.content)
     else:
         from ..eval import wire
+        from ..eval.defend.chain import shown
 
-        asked = wire.first(sample, one.mode)
+        asked = wire.first(shown(chain, sample), one.mode)
         for message in asked.messages:
             _field(f"asked ({message['role']})", str(message["content"]))
         for tool in asked.tools or ():

@@ -18,7 +18,7 @@ from robustbench_tc.audits.hygiene.leaves import Leaf
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import Texts
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.schema import Sample, record
+from robustbench_tc.schema import Sample, Tool, record
 
 from . import builds
 from .builds import Row
@@ -525,3 +525,26 @@ def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
     monkeypatch.setattr(row_texts, "KEPT", kept)
     fresh = RowTexts()
     assert fresh._seen == {} and verdicts(fresh) == found
+
+
+def test_texts_are_found_at_every_level_that_is_looked_into() -> None:
+    from robustbench_tc.audits.hygiene.leaves import DEEPEST, leaves
+
+    in_lists: Any = "deep"
+    in_objects: Any = "deep"
+    for _ in range(DEEPEST):
+        in_lists, in_objects = [in_lists], {"a": in_objects}
+    assert [leaf.text for leaf in leaves(in_lists)] == ["deep"]
+    assert [leaf.text for leaf in leaves(in_objects)] == [*("a" * DEEPEST), "deep"]
+    assert list(leaves([in_lists])) == []
+
+
+def test_a_tool_may_have_as_many_parameters_as_the_bound_says() -> None:
+    from robustbench_tc.audits.hygiene.lengths import PARAMETERS, tool_too_long
+
+    def tool(parameters: int) -> Tool:
+        properties = {f"p{number}": {"type": "string"} for number in range(parameters)}
+        return Tool("many", "Has many parameters.", {"type": "object", "properties": properties})
+
+    assert list(tool_too_long(tool(PARAMETERS))) == []
+    assert list(tool_too_long(tool(PARAMETERS + 1))) == [f"{PARAMETERS + 1} parameters"] == ["101 parameters"]

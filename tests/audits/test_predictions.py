@@ -97,6 +97,16 @@ def test_a_column_too_many_is_caught(answers: list[Prediction], bundled: Path, t
     assert builds.find(report, "columns.are_the_contracts").status == "failed"
 
 
+def test_a_column_too_few_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
+    """The last one, whose place nothing else takes."""
+    path = tmp_path / "predictions.parquet"
+    audited(answers, bundled, path)
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns([table.column_names[-1]]), path)
+    report = gate.audit_predictions(path, bundled)
+    assert builds.find(report, "columns.are_the_contracts").status == "failed"
+
+
 def test_scores_are_held_against_their_verdicts(
     answers: list[Prediction], bundled: Path, tmp_path: Path
 ) -> None:

@@ -205,6 +205,12 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
             f"the run record names dataset version {shown(run.dataset_version or 'unversioned')}, this board "
             f"is of {asked.label}",
         )
+    if settings.defend:
+        raise Refused(
+            "record",
+            f"the run is behind defences ({shown(', '.join(settings.defend), 80)}), the board ranks models "
+            "as they are: send the run without --defend",
+        )
     if settings.selection != Selection() or run.expected != len(lines):
         raise Refused(
             "record",

@@ -1,5 +1,6 @@
 """Every check of an upload: what passes, what is refused, and with which words."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -138,6 +139,17 @@ def test_without_a_run_record_the_dataset_is_known_by_its_rows(asked: Asked, run
         check(run_of("oracle") / "predictions.parquet", None, asked, limits=LIMITS, trail=trail)
     assert refusal.value.step == "record"
     assert [step.code for step in trail.steps()] == ["size", "format", "dataset", "ids"]
+
+
+def test_a_defended_run_is_refused(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:
+    """It would stand there as the model itself."""
+    run = run_of("oracle")
+    said = json.loads((run / "run.json").read_text())
+    said["settings"]["defend"] = ["dedupe", "\x1b[2J" * 50]
+    (tmp_path / "run.json").write_text(json.dumps(said))
+    with pytest.raises(Refused, match=r"the run is behind defences .*: send the run without") as refusal:
+        check(run / "predictions.parquet", tmp_path / "run.json", asked, limits=LIMITS, trail=Trail())
+    assert refusal.value.step == "record" and "\x1b" not in str(refusal.value)
 
 
 def test_refusals_list_ten_ids_of_each_kind(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:

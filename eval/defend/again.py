@@ -147,20 +147,23 @@ def invalid(call: Call, tools: Sequence[Tool]) -> str:
     return f"{INVALID} of {call.name[:200]}: {said[0]}"
 
 
-def closed(schema: dict[str, Json]) -> dict[str, Json]:
-    """A registry's schema that takes no parameter it does not declare, without patterns (they may be slow)
-    and references (there is nowhere to look them up)."""
+_NOT_CHECKED = ("pattern", "patternProperties", "uniqueItems", "$ref", "$dynamicRef")
+"""What may be slow, and references, for which there is nowhere to look."""
 
-    def plain(value: Json, depth: int = 0) -> Json:
+
+def closed(schema: dict[str, Json]) -> dict[str, Json]:
+    """A registry's schema that takes no parameter it does not declare, without `_NOT_CHECKED`."""
+
+    def plain(value: Json, depth: int = 0, names: bool = False) -> Json:
+        """`names`: the keys are those of parameters, not the schema's own."""
         if depth > 32 or not isinstance(value, dict | list):
             return value
         if isinstance(value, list):
             return [plain(one, depth + 1) for one in value]
         return {
-            key: plain(inner, depth + 1)
+            key: plain(inner, depth + 1, names=not names and key == "properties")
             for key, inner in value.items()
-            if key
-            not in ("pattern", "patternProperties", "$ref", "$dynamicRef", "default", "optional", "x-type")
+            if names or key not in _NOT_CHECKED
         }
 
     found = plain(schema or {"type": "object", "properties": {}})

@@ -159,6 +159,10 @@ _ABOUT_PRICE = re.compile(r"(?i)\b(?:price|priced|cost|costs|fee|charge[sd]?|per
 _ABOUT_TIME = re.compile(r"(?i)\b(?:time|latency|respon\w+|takes|answers?)\b")
 
 
+MAX_DESCRIPTION = 20_000
+"""Characters of a description that is read."""
+
+
 class Offers(Defence):
     """Where two tools do the same, what they cost is all that is left to choose by."""
 
@@ -186,9 +190,14 @@ Stated = tuple[Fraction | None, Fraction | None]
 
 
 def offer(tool: Tool) -> tuple[str, Fraction | None, Fraction | None]:
-    """A description without what it says of its price and response time; dollars a call; seconds."""
+    """A description without what it says of its price and response time; dollars a call; seconds.
+
+    Of a very long one nothing is read: it stays as it is.
+    """
+    if len(tool.description) > MAX_DESCRIPTION:
+        return tool.description, None, None
     rest, price, time = [], None, None
-    for sentence in _SENTENCE.split(tool.description[:20_000]):
+    for sentence in _SENTENCE.split(tool.description):
         money, lasts = _PRICE.search(sentence), _LASTS.search(sentence)
         if money is not None and _ABOUT_PRICE.search(sentence):
             price = _value(money, _MONEY, "$")

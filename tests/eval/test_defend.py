@@ -206,6 +206,12 @@ def test_offers(said_of: tuple[str, ...], kept: list[str]) -> None:
     assert offered(*said_of) == kept
 
 
+def test_of_very_long_descriptions_no_offer_is_read() -> None:
+    """Two tools that differ behind what is read would be taken for equal."""
+    long = "Finds. " * 4_000
+    assert offered(f"Price per call: $0.010. {long}", f"Price per call: $0.040. {long}") == ["t0", "t1"]
+
+
 def test_offers_of_tools_with_other_parameters_stay() -> None:
     cheap = Tool("a", "Finds. Price per call: $0.010.", {"type": "object", "properties": {"x": {}}})
     dear = Tool("b", "Finds. Price per call: $0.040.", {"type": "object", "properties": {"y": {}}})
@@ -295,6 +301,11 @@ def test_what_the_validator_says() -> None:
     assert "n: 'x' is not of type 'integer'" in again.invalid(Call("t", {"n": "x"}), [kinds])
     assert "'z' was unexpected" in again.invalid(Call("t", {"n": 1, "z": 2}), [kinds])
     assert "there is no tool 'u'. The tools are: t" in again.invalid(Call("u", {}), [kinds])
+    # Parameters may be called like the words of a schema.
+    named = {name: {"type": "string"} for name in ("pattern", "properties", "$ref")}
+    words = Tool("t", "", {"type": "object", "properties": named})
+    assert again.invalid(Call("t", dict.fromkeys(named, "x")), [words]) == ""
+    assert "1 is not of type 'string'" in again.invalid(Call("t", {"pattern": 1}), [words])
     # Of equal names one that fits is enough.
     assert again.invalid(Call("t", {}), [kinds, Tool("t", "", {})]) == ""
 
@@ -307,10 +318,12 @@ def test_what_the_validator_says() -> None:
         {"type": "object", "properties": {"x": {"type": "whatever"}}},
         {"type": "object", "properties": {"x": {"enum": 3, "items": "no"}}},
         {"type": 3, "properties": [], "required": 5},
+        {"type": "object", "properties": {"x": {"uniqueItems": True}}},
     ],
 )
 def test_hostile_schemas_neither_hang_nor_raise(schema: Any) -> None:
-    assert isinstance(again.invalid(Call("t", {"x": "a" * 5_000 + "!"}), [Tool("t", "", schema)]), str)
+    for value in ("a" * 5_000 + "!", [{"a": number} for number in range(20_000)]):
+        assert isinstance(again.invalid(Call("t", {"x": value}), [Tool("t", "", schema)]), str)
 
 
 def test_votes() -> None:

@@ -1,23 +1,19 @@
 """What defences do to reference agents, whose weaknesses are known: the table of docs/defences.md.
 
-    python -m robustbench_tc.eval.defend.reference robustbench-tc
+    python scripts/defence_table.py robustbench-tc
 
 In this process, without a server. An agent calls what it is shown: where a defence has left only another
 tool of gold's name, its call has that tool's parameters; a tool that is no longer listed is not called.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Sample
 
-from .. import agents, inputs, passes, predictions
+from .. import agents, passes, predictions
 from ..agents import AgentContext
 from ..agents.base import DECLINED, JUNK
 from ..inputs import Dataset, Selection
@@ -132,17 +128,3 @@ def table(data: Dataset, pairs: Mapping[str, Sequence[str]] = PAIRS) -> str:
     for agent, chains in pairs.items():
         lines += [line(data, agent, words).markdown for words in ("", *chains)]
     return "\n".join(lines)
-
-
-def main(given: Sequence[str]) -> None:
-    """The command line."""
-    if len(given) != 1 or given[0].startswith("-"):
-        sys.exit("usage: python -m robustbench_tc.eval.defend.reference DATASET")
-    try:
-        print(table(inputs.load(given[0])))  # noqa: T201
-    except (UserError, msgspec.ValidationError) as error:
-        sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -566,7 +566,7 @@ def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(paper: Dataset)
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(paper: Dataset) -> None:
-    """Three of its agents; `python -m robustbench_tc.eval.defend.reference DATASET` prints all."""
+    """Three of its agents; `scripts/defence_table.py DATASET` prints all."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for agent, words in (
         ("oracle", "dedupe"), ("first-of-duplicates", "namespace"), ("gives-up-on-error", "retry"),

@@ -39,6 +39,17 @@ def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
     _console.out.print(table)
 
 
+@app.command("lm-eval")
+def list_lm_eval() -> None:
+    """The folder with the tasks for lm-eval's --include_path.
+
+    Example: rbtc list lm-eval
+    """
+    from ..eval import adapters
+
+    _console.echo(str(Path(adapters.__file__).resolve().parent / "lm_eval"))
+
+
 def show(
     wanted: Annotated[str, typer.Argument(metavar="ID", help="An id, a clean_id, or a unique prefix.")],
     type_code: Annotated[str | None, typer.Option("--type", help="Only the row of this type.")] = None,

@@ -58,7 +58,7 @@ def asked_by_inspect(release: Path, agent: str, place: Path, *words: object) -> 
 
 def tasks() -> str:
     """The folder that `--include_path` takes, as the documented command prints it."""
-    words = [sys.executable, "-m", "robustbench_tc.eval.adapters.lm_eval"]
+    words = [sys.executable, "-m", "robustbench_tc", "list", "lm-eval"]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout.strip()
 

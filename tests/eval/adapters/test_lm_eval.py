@@ -121,7 +121,7 @@ def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[
     assert install.startswith("pip install 'robustbench-tc[lm-eval]'")
     (tmp_path / "robustbench-tc").symlink_to(release)
     with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
-        told = evaluate.replace("$(python -m robustbench_tc.eval.adapters.lm_eval)", tasks())
+        told = evaluate.replace("$(rbtc list lm-eval)", tasks())
         told = told.replace("http://localhost:8000/v1", url)
         words = told.partition("lm-eval run ")[2].split()
         done = lm_eval("run", *words, place=tmp_path)

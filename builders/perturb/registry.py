@@ -63,10 +63,15 @@ def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
     """
     declared, required = tool.properties.keys(), set(tool.required)
     for call in calls:
-        shortest = {name for name, values in call.parameters.items() if not may_be_left_out(values)}
-        if shortest <= declared and required <= call.parameters.keys():
+        if _shortest(call) <= declared and required <= call.parameters.keys():
             return True
     return False
+
+
+@remembered(SAMPLES)
+def _shortest(call: Call) -> frozenset[str]:
+    """The parameters that the shortest form of a golden call gives."""
+    return frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values))
 
 
 def may_be_left_out(values: Json) -> bool:

@@ -62,10 +62,7 @@ def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
     shortest form of the call gives, and may require no more than the longest one has.
     """
     declared, required = tool.properties.keys(), set(tool.required)
-    for call in calls:
-        if _shortest(call) <= declared and required <= call.parameters.keys():
-            return True
-    return False
+    return any(_shortest(call) <= declared and required <= call.parameters.keys() for call in calls)
 
 
 @remembered(SAMPLES)

@@ -62,13 +62,11 @@ def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
     shortest form of the call gives, and may require no more than the longest one has.
     """
     declared, required = tool.properties.keys(), set(tool.required)
-    return any(_shortest(call) <= declared and required <= call.parameters.keys() for call in calls)
-
-
-@remembered(SAMPLES)
-def _shortest(call: Call) -> frozenset[str]:
-    """The parameters that the shortest form of a golden call gives."""
-    return frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values))
+    for call in calls:
+        shortest = {name for name, values in call.parameters.items() if not may_be_left_out(values)}
+        if shortest <= declared and required <= call.parameters.keys():
+            return True
+    return False
 
 
 def may_be_left_out(values: Json) -> bool:

@@ -24,6 +24,7 @@ from .query import SIZES, SORTS, TIERS, Query, View, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
 from .row import FOCUSES, LEVELS, Row
+from .tabs import TABS
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
@@ -78,6 +79,7 @@ def environment() -> jinja2.Environment:
         "modes": MODES,
         "tiers": TIERS,
         "steps": STEPS,
+        "tabs": TABS,
         "paper": PAPER,
         "level": LEVEL,
         "delta_means": DELTA,

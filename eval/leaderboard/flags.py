@@ -7,20 +7,18 @@ The golden answers are public, so a file can be written that scores 1. A run is 
     reference-agent    has the verdicts of a reference agent or null model of `eval.agents`
     copy               has the replies of another submission
 
-The first three are functions of the run and the dataset, and are stored with its entry; `copy` is found
-between entries, when a board is made.
+The first three are functions of the run and the dataset, worked out here and stored with its entry; `copy`
+is found between entries, when a board is made (`copies`).
 """
 
-import base64
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from robustbench_tc import seeding, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.eval import agents
 from robustbench_tc.eval.agents import AgentContext
 from robustbench_tc.eval.agents.blind import BLIND
@@ -31,12 +29,13 @@ from robustbench_tc.eval.stats.exact import clopper_pearson
 from robustbench_tc.io.numbers import number
 from robustbench_tc.schema import GOLD_NOT_STATED, Call, Prediction, Sample, Verdict, dumps
 
+from .copies import COPY
 from .tiers import Flag
 
 if TYPE_CHECKING:
     from .checks import Asked
 
-NEAR_GOLD, KNOWS_UNSAID, REFERENCE, COPY = "near-gold", "knows-unsaid", "reference-agent", "copy"
+NEAR_GOLD, KNOWS_UNSAID, REFERENCE = "near-gold", "knows-unsaid", "reference-agent"
 
 MEANING = {
     NEAR_GOLD: "near the gold, far above what models reach",
@@ -63,17 +62,10 @@ UNSAID_SAMPLES = 4
 SAME_VERDICTS = 0.99
 """The share of rows with a reference agent's verdict that makes a run equal to it."""
 
-SAME_REPLIES = 0.95
-"""The share of rows with the same replies that makes a run equal to another."""
-
 PROBED = 4_000
 """Rows of a dataset over which runs are held against reference agents: every n-th of a larger one."""
 
 AGENTS = (*SCRIPTED, *NULL_MODELS, *BLIND, "always-calls", "never-calls")
-
-BANDS, BAND = 24, 16
-"""So many groups of so many rows: two runs that agree in `SAME_REPLIES` of the replies agree wholly in one of
-them but for one time in a million."""
 
 
 def says(flag: Flag) -> str:
@@ -188,87 +180,3 @@ def _reference(judged: Judged, facts: Known) -> Flag | None:
     if shares[best] < SAME_VERDICTS:
         return None
     return Flag(code=REFERENCE, value=shares[best], n=len(rows), of=best)
-
-
-# --- one run beside others ------------------------------------------------------------------------------
-
-
-def sketch(predictions: Sequence[Prediction]) -> str:
-    """The replies of a run in two bytes a row, in the dataset's order: equal where all replies are equal.
-
-    As base64. The ids of native calls do not count: servers draw them.
-    """
-    rows: dict[str, list[Prediction]] = {}
-    for one in predictions:
-        rows.setdefault(one.id, []).append(one)
-    digests = (hashlib.blake2b(_replied(answers), digest_size=2).digest() for answers in rows.values())
-    return base64.b64encode(b"".join(digests)).decode()
-
-
-def _replied(answers: Sequence[Prediction]) -> bytes:
-    said = [
-        (one.status, one.raw_output, _bare(one.tool_calls), one.first_output, _bare(one.first_tool_calls))
-        for one in sorted(answers, key=lambda one: one.repeat)
-    ]
-    return dumps(said).encode()
-
-
-def _bare(calls: object) -> list[object]:
-    return [
-        [call.get("name"), call.get("arguments")] if isinstance(call, dict) else call
-        for call in (calls if isinstance(calls, list | tuple) else ())
-    ]
-
-
-def replies_of(text: str) -> NDArray[np.uint16]:
-    """The sketch as numbers; empty for one that is none."""
-    try:
-        return np.frombuffer(base64.b64decode(text, validate=True), np.uint16)
-    except ValueError:
-        return np.empty(0, np.uint16)
-
-
-class Replies:
-    """Runs of one dataset by their replies, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[int, bytes], str] = {}
-        self._known: dict[str, NDArray[np.uint16]] = {}
-        self._rows = 0
-        self._bands: list[list[int]] | None = None
-        """Drawn for the first run's number of rows; a run of another is equal to none."""
-
-    def equal(self, replies: NDArray[np.uint16]) -> Flag | None:
-        """The flag of a run with these replies: the earlier one that it agrees with in almost all."""
-        others = dict.fromkeys(self._first[key] for key in self._keys(replies) if key in self._first)
-        shares = {other: float((self._known[other] == replies).mean()) for other in others}
-        best = max(shares, key=lambda other: shares[other], default=None)
-        if best is None or shares[best] < SAME_REPLIES:
-            return None
-        return Flag(code=COPY, value=shares[best], n=len(replies), of=best)
-
-    def add(self, row_id: str, replies: NDArray[np.uint16]) -> None:
-        """Takes a run in, behind those that are there."""
-        for key in self._keys(replies):
-            self._first.setdefault(key, row_id)
-        self._known[row_id] = replies
-
-    def _keys(self, replies: NDArray[np.uint16]) -> list[tuple[int, bytes]]:
-        if self._bands is None and len(replies):
-            draw = seeding.rng(0, "bands of replies")
-            self._rows = len(replies)
-            self._bands = [draw.choices(range(self._rows), k=BAND) for _ in range(BANDS)]
-        if self._bands is None or len(replies) != self._rows:
-            return []
-        return [(at, replies[band].tobytes()) for at, band in enumerate(self._bands)]
-
-
-def copies(runs: Mapping[str, NDArray[np.uint16]]) -> dict[str, Flag]:
-    """Which of the runs, the earliest first, have the replies of an earlier one."""
-    seen, found = Replies(), {}
-    for row_id, replies in runs.items():
-        flag = seen.equal(replies)
-        if flag is not None:
-            found[row_id] = flag
-        seen.add(row_id, replies)
-    return found

@@ -19,6 +19,7 @@ from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
 
+from . import flags, tiers
 from .board import LEVEL, PAPER, Board, Difference
 from .query import SIZES, SORTS, TIERS, Query, View, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
@@ -29,7 +30,11 @@ from .tabs import TABS
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
 COLUMNS: dict[str, tuple[str, str]] = {
-    "rank": ("#", "Place by accuracy; ties go by the number of right answers, then by name."),
+    "rank": (
+        "#",
+        "Place by accuracy among runs that are vouched for (see Tier) and carry no flag; ties go by the "
+        "number of right answers, then by name.",
+    ),
     "model": ("Model", "Name, family and who submitted it. The name opens the model's page."),
     "perturbed": (
         "Perturbed",
@@ -48,12 +53,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "params": ("Params", "Billions of parameters, from the name or as stated by the submitter."),
     "mode": ("Mode", "How tools are offered: in the prompt, or by native function calling."),
     "date": ("Date", "When it was submitted (UTC)."),
-    "tier": (
-        "Tier",
-        "Published: counts printed in the paper. Reproduced: a maintainer repeated the run. "
-        "Endpoint-matched: an endpoint that the submitter offered gives the same answers. "
-        "Unverified: answers scored here, the run itself not repeated.",
-    ),
+    "tier": ("Tier", " ".join(f"{name.capitalize()}: {tiers.MEANING[name]}." for name in tiers.TIERS)),
 }
 """Column → heading and explanation."""
 
@@ -78,6 +78,9 @@ def environment() -> jinja2.Environment:
         "error_modes": schema.ERROR_MODES,
         "modes": MODES,
         "tiers": TIERS,
+        "enough": tiers.ENOUGH,
+        "flag_means": flags.MEANING,
+        "flag_says": flags.says,
         "steps": STEPS,
         "tabs": TABS,
         "paper": PAPER,

@@ -3,7 +3,6 @@
 import random
 
 import msgspec
-import numpy as np
 import pytest
 
 from robustbench_tc.eval.leaderboard import flags
@@ -110,53 +109,3 @@ def test_a_larger_dataset_is_held_against_agents_over_a_part_of_its_rows(
     assert 40 <= len(facts.probed) <= 50 and len(set(facts.probed)) == len(facts.probed)
     flag = {one.code: one for one in flags.of_run(*oracle, asked, facts)}["reference-agent"]
     assert (flag.of, flag.n) == ("oracle", len(facts.probed))
-
-
-# --- beside others ----------------------------------------------------------------------------------------
-
-
-def test_a_copy_names_the_earlier_run_and_the_share(oracle: Judged, silent: Judged) -> None:
-    runs = {
-        "first": oracle[0],
-        "other": silent[0],
-        "renamed": [msgspec.structs.replace(one, model="Y-9B", latency_s=9.0) for one in oracle[0]],
-        "touched": mixed(0.97, oracle, silent)[0],
-        "half": mixed(0.5, oracle, silent)[0],
-    }
-    sketches = {name: flags.replies_of(flags.sketch(run)) for name, run in runs.items()}
-    made_of = flags.copies(sketches)
-    assert {name: flag.of for name, flag in made_of.items()} == {"renamed": "first", "touched": "first"}
-    assert made_of["renamed"].value == 1.0 and 0.95 <= made_of["touched"].value < 1.0
-    assert flags.says(made_of["renamed"]).endswith("rows have the replies of submission first")
-    # Who came first is what counts, and a run that is no sketch is equal to nothing.
-    assert list(flags.copies(dict(reversed(sketches.items())))) == ["renamed", "first"]
-    assert flags.copies({"a": np.empty(0, np.uint16), "b": np.empty(0, np.uint16)}) == {}
-    assert len(flags.replies_of("no base64!")) == 0
-
-
-def test_ids_of_native_calls_and_the_order_of_repeats_do_not_count(asked: Asked) -> None:
-    answers = made.answers("oracle", asked, made.settings(asked, "X-3B", "fc", repeat=2))
-    renamed = [
-        msgspec.structs.replace(
-            one, tool_calls=[{**call, "id": f"x{n}"} for n, call in enumerate(one.tool_calls)]
-        )
-        if one.tool_calls
-        else one
-        for one in answers
-    ]
-    assert any(one.tool_calls for one in answers)
-    assert flags.sketch(renamed) == flags.sketch(answers)
-    swapped = [answers[i ^ 1] for i in range(len(answers))]
-    assert flags.sketch(swapped) == flags.sketch(answers)
-
-
-def test_copies_among_many_are_found_from_groups_of_rows() -> None:
-    draw = np.random.default_rng(1)
-    runs = {f"r{i}": draw.integers(0, 2**16, 400, dtype=np.uint16) for i in range(200)}
-    expected = {}
-    for i in range(0, 200, 10):
-        copied = runs[f"r{i}"].copy()
-        copied[draw.choice(400, 20, replace=False)] += 1  # 0.95 stay
-        runs[f"copy{i}"] = copied
-        expected[f"copy{i}"] = f"r{i}"
-    assert {name: flag.of for name, flag in flags.copies(runs).items()} == expected

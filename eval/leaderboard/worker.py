@@ -238,7 +238,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
     correct, n = entry.counts["perturbed"]
     trail.passed("score", f"{correct:,} of {n:,} perturbed rows are right")
     stored = sha256((folder / RUN / "predictions.parquet").read_bytes()).hexdigest()
-    settings = accepted.record.settings
+    settings, said = accepted.record.settings, job.stated
     line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored)
     day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
     return Checked(
@@ -250,7 +250,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             user=job.user,
             model=accepted.model,
             mode=settings.mode,
-            params_b=names.size_of(accepted.model) or job.stated.params_b,
+            params_b=names.size_of(accepted.model) or said.params_b,
             family=names.family_of(accepted.model),
             submitted_at=job.now,
             dataset_version=asked.label,
@@ -258,5 +258,10 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             repeats=settings.repeat,
             predictions_sha256=stored,
             package_version=robustbench_tc.__version__,
+            card=said.card,
+            licence=said.licence,
+            weights=said.weights,
+            price_in=said.price_in,
+            price_out=said.price_out,
         ),
     )

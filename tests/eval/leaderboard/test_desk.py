@@ -168,6 +168,15 @@ def test_parameters_count_where_the_name_is_silent(desk: Desk, run_of: RunOf) ->
         assert found.submission is not None and found.submission.params_b == meant
 
 
+def test_what_is_stated_beside_an_upload_is_listed_with_it(desk: Desk, run_of: RunOf) -> None:
+    said = {"card": "acme/alpha", "licence": "mit", "weights": "open", "price_in": "1", "price_out": "2.5"}
+    found, ticket = checked(desk, run_of("oracle"), name="Alpha-3B", **said)
+    assert found.refused is None
+    one = desk.list("ann", ticket)
+    assert (one.card, one.licence, one.weights) == ("https://huggingface.co/acme/alpha", "mit", "open")
+    assert (one.price_in, one.price_out) == (1.0, 2.5)
+
+
 def test_uploads_that_nobody_lists_make_room(desk: Desk, run_of: RunOf) -> None:
     for name in ("A-1B", "B-1B", "C-1B"):
         checked(desk, run_of("oracle"), name=name)

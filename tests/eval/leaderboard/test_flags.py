@@ -5,8 +5,10 @@ import random
 import msgspec
 import pytest
 
+from robustbench_tc.eval.agents.null_models import NULL_MODELS
 from robustbench_tc.eval.leaderboard import flags
 from robustbench_tc.eval.leaderboard.checks import Asked
+from robustbench_tc.eval.leaderboard.tiers import Flag
 from robustbench_tc.eval.predictions import table
 from robustbench_tc.eval.verdicts import BatchScorer
 from robustbench_tc.schema import GOLD_NOT_STATED, Prediction, Verdict
@@ -42,11 +44,11 @@ def mixed(
     return [one for one, _ in chosen], [verdict for _, verdict in chosen]
 
 
-def found(run: Judged, asked: Asked) -> dict[str, flags.Flag]:
+def found(run: Judged, asked: Asked) -> dict[str, Flag]:
     return {flag.code: flag for flag in flags.of_run(*run, asked, asked.known)}
 
 
-@pytest.mark.parametrize("agent", sorted({"oracle", *flags.NULL_MODELS, "silent", "rambler", "name-biased"}))
+@pytest.mark.parametrize("agent", sorted({"oracle", *NULL_MODELS, "silent", "rambler", "name-biased"}))
 @pytest.mark.parametrize("repeat", [1, 2])
 def test_reference_agents_and_null_models_are_flagged(agent: str, repeat: int, asked: Asked) -> None:
     flag = found(judged(agent, asked, repeat), asked)["reference-agent"]

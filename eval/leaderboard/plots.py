@@ -11,6 +11,7 @@ from robustbench_tc.eval.figures import Axis, Dot, Path
 from robustbench_tc.eval.stats.frontier import Sign, efficient, outline
 from robustbench_tc.io import numbers
 
+from .pages import dollars
 from .row import Row
 
 LARGE, SMALL = (760, 420), (520, 340)
@@ -57,9 +58,6 @@ def _metric(name: str) -> Callable[[Row], float | None]:
     return lambda row: row.figures.metric(name).value
 
 
-def _dollars(value: float) -> str:
-    return f"${value:.2g}" if value < 10 else f"${value:.0f}"
-
 
 PERTURBED = Side("perturbed accuracy", _metric("perturbed"), 1)
 SIDES: dict[str, tuple[str, Side, Side, str]] = {
@@ -86,7 +84,7 @@ SIDES: dict[str, tuple[str, Side, Side, str]] = {
     ),
     "price": (
         "Accuracy against price",
-        Side("US dollars for 1,000 rows, at stated prices", lambda row: row.price, -1, True, _dollars),
+        Side("US dollars for 1,000 rows, at stated prices", lambda row: row.price, -1, True, dollars),
         PERTURBED,
         "tokens and prices above 0",
     ),

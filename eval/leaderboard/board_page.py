@@ -16,7 +16,11 @@ from .records import Metric
 
 
 def board_page(
-    view: View, board: Board, versions: Sequence[Board], default: str, places: Mapping[str, Places] | None = None
+    view: View,
+    board: Board,
+    versions: Sequence[Board],
+    default: str,
+    places: Mapping[str, Places] | None = None,
 ) -> str:
     """A board. `places`: the ranks that the data allow, by row id (`places.places`)."""
     axis = axis_of(row.figures.accuracy(view.query.focus) for row in view.rows)

@@ -1,4 +1,4 @@
-"""The bar above every table of models: what can be filtered, ordered and ranked by, and pages of what fits."""
+"""The bar above every table of models: filters, order, what is ranked by, and pages of what fits."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

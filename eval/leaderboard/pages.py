@@ -1,8 +1,6 @@
 """The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
 
-import math
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,17 +11,15 @@ from markupsafe import Markup
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.figures import Axis, Dot
 from robustbench_tc.eval.stats import packs
-from robustbench_tc.eval.stats.blind import BlindLine
-from robustbench_tc.io import numbers, templates
+from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
 
 from .board import LEVEL, PAPER, Board, Difference
-from .query import SIZES, SORTS, TIERS, Query, View, address
+from .query import SORT_NAMES, TIERS, Query, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
-from .row import FOCUSES, LEVELS, Row
+from .row import LEVELS, Row
 from .tabs import TABS
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
@@ -147,7 +143,10 @@ def dollars(value: float | None) -> str:
 
 
 def strip(
-    found: Metric, axis: tuple[float, float] = (0.0, 1.0), mark: float | None = None, grid: Iterable[float] = ()
+    found: Metric,
+    axis: tuple[float, float] = (0.0, 1.0),
+    mark: float | None = None,
+    grid: Iterable[float] = (),
 ) -> Markup:
     """A value with its interval; the tick is the model's clean accuracy."""
     return figures.strip(found.value, found.low, found.high, axis, mark, grid)
@@ -155,7 +154,7 @@ def strip(
 
 def heat(value: float | None) -> str:
     """The class of a heat-map cell: ten steps from 0 to 1."""
-    return "none" if value is None else f"h{min(9, int(value * 10))}"
+    return "none" if value is None else f"h{min(9, max(0, int(value * 10)))}"
 
 
 def focus_name(focus: str) -> str:

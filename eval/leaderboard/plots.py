@@ -7,12 +7,19 @@ from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
+from robustbench_tc.eval.dots import thinned
 from robustbench_tc.eval.figures import Axis, Dot, Path
 from robustbench_tc.eval.stats.frontier import Sign, efficient, outline
 from robustbench_tc.io import numbers
 
-from .pages import dollars
+from . import namesakes
+from .board import Board
+from .filters import bar
+from .pages import dollars, label, render
+from .query import View
 from .row import Row
+
+PATH = "/plots"
 
 LARGE, SMALL = (760, 420), (520, 340)
 """Sizes in pixels."""
@@ -22,9 +29,6 @@ POINTS = 250
 
 NAMED = 12
 """Names of the frontier's models that are tried."""
-
-CELL = 6.0
-"""Pixels within which two points cover each other."""
 
 
 class Side(NamedTuple):
@@ -56,7 +60,6 @@ class Plot(NamedTuple):
 
 def _metric(name: str) -> Callable[[Row], float | None]:
     return lambda row: row.figures.metric(name).value
-
 
 
 PERTURBED = Side("perturbed accuracy", _metric("perturbed"), 1)
@@ -94,9 +97,7 @@ SIDES: dict[str, tuple[str, Side, Side, str]] = {
 
 def plots(rows: Sequence[Row], labels: Mapping[str, str]) -> list[Plot]:
     """Every plot. `rows`: in the board's order; `labels`: what tells rows of one name apart."""
-    return [
-        _plot(key, title, rows, labels, x, y, needs) for key, (title, x, y, needs) in SIDES.items()
-    ]
+    return [_plot(key, title, rows, labels, x, y, needs) for key, (title, x, y, needs) in SIDES.items()]
 
 
 def _plot(
@@ -114,7 +115,8 @@ def _plot(
     if len(known) > 1:
         size = LARGE if key == "clean" else SMALL
         axes = _axis(x, [across for across, _ in points]), _axis(y, [up for _, up in points])
-        shown = _thinned(points, axes, size, best)
+        spots = [(axes[0].share(across), axes[1].share(up)) for across, up in points]
+        shown = thinned(spots, size, best, POINTS)
         named = set(best[:: max(1, -(-len(best) // NAMED))])
         dots = [
             Dot(
@@ -152,19 +154,14 @@ def _axis(side: Side, values: Sequence[float]) -> Axis:
     return Axis(low, high, ticks, log=True, name=side.name)
 
 
-def _thinned(
-    points: Sequence[tuple[float, float]], axes: tuple[Axis, Axis], size: tuple[int, int], best: Sequence[int]
-) -> list[int]:
-    """The points to draw, the frontier's last and on top: of those that would cover each other the first,
-    and so few cells that there are at most POINTS."""
-    cell = CELL
-    while True:
-        taken: dict[tuple[int, int], int] = {}
-        for i, (across, up) in enumerate(points):
-            at = int(axes[0].share(across) * size[0] / cell), int(axes[1].share(up) * size[1] / cell)
-            taken.setdefault(at, i)
-        front = list(best[: POINTS // 2])
-        rest = [i for i in taken.values() if i not in set(best)]
-        if len(rest) + len(front) <= POINTS:
-            return rest + front
-        cell *= 1.25
+def plots_page(view: View, rows: Sequence[Row], board: Board, versions: Sequence[Board], default: str) -> str:
+    """The page; `rows`: all that fit, of which the table shows those of `view`."""
+    labels = namesakes.labels(board.rows)
+    return render(
+        "plots.html.j2",
+        title=f"Plots, {label(board)}",
+        here="plots",
+        plots=plots(rows, labels),
+        labels=labels,
+        **bar(view, board, versions, default, PATH),
+    )

@@ -116,7 +116,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     until: str = ""
     """The last one."""
     show: str = ""
-    """`intervals`: those of every accuracy and Δ, not only of what is ranked by. `delta`: Δ on the heat map."""
+    """`intervals`: those of every accuracy and Δ, not only of what is ranked by. `delta`: Δ on the heat
+    map."""
     page: int = 1
     """Of the rows that fit, PAGE at a time."""
 

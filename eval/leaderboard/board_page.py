@@ -1,5 +1,6 @@
 """The board itself: the table of models."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from robustbench_tc.eval import figures
@@ -45,7 +46,8 @@ def blind_of(line: BlindLine, focus: str) -> float | None:
 
 
 def axis_of(metrics: Iterable[Metric]) -> Axis:
-    """An axis around every interval, so that differences can be seen."""
+    """Tenths around every interval, so that differences can be seen."""
     known = [(one.value, one.low, one.high) for one in metrics if one.value is not None]
     ends = [end for value, low, high in known for end in (value, low, high) if end is not None] or [0.0, 1.0]
-    return figures.round_axis(min(ends), max(ends))
+    low, high = math.floor(10 * min(ends)), max(math.ceil(10 * max(ends)), math.floor(10 * min(ends)) + 1)
+    return Axis(low / 10, high / 10, {at / 10: f"{at / 10:g}" for at in range(low, high + 1)})

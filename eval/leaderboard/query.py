@@ -289,7 +289,6 @@ def flat(row: Row, focus: str) -> dict[str, Any]:
         "licence": row.licence,
         "card": row.card,
         "defence": row.defence,
-        "flags": " ".join(row.flags),
         "tokens": row.tokens,
         "latency_s": row.latency_s,
         "price_per_1000": row.price,

@@ -19,11 +19,10 @@ from typing import Any, Literal
 from . import names
 from .problem import Problem
 from .refusal import Refused
+from .submitting import LOCAL, Submitter
 
 Login = Literal["local", "hf"]
 """local: everybody is `local`, for a laptop. hf: an account of Hugging Face."""
-
-LOCAL = "local"
 
 KEPT_S = 300.0
 """For so long an account is not asked for again: what a token that was revoked is still good for."""
@@ -36,6 +35,9 @@ _KEPT = 2_000
 
 _AT_ONCE = 8
 _HUB_S = 10.0
+
+_Account = tuple[str, tuple[str, ...]]
+"""Its name, and the organisations that it is a member of."""
 
 _TOKEN = re.compile(r"[\x21-\x7e]{8,1000}")
 
@@ -51,35 +53,39 @@ class Accounts:
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._asking = threading.BoundedSemaphore(_AT_ONCE)
-        self._known: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[_Account, float]] = OrderedDict()
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
-    def of(self, authorization: str | None, address: str) -> str:
-        """The account of an `Authorization` header. Raises Problem."""
+    def of(self, authorization: str | None, address: str) -> Submitter:
+        """Who sends an `Authorization` header from an address. Raises Problem."""
         if self.login == "local":
-            return LOCAL
+            return Submitter(LOCAL, address)
+        user, orgs = self._account(authorization, address)
+        return Submitter(user, address, orgs)
+
+    def _account(self, authorization: str | None, address: str) -> _Account:
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.casefold() != "bearer" or not _TOKEN.fullmatch(token):
             raise Problem(401, f"you are not signed in: {SIGN_IN}")
         digest, now = hmac.digest(self._key, token.encode(), "sha256"), self._clock()
         with self._lock:
-            user, until = self._known.get(digest, ("", 0.0))
+            account, until = self._known.get(digest, (("", ()), 0.0))
             wrong = [at for at in self._wrong.get(address, []) if now - at < WRONG_S]
         if until > now:
-            return user
+            return account
         if len(wrong) >= WRONG:
             raise Problem(429, "too many tokens that the Hub does not know: wait a while", wait_s=WRONG_S)
-        user = self._ask(token, address)
+        account = self._ask(token, address)
         with self._lock:
-            _remember(self._known, digest, (user, now + KEPT_S))
-        return user
+            _remember(self._known, digest, (account, now + KEPT_S))
+        return account
 
-    def _ask(self, token: str, address: str) -> str:
+    def _ask(self, token: str, address: str) -> _Account:
         if not self._asking.acquire(timeout=_HUB_S):
             raise Problem(503, "too many people sign in at once: try again in a moment", wait_s=5)
         try:
-            return _user_of(_whoami(token))
+            return _account_of(_whoami(token))
         except Problem as problem:
             if problem.status == 401:
                 with self._lock:
@@ -120,14 +126,19 @@ def _whoami(token: str) -> Any:
         raise _silent(f"did not answer, {type(error).__name__}") from None
 
 
-def _user_of(said: Any) -> str:
+def _account_of(said: Any) -> _Account:
     if not isinstance(said, dict) or said.get("type", "user") != "user":
         raise Problem(401, "this token is an organisation's: send a person's")
     try:
-        return names.check_user(str(said.get("name", "")))
+        user = names.check_user(str(said.get("name", "")))
     except Refused as refusal:
         raise Problem(401, str(refusal)) from None
+    orgs = said.get("orgs")
+    found = [one.get("name") for one in orgs if isinstance(one, dict)] if isinstance(orgs, list) else []
+    return user, tuple(name for name in found if isinstance(name, str))
 
 
 def _silent(what: str) -> Problem:
-    return Problem(503, f"the Hub ({what}) could not say whose token this is: try again in a moment", wait_s=10)
+    return Problem(
+        503, f"the Hub ({what}) could not say whose token this is: try again in a moment", wait_s=10
+    )

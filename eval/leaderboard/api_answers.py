@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import msgspec
@@ -45,6 +46,15 @@ OWN = {"Cache-Control": "no-store"}
 def answer(found: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """JSON that msgspec can encode."""
     return Response(msgspec.json.encode(found), status, HEADERS | (headers or {}), JSON)
+
+
+def delivered(request: Request, content: bytes, kind: str) -> Response:
+    """Public bytes; nothing but their ETag for somebody who has them."""
+    etag = f'"{sha256(content).hexdigest()[:32]}"'
+    headers = HEADERS | ANYBODY | {"ETag": etag, "Cache-Control": "public, no-cache"}
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=kind)
 
 
 def guarded(handler: Handler, shared: dict[str, str]) -> Handler:
@@ -118,7 +128,9 @@ async def read_json(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (ValueError, RecursionError) as error:
-        raise Problem(422, f"the JSON is not what is asked for: {' '.join(ascii(str(error))[1:200].split())}") from None
+        raise Problem(
+            422, f"the JSON is not what is asked for: {' '.join(ascii(str(error))[1:200].split())}"
+        ) from None
 
 
 def same_origin(request: Request) -> None:

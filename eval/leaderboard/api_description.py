@@ -85,7 +85,11 @@ READ = (
         summary="the raw answers of a submission, without verdicts, as stored",
         answers=_PARQUET,
     ),
-    Route(method="GET", path=f"{ROOT}/models/{{id}}/run.json", summary="how a submission's answers were asked for"),
+    Route(
+        method="GET",
+        path=f"{ROOT}/models/{{id}}/run.json",
+        summary="how a submission's answers were asked for",
+    ),
 )
 """What anybody may read, from pages of other origins too."""
 
@@ -96,8 +100,8 @@ WRITE = (
         method="POST",
         path=_SUBMISSIONS,
         summary="announce an upload; the same announcement again finds it again",
-        example='{"files": {"predictions": {"bytes": 701234, "sha256": "…"}, "run": {"bytes": 2345, "sha256": '
-        '"…"}}, "form": {"name": "Qwen3-8B", "licence": "apache-2.0", "weights": "open"}}',
+        example='{"files": {"predictions": {"bytes": 701234, "sha256": "…"}, "run": {"bytes": 2345, '
+        '"sha256": "…"}}, "form": {"name": "Qwen3-8B", "licence": "apache-2.0", "weights": "open"}}',
         signed_in=True,
     ),
     Route(
@@ -140,7 +144,13 @@ def openapi() -> dict[str, Any]:
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in inside
         ]
         parameters += [
-            {"name": name, "in": "query", "required": False, "description": said, "schema": {"type": "string"}}
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "description": said,
+                "schema": {"type": "string"},
+            }
             for name, said in route.query.items()
         ]
         error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}

@@ -1,4 +1,4 @@
-"""`/api/v1`: what the board shows, for programs. Field names are those of docs/leaderboard-api.md, and stay."""
+"""`/api/v1`: what the board shows, for programs. docs/leaderboard-api.md has the fields: their names stay."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ from robustbench_tc import __version__, taxonomy
 from robustbench_tc.eval.stats.values import METRICS
 
 from .account import Accounts
-from .api_answers import ANYBODY, HEADERS, JSON, guarded
+from .api_answers import ANYBODY, HEADERS, JSON, delivered, guarded
 from .api_description import READ, ROOT, ROUTES, openapi
 from .api_submit import add_submissions
-from .board import Board
+from .board import PAPER, Board
 from .desk import Desk
 from .problem import Problem
 from .query import Query, flat, parse, select
@@ -30,7 +30,19 @@ from .site import Boards
 PAGE, LONGEST_PAGE = 100, 1000
 """Rows of a page: unless asked otherwise, and at most."""
 
-_TEXTS = ("model", "family", "user", "tier", "mode", "submitted_at", "id", "focus", "defence", "card", "licence")
+_TEXTS = (
+    "model",
+    "family",
+    "user",
+    "tier",
+    "mode",
+    "submitted_at",
+    "id",
+    "focus",
+    "defence",
+    "card",
+    "licence",
+)
 _TEXTS += ("weights", "superseded_by")
 _PARQUET = "application/vnd.apache.parquet"
 
@@ -71,7 +83,8 @@ class _Read:
         return await self._bytes(request, key, lambda: msgspec.json.encode(make()), JSON)
 
     async def _bytes(self, request: Request, key: object, make: Callable[[], bytes], kind: str) -> Response:
-        raise NotImplementedError
+        content = await run_in_threadpool(self._boards.page, key, make)
+        return delivered(request, content, kind)
 
     async def index(self, request: Request) -> Response:
         return await self._kept(request, ("api", "index"), self._index)
@@ -106,7 +119,11 @@ class _Read:
         return await self._kept(request, ("api", "openapi"), openapi)
 
     async def boards(self, request: Request) -> Response:
-        return await self._kept(request, ("api", "boards"), lambda: {"boards": [self._board(b) for b in self._boards.all().values()]})
+        return await self._kept(
+            request,
+            ("api", "boards"),
+            lambda: {"boards": [self._board(b) for b in self._boards.all().values()]},
+        )
 
     def _board(self, board: Board) -> dict[str, Any]:
         return {
@@ -128,7 +145,9 @@ class _Read:
         found = self._boards.all().get(version)
         if found is None:
             raise Problem(404, f"there is no such board: GET {ROOT}/boards lists them")
-        asked = {name: value for name, value in request.query_params.items() if name not in ("page", "page_size")}
+        asked = {
+            name: value for name, value in request.query_params.items() if name not in ("page", "page_size")
+        }
         unknown = set(asked) - (set(Query.__struct_fields__) - {"version", "show"})
         if unknown:
             raise Problem(422, f"unknown parameter {ascii(min(unknown))[:80]}: GET {ROOT} lists them")
@@ -163,14 +182,17 @@ class _Read:
         board, query = self._view(request)
 
         def make() -> bytes:
-            return table([fields(row, query.focus) for row in select(board, query).rows], query.focus)
+            names = list(fields(self._boards.all()[PAPER].rows[0], query.focus))
+            return table([fields(row, query.focus) for row in select(board, query).rows], names)
 
         return await self._bytes(request, ("api", "parquet", query), make, _PARQUET)
 
     def _row(self, row_id: str) -> tuple[Row, Board]:
         found = self._boards.find(row_id)
         if found is None:
-            raise Problem(404, "there is no such run: its id stands in its row, and in the address of its page")
+            raise Problem(
+                404, "there is no such run: its id stands in its row, and in the address of its page"
+            )
         return found
 
     async def model(self, request: Request) -> Response:
@@ -196,7 +218,11 @@ class _Read:
                 code: {
                     "component": taxonomy.get(code).component,
                     "level": taxonomy.get(code).level,
-                    **(msgspec.structs.asdict(entry.types[code]) if entry is not None and code in entry.types else {}),
+                    **(
+                        msgspec.structs.asdict(entry.types[code])
+                        if entry is not None and code in entry.types
+                        else {}
+                    ),
                 }
                 for code in taxonomy.codes()
             },
@@ -215,7 +241,11 @@ class _Read:
                 }
                 for one in line
             ],
-            "links": {"page": f"/model/{row.id}", "badge": f"/badge/{row.id}.svg", **({} if submission is None else raw)},
+            "links": {
+                "page": f"/model/{row.id}",
+                "badge": f"/badge/{row.id}.svg",
+                **({} if submission is None else raw),
+            },
         }
 
     async def compare(self, request: Request) -> Response:

@@ -20,10 +20,11 @@ from starlette.concurrency import run_in_threadpool
 
 from .account import Accounts
 from .api_answers import OWN, Handler, answer, blocks, guarded, length, read_json, same_origin
-from .desk import Desk, Form, Submitter
+from .desk import Desk
 from .problem import Problem
 from .records import Checked
 from .refusal import Refused
+from .submitting import Form, Submitter, stated
 from .uploads import Announced, Uploads
 
 PATH = "/api/v1/submissions"
@@ -79,9 +80,7 @@ def add_submissions(
 
 
 class _Submissions:
-    def __init__(
-        self, desk: Desk, accounts: Accounts, uploads: Uploads, added: Callable[[], None]
-    ) -> None:
+    def __init__(self, desk: Desk, accounts: Accounts, uploads: Uploads, added: Callable[[], None]) -> None:
         self._desk = desk
         self._accounts = accounts
         self._uploads = uploads
@@ -91,12 +90,12 @@ class _Submissions:
         if request.method != "GET":
             same_origin(request)
         address = request.client.host if request.client else ""
-        user = await run_in_threadpool(self._accounts.of, request.headers.get("authorization"), address)
-        return Submitter(user=user, address=address)
+        return await run_in_threadpool(self._accounts.of, request.headers.get("authorization"), address)
 
     async def create(self, request: Request) -> Response:
         who = await self._who(request)
         asked = await read_json(request, Announcement)
+        stated(asked.form)  # said before megabytes are sent
 
         def make() -> State:
             upload_id = self._uploads.create(who, asked.files, asked.form)
@@ -138,7 +137,9 @@ class _Submissions:
 
     async def state(self, request: Request) -> Response:
         who = await self._who(request)
-        return answer(await run_in_threadpool(self._state, who, request.path_params["upload_id"]), headers=OWN)
+        return answer(
+            await run_in_threadpool(self._state, who, request.path_params["upload_id"]), headers=OWN
+        )
 
     async def list(self, request: Request) -> Response:
         who, upload_id = await self._who(request), request.path_params["upload_id"]
@@ -160,7 +161,9 @@ class _Submissions:
         try:
             now = self._desk.progress(who, sent.ticket)
             checked = self._desk.result(who, sent.ticket) if now.stage == "done" else None
-        except Refused:  # the desk has forgotten it: it was started anew, or the result was not listed in time
+        except (
+            Refused
+        ):  # the desk has forgotten it: it was started anew, or the result was not listed in time
             self._uploads.take_back(upload_id, sent)
             return State(id=upload_id, stage="uploading", received=self._uploads.received(upload_id))
         if checked is not None:

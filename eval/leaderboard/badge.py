@@ -60,11 +60,13 @@ def _draw(text: str, colour: str, tip: str) -> str:
 
     inside = (
         element("title", f"{_NAME}: {tip}"),
-        element("path", d=f"M4 0H{left:.0f}V{_HEIGHT}H4A4 4 0 0 1 0 {_HEIGHT - 4}V4A4 4 0 0 1 4 0Z", fill=_DARK),
+        element(
+            "path", d=f"M4 0H{left:.0f}V{_HEIGHT}H4A4 4 0 0 1 0 {_HEIGHT - 4}V4A4 4 0 0 1 4 0Z", fill=_DARK
+        ),
         element(
             "path",
-            d=f"M{left:.0f} 0H{width - 4:.0f}A4 4 0 0 1 {width:.0f} 4V{_HEIGHT - 4}A4 4 0 0 1 {width - 4:.0f} "
-            f"{_HEIGHT}H{left:.0f}Z",
+            d=f"M{left:.0f} 0H{width - 4:.0f}A4 4 0 0 1 {width:.0f} 4V{_HEIGHT - 4}"
+            f"A4 4 0 0 1 {width - 4:.0f} {_HEIGHT}H{left:.0f}Z",
             fill=colour,
         ),
         words(_NAME, 0, _LIGHT, "600"),

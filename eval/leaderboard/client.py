@@ -4,7 +4,6 @@ Nothing is remembered on this machine: the board knows an upload by its sha256, 
 after whatever ended it, and finds a result that is there already.
 """
 
-import os
 from collections.abc import Callable
 from hashlib import file_digest
 from pathlib import Path
@@ -22,6 +21,7 @@ from .limits import Limits
 from .names import shown
 from .records import Checked, Submission
 from .refusal import STEPS, Refused
+from .submitting import Form, stated
 
 PART = 1024 * 1024
 """Bytes of one request."""
@@ -110,6 +110,16 @@ def submit(
     The same call goes on where an earlier one was ended. Raises UserError in one line, NotTaken with every
     check for a run that is refused.
     """
+    form = Form(
+        name=model,
+        params=None if params is None else f"{params:g}",
+        card=card,
+        licence=licence,
+        weights=weights,
+        price_in=None if price is None else f"{price[0]:g}",
+        price_out=None if price is None else f"{price[1]:g}",
+    )
+    stated(form)  # refused here in the board's words
     upload, its_record = _files(Path(run).expanduser(), record)
     connection = Connection(url)
     about = connection.about()
@@ -123,15 +133,6 @@ def submit(
         connection.sign_in(_token(token))
         if not signing_in(connection.url):
             raise UserError(f"not signed in at {connection.url}: nothing was sent")
-    form = {
-        "name": model,
-        "params": None if params is None else f"{params:g}",
-        "card": card,
-        "licence": licence,
-        "weights": weights,
-        "price_in": None if price is None else f"{price[0]:g}",
-        "price_out": None if price is None else f"{price[1]:g}",
-    }
     sending = _Sending(connection, {"predictions": upload, "run": its_record}, form, progress)
     state = sending.until_done()
     checked = state.result
@@ -156,14 +157,14 @@ class _Sending:
         self,
         connection: Connection,
         files: dict[str, Path],
-        form: dict[str, str | None],
+        form: Form,
         progress: Callable[[Stage], None],
     ) -> None:
         self._connection = connection
         self._files = files
         self._progress = progress
         announced = {name: {"bytes": size, "sha256": _sha256(path)} for name, path, size in _sized(files)}
-        self._announced = {"files": announced, "form": form}
+        self._announced = {"files": announced, "form": msgspec.to_builtins(form)}
         self._total = sum(size for _, _, size in _sized(files))
 
     def until_done(self) -> _State:
@@ -173,7 +174,8 @@ class _Sending:
                 if state.stage == "uploading":
                     if handed == TRIES:
                         raise UserError(
-                            f"the board at {self._connection.url} did not take the upload in {TRIES} tries: {AGAIN}"
+                            f"the board at {self._connection.url} did not take the upload in {TRIES} "
+                            f"tries: {AGAIN}"
                         )
                     self._send(state)
                     handed += 1
@@ -246,7 +248,8 @@ def _decoded(said: Any, kind: Any, connection: Connection) -> Any:
         return msgspec.convert(said, kind)
     except (msgspec.ValidationError, AttributeError):
         raise UserError(
-            f"the board at {connection.url} answers in another form: it may be of another version of this package"
+            f"the board at {connection.url} answers in another form: it may be of another version of this "
+            "package"
         ) from None
 
 
@@ -268,7 +271,9 @@ def _same_dataset(record: Path, takes: dict[str, Any], url: str) -> None:
     try:
         run = msgspec.json.decode(record.read_bytes(), type=RunRecord)
     except (OSError, ValueError, RecursionError):
-        raise UserError(f"{record} is no run record: name the run.json that lies beside the predictions") from None
+        raise UserError(
+            f"{record} is no run record: name the run.json that lies beside the predictions"
+        ) from None
     theirs = str(takes.get("fingerprint"))
     if run.settings.fingerprint != theirs:
         raise UserError(
@@ -279,10 +284,12 @@ def _same_dataset(record: Path, takes: dict[str, Any], url: str) -> None:
 
 
 def _check_here(upload: Path, record: Path, model: str | None, dataset: str | None) -> str | None:
-    """The board's checks before its scoring. Raises NotTaken; why there were none where they cannot be had."""
+    """The board's checks before its scoring. Raises NotTaken; the reason where they cannot be had here."""
     run = msgspec.json.decode(record.read_bytes(), type=RunRecord)
     try:
-        asked = Asked.of(inputs.load(dataset or run.dataset, revision=None if dataset else run.dataset_revision))
+        asked = Asked.of(
+            inputs.load(dataset or run.dataset, revision=None if dataset else run.dataset_revision)
+        )
     except UserError as error:
         if dataset is not None:
             raise
@@ -303,8 +310,8 @@ def _token(given: str | None) -> str:
     found = given or get_token()
     if not found:
         raise UserError(
-            "this board knows people by their Hugging Face account: sign in with `hf auth login`, or set HF_TOKEN "
-            "(a token without any permission is enough)"
+            "this board knows people by their Hugging Face account: sign in with `hf auth login`, or set "
+            "HF_TOKEN (a token without any permission is enough)"
         )
     return found
 
@@ -314,7 +321,7 @@ def _why(takes: Any) -> Any:
 
 
 def _sized(files: dict[str, Path]) -> list[tuple[str, Path, int]]:
-    return [(name, path, os.stat(path).st_size) for name, path in files.items()]
+    return [(name, path, path.stat().st_size) for name, path in files.items()]
 
 
 def _sha256(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""A board's API over HTTP, as `rbtc leaderboard submit` asks it: patient where a wait helps, one line else."""
+"""A board's API over HTTP, as `rbtc leaderboard submit` asks it: patient where waiting helps."""
 
 import http.client
 import json
@@ -78,7 +78,9 @@ class Connection:
         said, came_from = self._patiently(lambda: self._open(opener, asked), WAITS[:1])
         found = came_from.partition(API)[0]
         if not isinstance(said, dict) or "submissions" not in said:
-            raise UserError(f"{self.url} is no leaderboard with an API: name the board's own address with --url")
+            raise UserError(
+                f"{self.url} is no leaderboard with an API: name the board's own address with --url"
+            )
         self.url = found
         return said
 
@@ -148,7 +150,9 @@ class Connection:
 def _of_space(url: str) -> str:
     """A Space's page is not the Space: the address of the app inside it."""
     parts = urlsplit(url) if url.isprintable() else None
-    place = parts.path.strip("/").split("/") if parts is not None and parts.hostname == "huggingface.co" else []
+    place = (
+        parts.path.strip("/").split("/") if parts is not None and parts.hostname == "huggingface.co" else []
+    )
     if len(place) == 3 and place[0] == "spaces":
         name = f"{place[1]}-{place[2]}".casefold().replace(".", "-").replace("_", "-")
         raise UserError(f"--url {url}: that is the page around the board; take https://{name}.hf.space")

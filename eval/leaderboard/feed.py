@@ -62,4 +62,8 @@ def _quoted(text: str) -> str:
 
 def _allowed(text: str) -> str:
     """Without the characters that XML 1.0 has not, even escaped."""
-    return "".join(c for c in text if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff"))
+    return "".join(
+        c
+        for c in text
+        if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff")
+    )

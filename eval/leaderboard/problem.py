@@ -6,7 +6,7 @@ from robustbench_tc.errors import UserError
 
 
 class Problem(UserError):
-    """`status` is HTTP's. `extra` are further fields of the answer, `wait_s` how long to wait before a retry."""
+    """`status` is HTTP's. `extra` are further fields of the answer, `wait_s` when another try may help."""
 
     def __init__(self, status: int, line: str, *, wait_s: float | None = None, **extra: Any) -> None:
         super().__init__(line)

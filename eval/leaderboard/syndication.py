@@ -6,10 +6,11 @@ from heapq import nlargest
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from robustbench_tc.io import numbers
 
-from .api_answers import ANYBODY, guarded
+from .api_answers import ANYBODY, delivered, guarded
 from .badge import SHOWN, badge
 from .feed import LATEST, News, feed
 from .problem import Problem
@@ -38,8 +39,13 @@ class _Syndication:
             raise Problem(404, "a badge is /badge/NAME.svg, with the id of a run or the name of a model")
         if show not in SHOWN:
             raise Problem(422, f"?show= is one of {', '.join(SHOWN)}")
-        row = self._newest(name.removesuffix(".svg"), user)
-        raise NotImplementedError
+        key = ("badge", name, user, show)
+        drawn = await run_in_threadpool(
+            self._boards.page,
+            key,
+            lambda: badge(self._newest(name.removesuffix(".svg"), user), show).encode(),
+        )
+        return delivered(request, drawn, "image/svg+xml")
 
     def _newest(self, name: str, user: str) -> Row | None:
         """The run of that id, else the newest one of that model name, of that user if one is named."""
@@ -58,7 +64,10 @@ class _Syndication:
         if not _HOST.fullmatch(host):
             raise Problem(400, "the Host is not one")
         address = f"{request.url.scheme}://{host}"
-        raise NotImplementedError
+        content = await run_in_threadpool(
+            self._boards.page, ("feed", address), lambda: feed(self._news(), address).encode()
+        )
+        return delivered(request, content, "application/atom+xml")
 
     def _news(self) -> Iterator[News]:
         every = [row for board in self._boards.all().values() for row in (*board.rows, *board.past)]

@@ -21,11 +21,11 @@ import msgspec
 
 from robustbench_tc.io.files import atomic_file
 
-from .desk import Form, Submitter
 from .limits import Limits
 from .problem import Problem
 from .records import encode
 from .store import RECORD, SENT, UPLOAD, Store
+from .submitting import Form, Submitter
 
 FILES = {"predictions": UPLOAD, "run": RECORD}
 """The files of an upload: their names in addresses, and in the folder."""
@@ -159,7 +159,7 @@ class Uploads:
         return sent
 
     def settle(self, upload_id: str) -> None:
-        """Lets go of the bytes of an upload whose result is there; who it is stays, for a client that asks again."""
+        """Lets go of the bytes of an upload whose result is there; its note stays, for who asks again."""
         for name in FILES:
             path = self._path(upload_id, name)
             if _size(path):
@@ -181,7 +181,7 @@ class Uploads:
                 raise Problem(422, f"{name}: sha256 is 64 hexadecimal digits in small letters")
 
     def _make_room(self, made: Sent, there: dict[str, tuple[Sent, float]]) -> None:
-        """Uploads that stand still make room for their user's next one, and for anybody's once all is full."""
+        """Uploads that stand still make room for their user's next one, and for all when the server is full."""
         limits, still = self._limits, self._now() - self._limits.upload_idle_s
         size = sum(one.bytes for one in made.files.values())
         on_their_way = {one: found for one, found in there.items() if not found[0].ticket}
@@ -242,7 +242,9 @@ class Uploads:
             path = self._path(upload_id, name)
             if (there := _size(path)) != announced.bytes:
                 raise Problem(
-                    409, f"{name}: {there} of {announced.bytes} bytes have arrived", received=self.received(upload_id)
+                    409,
+                    f"{name}: {there} of {announced.bytes} bytes have arrived",
+                    received=self.received(upload_id),
                 )
             with path.open("rb") as file:
                 digest = file_digest(file, "sha256").hexdigest()

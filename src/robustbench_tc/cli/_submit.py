@@ -69,7 +69,9 @@ def submit(
         asked_nobody = not sys.stdin.isatty()
         if asked_nobody or as_json:
             return False
-        return _console.ask("List it on the board? What is listed is public, raw answers included [y/N] ") in ("y", "yes")
+        return _console.ask(
+            "List it on the board? What is listed is public, raw answers included [y/N] "
+        ) in ("y", "yes")
 
     def signing_in(where: str) -> bool:
         telling.pause()

@@ -9,8 +9,11 @@ from huggingface_hub import constants
 from robustbench_tc.eval.leaderboard import account
 from robustbench_tc.eval.leaderboard.account import KEPT_S, WRONG, Accounts
 from robustbench_tc.eval.leaderboard.problem import Problem
+from robustbench_tc.eval.leaderboard.submitting import Submitter
 
 from ...hub import STRANGER, WRITER, Hub
+
+MAINTAINER = Submitter("maintainer", "a", ("acme",))
 
 
 @pytest.fixture
@@ -34,17 +37,21 @@ def refusal(accounts: Accounts, authorization: str | None, address: str = "a") -
 
 
 def test_on_a_laptop_everybody_is_local() -> None:
-    assert Accounts("local").of(None, "a") == Accounts("local").of("Bearer anything", "a") == "local"
+    assert (
+        Accounts("local").of(None, "a")
+        == Accounts("local").of("Bearer anything", "a")
+        == Submitter("local", "a")
+    )
 
 
 def test_a_token_is_its_account_and_the_hub_is_asked_once(there: Hub) -> None:
     clock = Clock()
     accounts = Accounts("hf", clock)
-    assert [accounts.of(f"Bearer {WRITER}", "a") for _ in range(3)] == ["maintainer"] * 3
-    assert accounts.of(f"bearer  {STRANGER} ", "b") == "stranger"
+    assert [accounts.of(f"Bearer {WRITER}", "a") for _ in range(3)] == [MAINTAINER] * 3
+    assert accounts.of(f"bearer  {STRANGER} ", "b") == Submitter("stranger", "b")
     assert len(there.log()) == 2
     clock.now += KEPT_S + 1
-    assert accounts.of(f"Bearer {WRITER}", "a") == "maintainer"
+    assert accounts.of(f"Bearer {WRITER}", "a") == MAINTAINER
     assert len(there.log()) == 1
 
 
@@ -70,9 +77,9 @@ def test_wrong_tokens_of_an_address_are_shown_to_the_hub_so_often(there: Hub) ->
     said = [refusal(accounts, f"Bearer hf_wrong_{number:08}") for number in range(WRONG + 5)]
     assert [one.status for one in said] == [401] * WRONG + [429] * 5
     assert len(there.log()) == WRONG
-    assert accounts.of(f"Bearer {WRITER}", "b") == "maintainer"  # others are not held up
+    assert accounts.of(f"Bearer {WRITER}", "b").user == "maintainer"  # others are not held up
     clock.now += account.WRONG_S + 1
-    assert accounts.of(f"Bearer {WRITER}", "a") == "maintainer"
+    assert accounts.of(f"Bearer {WRITER}", "a") == MAINTAINER
 
 
 def test_a_hub_that_fails_is_a_line_without_the_token(there: Hub) -> None:

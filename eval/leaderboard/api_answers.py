@@ -1,8 +1,11 @@
 """What every route of the API shares: JSON, one line for whatever goes wrong, bodies with a bound."""
 
 import asyncio
+import logging
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,6 +18,8 @@ from robustbench_tc.errors import UserError
 
 from .problem import Problem
 from .refusal import Refused
+
+_LOG = logging.getLogger(__name__)
 
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
@@ -75,7 +80,8 @@ def guarded(handler: Handler, shared: dict[str, str]) -> Handler:
             return answer({"error": str(error.detail)}, error.status_code, shared)
         except ClientDisconnect:
             return answer({"error": "the request ended before its body did"}, 400, shared)
-        except Exception:  # whatever it is, nothing of the server's inside is shown
+        except Exception as error:  # whatever it is, nothing of the server's inside is shown
+            _LOG.error("%s %s: %s", request.method, ascii(request.url.path)[:200], place_of(error))
             return answer({"error": "the server could not answer this: try again in a moment"}, 500, shared)
 
     return guard
@@ -108,6 +114,12 @@ async def blocks(request: Request, bound: int) -> AsyncIterator[bytes]:
             held.clear()
     if held:
         yield bytes(held)
+
+
+def place_of(error: Exception) -> str:
+    """What went wrong and where, for one line of the log: no message, which may hold what somebody sent."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def length(request: Request) -> int | None:

@@ -14,7 +14,7 @@ ROOT = "/api/v1"
 _MODEL = "paper-o4-mini"
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One route."""
 
     method: str

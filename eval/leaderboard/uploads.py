@@ -181,7 +181,7 @@ class Uploads:
                 raise Problem(422, f"{name}: sha256 is 64 hexadecimal digits in small letters")
 
     def _make_room(self, made: Sent, there: dict[str, tuple[Sent, float]]) -> None:
-        """Uploads that stand still make room for their user's next one, and for all when the server is full."""
+        """Uploads that stand still make room: for their user, and for all when the server is full."""
         limits, still = self._limits, self._now() - self._limits.upload_idle_s
         size = sum(one.bytes for one in made.files.values())
         on_their_way = {one: found for one, found in there.items() if not found[0].ticket}

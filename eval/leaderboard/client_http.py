@@ -75,13 +75,15 @@ class Connection:
         """What the board says of itself. Redirects are followed here, and here alone."""
         asked = urllib.request.Request(self.url + API, headers={"Accept": JSON})
         opener = urllib.request.build_opener()
-        said, came_from = self._patiently(lambda: self._open(opener, asked), WAITS[:1])
-        found = came_from.partition(API)[0]
+        try:
+            said, came_from = self._patiently(lambda: self._open(opener, asked), WAITS[:1])
+        except Answered:
+            said, came_from = None, ""
         if not isinstance(said, dict) or "submissions" not in said:
             raise UserError(
                 f"{self.url} is no leaderboard with an API: name the board's own address with --url"
             )
-        self.url = found
+        self.url = came_from.partition(API)[0]
         return said
 
     def sign_in(self, token: str) -> None:

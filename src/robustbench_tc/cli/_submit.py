@@ -147,7 +147,8 @@ def line_of(stage: "Stage") -> str:
     """`uploading: 3.0 of 12.5 MB`, `waiting: place 2, about 40 s`."""
     about = "" if stage.seconds is None else f"about {_console.time_of(stage.seconds)}"
     if stage.name == "uploading":
-        return f"uploading: {stage.sent / 1e6:.1f} of {stage.total / 1e6:.1f} MB"
+        unit, name = (1e6, "MB") if stage.total >= 1e6 else (1e3, "kB")
+        return f"uploading: {stage.sent / unit:.1f} of {stage.total / unit:.1f} {name}"
     place = "" if stage.place is None else f"place {stage.place}"
     rest = ", ".join(part for part in (place, about) if part)
     return f"{stage.name}: {rest}" if rest else stage.name

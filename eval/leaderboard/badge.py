@@ -1,5 +1,7 @@
 """The badge of a run, for a README: one figure and the run's tier in words, as a small SVG of our own."""
 
+import os
+
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
@@ -40,6 +42,12 @@ def badge(row: Row | None, show: str = "perturbed") -> str:
     if found.low is not None:
         tip += f" {numbers.typeset(numbers.interval(found, sign=sign))}"
     return _draw(f"{said} · {row.tier}", _TIERS.get(row.tier, _REST), f"{tip}, {row.tier}")
+
+
+def board_address() -> str:
+    """Where the board is for the world, for texts that are copied elsewhere: a Space says so itself."""
+    host = os.environ.get("SPACE_HOST", "")
+    return f"https://{host}" if host else "https://ADDRESS-OF-THE-BOARD"
 
 
 def _draw(text: str, colour: str, tip: str) -> str:

@@ -107,8 +107,8 @@ def submit(
     per million prompt and completion tokens. `token` is one of Hugging Face, by default the machine's; it is
     sent to boards on a Space only, after `signing_in` has agreed to the board's address.
 
-    The same call goes on where an earlier one was ended. Raises UserError in one line, NotTaken with every
-    check for a run that is refused.
+    The same call goes on where an earlier one was ended. Raises UserError in one line; for a run that is
+    refused it is a NotTaken, which has every check.
     """
     form = Form(
         name=model,

@@ -8,7 +8,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval.figures import element
 from robustbench_tc.io import numbers
 
-from .board import Row
+from .row import Row
 
 SHOWN = {
     "perturbed": "perturbed",

@@ -19,6 +19,7 @@ from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
 
+from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
 from .query import SIZES, SORTS, TIERS, Query, View, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
@@ -66,6 +67,7 @@ def environment() -> jinja2.Environment:
     made = templates.environment(__package__, "templates")
     made.filters |= {"python": repr, "day": day}
     made.globals |= {
+        "board_address": board_address,
         "strip": strip,
         "shares": figures.shares,
         "heat": heat,

@@ -12,8 +12,8 @@ from robustbench_tc.errors import UserError
 
 from . import pages
 from .account import Login
-from .desk import Desk
-from .records import Checked, Step
+from .desk import Desk, steps_of
+from .records import Step
 from .refusal import Refused
 from .submitting import LOCAL, Form, Progress, Submitter
 from .upload import upload_field
@@ -165,7 +165,7 @@ class _Acts:
         try:
             ticket = self._desk.place(who, Path(upload) if upload else None, Path(run) if run else None, form)
         except Refused as refusal:
-            return _refused(str(refusal), refusal.step)
+            return _steps(steps_of(refusal))
         except Exception:  # nothing of the server's inside
             return _refused(_BROKEN, "score")
         return self.look(who, ticket)
@@ -180,7 +180,7 @@ class _Acts:
                 return _said(_stage(now), ticket, ask_again=True)
             checked = self._desk.result(who, ticket)
         except Refused as refusal:
-            return _refused(str(refusal), refusal.step)
+            return _steps(steps_of(refusal))
         except Exception:
             return _refused(_BROKEN, "score")
         passed = checked.submission is not None and checked.refused is None
@@ -214,8 +214,11 @@ def _said(report: str, ticket: str, *, ask_again: bool = False, listable: bool =
 
 
 def _refused(line: str, step: str = "quota") -> Any:
-    found = Checked(steps=(Step(step, False, line),))
-    return _said(pages.report(found.steps, None, None, None), "")
+    return _steps((Step(step, False, line),))
+
+
+def _steps(steps: Sequence[Step]) -> Any:
+    return _said(pages.report(steps, None, None, None), "")
 
 
 def _stage(now: Progress) -> str:

@@ -21,22 +21,23 @@ from robustbench_tc.eval.leaderboard.records import Checked
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.leaderboard.site import Boards
 from robustbench_tc.eval.leaderboard.store import Store
-from robustbench_tc.eval.leaderboard.worker import Job, examine
+from robustbench_tc.eval.leaderboard.worker import Job
+
+from .desks import InProcess
 
 
-class InProcess:
-    """The scorer without its process; `hold` keeps it from ending."""
+class Held(InProcess):
+    """A scorer that a test can keep from ending."""
 
     size = 1
 
     def __init__(self, asked: Asked, limits: Limits) -> None:
-        self._asked = asked
-        self._limits = limits
+        super().__init__(asked, limits)
         self.free = threading.Event()
         self.free.set()
 
     def run(self, job: Job) -> Checked:
-        made = examine(job, self._asked, self._limits)
+        made = super().run(job)
         self.free.wait(60)
         return made
 
@@ -58,7 +59,7 @@ class Served:
     store: Store
     boards: Boards
     desk: Desk | None
-    scorer: InProcess
+    scorer: Held
     token: str | None = None
     routes: list[tuple[str, str]] = field(default_factory=list)
 
@@ -147,7 +148,7 @@ def serving(
     from robustbench_tc.eval.leaderboard.web import add_routes
 
     store = Store(folder)
-    scorer = InProcess(asked, limits)
+    scorer = Held(asked, limits)
     desk = None if closed else Desk(store, scorer, limits)
     boards = Boards(store, entries_of_paper(), None if closed else (asked.label, asked.fingerprint()))
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

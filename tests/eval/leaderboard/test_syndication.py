@@ -82,14 +82,21 @@ def test_a_name_stands_for_its_newest_run(board: Served) -> None:
     assert by_user["ann"] != by_user["bob"] == tip("/badge/Alpha-3B.svg")
     old, new = (submission(number, "Alpha-3B", "ann").id for number in (1, 2))
     assert tip(f"/badge/{new}.svg") == by_user["ann"] != tip(f"/badge/{old}.svg")
-    assert "nothing is listed" in tip("/badge/Nobody-1B.svg") and "nothing is listed" in tip("/badge/%3Cb%3E.svg")
+    assert "nothing is listed" in tip("/badge/Nobody-1B.svg") and "nothing is listed" in tip(
+        "/badge/%3Cb%3E.svg"
+    )
     assert "Δ reward" in tip("/badge/paper-o4-mini.svg?show=delta_reward")
     assert board.ask("GET", "/badge/o4-mini.svg").headers["access-control-allow-origin"] == "*"
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/badge/x", 404), ("/badge/" + "x" * 500 + ".svg", 404), ("/badge/x.svg?show=<b>", 422), ("/badge/..%2F", 404)],
+    [
+        ("/badge/x", 404),
+        ("/badge/" + "x" * 500 + ".svg", 404),
+        ("/badge/x.svg?show=<b>", 422),
+        ("/badge/..%2F", 404),
+    ],
 )
 def test_other_addresses_are_no_badge(board: Served, path: str, status: int) -> None:
     assert board.ask("GET", path).status == status
@@ -109,13 +116,21 @@ def test_the_feed_has_what_atom_asks_for(board: Served) -> None:
     assert moments == sorted(moments, reverse=True, key=str) and moments[0] == root.findtext(ATOM + "updated")
     for one in entries:
         link = one.find(ATOM + "link")
-        assert link is not None and board.ask("GET", link.attrib["href"].removeprefix(board.url)).status == 200
+        assert (
+            link is not None and board.ask("GET", link.attrib["href"].removeprefix(board.url)).status == 200
+        )
     assert board.ask("GET", "/feed.xml", If_None_Match=found.headers["etag"]).status == 304
 
 
 def test_the_feed_is_bounded_and_escaped() -> None:
     news = [
-        News(at=f"2026-11-20T10:{n // 60:02}:{n % 60:02}+00:00", what="listed", about=f"id{n}", title=HOSTILE, text=HOSTILE)
+        News(
+            at=f"2026-11-20T10:{n // 60:02}:{n % 60:02}+00:00",
+            what="listed",
+            about=f"id{n}",
+            title=HOSTILE,
+            text=HOSTILE,
+        )
         for n in range(200)
     ]
     text = feed(news, 'https://x"><y')

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -87,7 +87,7 @@ def guarded(handler: Handler, shared: dict[str, str]) -> Handler:
     return guard
 
 
-async def blocks(request: Request, bound: int) -> AsyncIterator[bytes]:
+async def blocks(request: Request, bound: int) -> AsyncGenerator[bytes, None]:
     """The body in blocks of at most about BLOCK bytes. Raises Problem once there are more than `bound`."""
     announced = length(request)
     if announced is not None and announced > bound:

@@ -31,19 +31,9 @@ PAGE, LONGEST_PAGE = 100, 1000
 """Rows of a page: unless asked otherwise, and at most."""
 
 _TEXTS = (
-    "model",
-    "family",
-    "user",
-    "tier",
-    "mode",
-    "submitted_at",
-    "id",
-    "focus",
-    "defence",
-    "card",
-    "licence",
+    *("model", "family", "user", "tier", "mode", "submitted_at", "id", "focus", "defence", "card"),
+    *("licence", "weights", "superseded_by"),
 )
-_TEXTS += ("weights", "superseded_by")
 _PARQUET = "application/vnd.apache.parquet"
 
 

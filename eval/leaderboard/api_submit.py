@@ -90,7 +90,9 @@ class _Submissions:
         if request.method != "GET":
             same_origin(request)
         address = request.client.host if request.client else ""
-        return await run_in_threadpool(self._accounts.of, request.headers.get("authorization"), address)
+        said = request.headers.get("authorization")
+        found: Submitter = await run_in_threadpool(self._accounts.of, said, address)
+        return found
 
     async def create(self, request: Request) -> Response:
         who = await self._who(request)

@@ -240,7 +240,8 @@ class _Sending:
         return received
 
     def _read(self, said: Any) -> _State:
-        return _decoded(said, _State, self._connection)
+        found: _State = _decoded(said, _State, self._connection)
+        return found
 
 
 def _decoded(said: Any, kind: Any, connection: Connection) -> Any:

@@ -84,7 +84,7 @@ class Served:
                 return Answer(error.code, error.read(), {k.lower(): v for k, v in error.headers.items()})
 
     def get(self, path: str, **headers: str) -> Any:
-        found = self.ask("GET", path, **headers)
+        found = self.ask("GET", path, None, "application/json", **headers)
         assert found.status == 200, found.body
         return found.json
 

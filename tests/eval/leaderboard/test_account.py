@@ -84,7 +84,7 @@ def test_wrong_tokens_of_an_address_are_shown_to_the_hub_so_often(there: Hub) ->
 
 def test_a_hub_that_fails_is_a_line_without_the_token(there: Hub) -> None:
     for fault in ({"status": 500}, {"drop": True}, {"status": 302}):
-        there.fault("whoami", **fault)  # type: ignore[arg-type]
+        there.fault("whoami", **fault)
         found = refusal(Accounts("hf"), f"Bearer {WRITER}")
         assert found.status == 503 and found.wait_s and WRITER not in str(found)
         there.repair()

@@ -185,7 +185,7 @@ def test_an_upload_that_stands_still_makes_room(store: Store) -> None:
 
 
 def test_a_full_disk_is_a_line(store: Store, uploads: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
     found = problem(uploads.create, ANN, FILES, Form())
     assert found.status == 507 and "no room" in str(found)
 

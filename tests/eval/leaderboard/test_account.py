@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 from huggingface_hub import constants
-from robustbench_tc.eval.leaderboard.submitting import Submitter
 
 from robustbench_tc.eval.leaderboard import account
 from robustbench_tc.eval.leaderboard.account import KEPT_S, WRONG, Accounts
 from robustbench_tc.eval.leaderboard.problem import Problem
+from robustbench_tc.eval.leaderboard.submitting import Submitter
 
 from ...hub import STRANGER, WRITER, Hub
 

@@ -57,30 +57,8 @@ def submit(
     from ..eval.leaderboard.client import NotTaken
     from ..eval.leaderboard.client import submit as submit_run
 
-    asked_nobody = False
-
-    def confirm(checked: "Checked") -> bool:
-        nonlocal asked_nobody
-        telling.pause()
-        if not as_json:
-            print_checked(checked)
-        if yes:
-            return True
-        asked_nobody = not sys.stdin.isatty()
-        if asked_nobody or as_json:
-            return False
-        return _console.ask(
-            "List it on the board? What is listed is public, raw answers included [y/N] "
-        ) in ("y", "yes")
-
-    def signing_in(where: str) -> bool:
-        telling.pause()
-        _console.note(f"{where} is shown your Hugging Face token, to know your account")
-        if yes or where.endswith(".hf.space"):
-            return True
-        return sys.stdin.isatty() and _console.ask("Show it? [y/N] ") in ("y", "yes")
-
     telling = _Telling()
+    asking = _Asking(telling, yes=yes, as_json=as_json)
     with _console.keeping(telling.kept):
         try:
             done = submit_run(
@@ -94,8 +72,8 @@ def submit(
                 price=price_of(price) if price else None,
                 record=record,
                 dataset=dataset,
-                confirm=confirm,
-                signing_in=signing_in,
+                confirm=asking.confirm,
+                signing_in=asking.sign_in,
                 progress=telling,
             )
         except NotTaken as refusal:
@@ -110,10 +88,38 @@ def submit(
     if as_json:
         _console.json(done)
     if done.submission is None:
-        how = "say --yes to list it" if asked_nobody or as_json else "the same command asks again"
+        how = "say --yes to list it" if asking.nobody else "the same command asks again"
         raise UserError(f"not listed: {how}; the board keeps the result for an hour")
     if not as_json:
         _console.out.print(f"listed as unverified: {safe(done.page or '')}", markup=False)
+
+
+class _Asking:
+    """What the user is asked on the way, where there is a user."""
+
+    def __init__(self, telling: "_Telling", *, yes: bool, as_json: bool) -> None:
+        self._telling = telling
+        self._yes = yes
+        self._as_json = as_json
+        self.nobody = as_json or not sys.stdin.isatty()
+
+    def confirm(self, checked: "Checked") -> bool:
+        """Shows the result, and asks whether it is to be listed."""
+        self._telling.pause()
+        if not self._as_json:
+            print_checked(checked)
+        if self._yes or self.nobody:
+            return self._yes
+        question = "List it on the board? What is listed is public, raw answers included [y/N] "
+        return _console.ask(question) in ("y", "yes")
+
+    def sign_in(self, where: str) -> bool:
+        """Whether the board there may see the token. Spaces need no question: their keeper is the Hub's."""
+        self._telling.pause()
+        _console.note(f"{where} is shown your Hugging Face token, to know your account")
+        if self._yes or where.endswith(".hf.space"):
+            return True
+        return not self.nobody and _console.ask("Show it? [y/N] ") in ("y", "yes")
 
 
 class _Telling:

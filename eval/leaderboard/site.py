@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from .board import Board, Difference, differences
+from .origin import Origin
 from .rebuild import load, write_boards
 from .records import Entry, board_version
 from .row import Row
@@ -21,10 +22,15 @@ class Boards:
     """What the pages are made from. Safe under threads."""
 
     def __init__(
-        self, store: Store, published: Mapping[str, Entry], served: tuple[str, str] | None = None
+        self,
+        store: Store,
+        published: Mapping[str, Entry],
+        served: tuple[str, str] | None = None,
+        origin: Origin = Origin(),
     ) -> None:
         """`served`: version and fingerprint that submissions are for; its board is there from the start."""
         self.store = store
+        self.origin = origin
         self._published = published
         self.served = served
         self._lock = threading.Lock()

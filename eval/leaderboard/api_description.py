@@ -6,7 +6,7 @@ import msgspec
 
 from robustbench_tc import __version__
 
-from .query import SIZES, SORTS, TIERS
+from .query import SIZES, SORTS, TIERS, WEIGHTS
 from .row import FOCUSES
 
 ROOT = "/api/v1"
@@ -38,6 +38,10 @@ _VIEW = {
     "mode": "prompt or fc",
     "size": f"{', '.join(SIZES)}",
     "tier": f"{', '.join(TIERS)}",
+    "weights": f"{', '.join(WEIGHTS)}",
+    "licence": "that licence alone, as the rows spell it",
+    "since": "submitted on that day or later: 2026-11-20",
+    "until": "submitted on that day or earlier",
 }
 
 _PARQUET = "application/vnd.apache.parquet"

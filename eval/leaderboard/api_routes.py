@@ -22,7 +22,7 @@ from .api_submit import add_submissions
 from .board import PAPER, Board
 from .desk import Desk
 from .problem import Problem
-from .query import Query, flat, parse, select
+from .query import FILTERS, Query, flat, parse, select
 from .records import board_version
 from .row import FOCUSES, Row
 from .site import Boards
@@ -138,7 +138,7 @@ class _Read:
         asked = {
             name: value for name, value in request.query_params.items() if name not in ("page", "page_size")
         }
-        unknown = set(asked) - (set(Query.__struct_fields__) - {"version", "show"})
+        unknown = set(asked) - ({*FILTERS, "focus", "sort", "dir"})
         if unknown:
             raise Problem(422, f"unknown parameter {ascii(min(unknown))[:80]}: GET {ROOT} lists them")
         query, ignored = parse(asked | {"version": version}, self._boards.all())
@@ -286,17 +286,7 @@ class _Read:
 
 def fields(row: Row, focus: str) -> dict[str, Any]:
     """A row, one level deep: every figure with its interval and its counts."""
-    return flat(row, focus) | {
-        "defence": row.defence,
-        "flags": list(row.flags),
-        "card": row.card,
-        "licence": row.licence,
-        "weights": row.weights,
-        "tokens": row.tokens,
-        "latency_s": row.latency_s,
-        "price": row.price,
-        "superseded_by": row.superseded_by,
-    }
+    return flat(row, focus) | {"flags": list(row.flags), "superseded_by": row.superseded_by}
 
 
 def table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bytes:

@@ -14,6 +14,7 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.query import FILTERS
 
 from ...conftest import ROOT
 from .conftest import RunOf
@@ -59,6 +60,8 @@ def test_every_route_is_described_and_every_description_is_a_route(board: Served
     assert renamed == described
     paths = board.get("/api/v1/openapi.json")["paths"]
     assert {(method.upper(), path) for path, found in paths.items() for method in found} == described
+    [rows] = [one for one in board.get("/api/v1")["routes"] if one["path"].endswith("/rows")]
+    assert set(rows["query"]) == {*FILTERS, "focus", "sort", "dir", "page", "page_size"}
     for route in board.get("/api/v1")["routes"]:
         if route["method"] == "GET" and route["example"]:
             found = board.ask("GET", route["example"])

@@ -20,6 +20,9 @@ import httpx
 import verifiers.v1 as vf
 from pydantic import Field
 
+SCORE = "robustbench_tc"
+"""Under which `trace.info` holds what our scorer said."""
+
 AGAIN = (408, 409, 429)
 """Statuses besides 5xx after which a request is sent again, twice."""
 
@@ -131,22 +134,17 @@ class RowData(vf.TaskData):
         return Core.of(self.python, self.kind, self.settings)
 
 
-class Outcome(vf.State):
-    """What our scorer said; null as long as nothing was played."""
-
-    score: dict[str, Any] | None = None
-
-
-class RowTask(vf.Task[RowData, Outcome]):
-    """A row: the reward is 1 where our scorer calls it right, else 0."""
+class RowTask(vf.Task[RowData]):
+    """A row: the reward is 1 where our scorer calls it right, else 0. What the scorer said is in `trace.info`,
+    so that a trace can be scored again without a world."""
 
     @vf.reward(weight=1.0)
     async def right(self, trace: vf.Trace) -> float:
-        return trace.state.score["reward"] if trace.state.score else 0.0
+        return trace.info[SCORE]["reward"] if SCORE in trace.info else 0.0
 
     @vf.metric
     async def counts(self, trace: vf.Trace) -> dict[str, float]:
-        return trace.state.score["metrics"] if trace.state.score else {}
+        return trace.info[SCORE]["metrics"] if SCORE in trace.info else {}
 
     async def validate(self, runtime: vf.Runtime) -> bool:
         """Whether gold, played through the same conversation, earns 1."""
@@ -200,7 +198,7 @@ class RowHarness(vf.Harness[vf.HarnessConfig]):
         finally:
             score = (await core.ask("end", dialogue=number))["score"]
         if not failed or trace.stop_condition is not None:  # a limit of the run's cut it off: scored as it is
-            trace.state.score = score
+            trace.info[SCORE] = score
         return vf.ProgramResult(exit_code=int(bool(failed)), stdout="", stderr=failed)
 
 

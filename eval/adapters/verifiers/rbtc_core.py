@@ -53,6 +53,9 @@ class Core:
             )
         except OSError as error:
             raise SystemExit(f"{python}: {error.strerror}: name a Python with robustbench-tc in it") from None
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+        self._python = python
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[dict[str, Any]]] = {}
         self._writing = threading.Lock()
@@ -73,8 +76,8 @@ class Core:
             number = next(self._numbers)
             self._waiting[number] = future
             try:
-                self._process.stdin.write(f'{{"id": {number}, {line[1:]}\n'.encode())
-                self._process.stdin.flush()
+                self._in.write(f'{{"id": {number}, {line[1:]}\n'.encode())
+                self._in.flush()
             except OSError:
                 self._waiting.pop(number, None)
                 future.set_exception(self._gone())
@@ -84,7 +87,7 @@ class Core:
         return future
 
     def _read(self) -> None:
-        for line in self._process.stdout:
+        for line in self._out:
             said = json.loads(line)
             future = self._waiting.pop(said.pop("id"), None)
             if future is None:
@@ -99,7 +102,7 @@ class Core:
 
     def _gone(self) -> RuntimeError:
         return RuntimeError(
-            f"{self._process.args[0]} ended: it needs robustbench-tc (its own message stands above)"
+            f"{self._python} has ended; it needs robustbench-tc in it (its own message stands above)"
         )
 
 
@@ -135,21 +138,23 @@ class RowData(vf.TaskData):
 
 
 class RowTask(vf.Task[RowData]):
-    """A row: the reward is 1 where our scorer calls it right, else 0. What the scorer said is in `trace.info`,
-    so that a trace can be scored again without a world."""
+    """A row: the reward is 1 where our scorer calls it right, else 0.
+
+    What the scorer said is in `trace.info`: a trace can be scored again without a world.
+    """
 
     @vf.reward(weight=1.0)
     async def right(self, trace: vf.Trace) -> float:
-        return trace.info[SCORE]["reward"] if SCORE in trace.info else 0.0
+        return float(trace.info[SCORE]["reward"]) if SCORE in trace.info else 0.0
 
     @vf.metric
     async def counts(self, trace: vf.Trace) -> dict[str, float]:
-        return trace.info[SCORE]["metrics"] if SCORE in trace.info else {}
+        return dict(trace.info[SCORE]["metrics"]) if SCORE in trace.info else {}
 
     async def validate(self, runtime: vf.Runtime) -> bool:
         """Whether gold, played through the same conversation, earns 1."""
         found = await self.data.core.ask("gold", row=self.data.id)
-        return found["score"]["reward"] == 1.0
+        return bool(found["score"]["reward"] == 1.0)
 
 
 def tasks(config: RowsConfig, kind: str, settings: dict[str, Any]) -> list[RowTask]:

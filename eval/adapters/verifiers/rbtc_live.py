@@ -1,7 +1,6 @@
 """Live episodes: `vf-eval rbtc-live`. Tools are the world's own, the reward is success by the end state."""
 
 import verifiers.v1 as vf
-
 from rbtc_core import RowHarness, RowsConfig, RowTask, tasks
 
 __all__ = ["LiveTaskset", "RowHarness"]
@@ -27,4 +26,5 @@ class LiveTaskset(vf.Taskset[RowTask, LiveConfig]):
     def load(self) -> list[RowTask]:
         config = self.config
         more = {name: getattr(config, name) for name in ("ids", "mode", "worlds", "world_python")}
-        return tasks(config, "live", config.settings(config.dataset, **more))
+        found: list[RowTask] = tasks(config, "live", config.settings(config.dataset, **more))
+        return found

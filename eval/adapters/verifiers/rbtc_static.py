@@ -1,7 +1,6 @@
 """Rows of the benchmark: `vf-eval rbtc-static`. One request a row; two where an error answers the call."""
 
 import verifiers.v1 as vf
-
 from rbtc_core import RowHarness, RowsConfig, RowTask, tasks
 
 __all__ = ["RowHarness", "StaticTaskset"]
@@ -25,4 +24,5 @@ class StaticTaskset(vf.Taskset[RowTask, StaticConfig]):
     def load(self) -> list[RowTask]:
         config = self.config
         more = {name: getattr(config, name) for name in ("sources", "samples", "mode")}
-        return tasks(config, "static", config.settings(config.dataset, **more))
+        found: list[RowTask] = tasks(config, "static", config.settings(config.dataset, **more))
+        return found

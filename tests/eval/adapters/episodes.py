@@ -67,15 +67,17 @@ class Played(msgspec.Struct, frozen=True):
 
 
 def drawn(rows: Sequence[LiveRow], count: int, seed: int = 0) -> list[Played]:
-    """Episodes over rows, each row as often as any other: whole rounds in the order of `rows`, and for what is
-    left the first of a shuffled round, in that order too."""
+    """Whole rounds over the rows, then a round of as many of them, drawn, as are left; in the rows' order."""
     found: list[Played] = []
     for number in range(-(-count // len(rows))):
         left = count - len(found)
         places = list(range(len(rows)))
         if left < len(rows):
             places = sorted(seeding.rng(seed, "episodes", str(number)).sample(places, left))
-        found += [_played(rows[place], seeding.rng(seed, "episode", str(number), rows[place].id)) for place in places]
+        found += [
+            _played(rows[place], seeding.rng(seed, "episode", str(number), rows[place].id))
+            for place in places
+        ]
     return found
 
 

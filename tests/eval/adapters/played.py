@@ -1,4 +1,4 @@
-"""The same random live episodes (`episodes`) through our own loop and through other harnesses: what each says."""
+"""The same random live episodes (`episodes`) through our own loop and other harnesses: what each says."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ def serving(rows: Sequence[LiveRow], played: Sequence[Played]) -> Iterator[str]:
         if not said:
             now[:] = [next(due)]
         row = by_id[now[0].row]
-        opening = [one["content"] for one in messages if one["role"] == "user"][0]
+        opening = next(one["content"] for one in messages if one["role"] == "user")
         if opening != row.turns[0].messages[0].content:
             return web.Response(status=400, text=f"another row is due: {row.id}")
         names = wire.WireNames(tuple(tool.plain for tool in row.tools))

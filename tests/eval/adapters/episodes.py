@@ -7,7 +7,6 @@ reply does not depend on what was said before it, so an episode is a list, and w
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -137,18 +136,15 @@ def _grouped(calls: Sequence[Call], rng: random.Random) -> Iterator[Reply]:
         del rest[:size]
 
 
-def completion(reply: Reply, number: int, names: Any = None) -> dict[str, Json]:
-    """A reply as a server of chat completions writes it. `names`: `wire.WireNames` of the row's tools."""
+def completion(reply: Reply, number: int) -> dict[str, Json]:
+    """A reply as a server of chat completions writes it; the bundled names go over the wire as they are."""
     message: dict[str, Json] = {"role": "assistant", "content": reply.text}
     if reply.calls:
         message["tool_calls"] = [
             {
                 "id": f"call_{number}_{at}",
                 "type": "function",
-                "function": {
-                    "name": call.name if names is None else names.wire(call.name),
-                    "arguments": dumps(call.parameters),
-                },
+                "function": {"name": call.name, "arguments": dumps(call.parameters)},
             }
             for at, call in enumerate(reply.calls)
         ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval import agent_server, wire
+from robustbench_tc.eval import agent_server
 from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.zipped import Zip
 from robustbench_tc.eval.live import inputs
@@ -59,18 +59,15 @@ def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     types = inputs.world_types(data.rows)
 
     async def run() -> list[Record]:
-        found = []
+        found, one_at_a_time = [], asyncio.Semaphore(1)
         async with HostWorlds() as worlds:
-            for number, one in enumerate(played):
-                row, repeat = rows[one.row], number
-                at = Place.of(row, settings, repeat)
-                with Store(place / "journal.jsonl") as journal:
-                    episode, _ = await play(
-                        at, journal, Said(one), worlds, types[row.world], asyncio.Semaphore(1)
-                    )
-                [score] = await score_episodes([episode], rows, worlds)
-                found.append(msgspec.to_builtins(score))
-        return found
+            with Store(place / "journal.jsonl") as journal:
+                for repeat, one in enumerate(played):
+                    row = rows[one.row]
+                    at, world = Place.of(row, settings, repeat), types[row.world]
+                    episode, _ = await play(at, journal, Said(one), worlds, world, one_at_a_time)
+                    found.append(episode)
+            return msgspec.to_builtins(await score_episodes(found, rows, worlds))  # type: ignore[no-any-return]
 
     return asyncio.run(run())
 
@@ -94,8 +91,7 @@ def serving(rows: Sequence[LiveRow], played: Sequence[Played]) -> Iterator[str]:
         opening = next(one["content"] for one in messages if one["role"] == "user")
         if opening != row.turns[0].messages[0].content:
             return web.Response(status=400, text=f"another row is due: {row.id}")
-        names = wire.WireNames(tuple(tool.plain for tool in row.tools))
-        answer = completion(now[0].reply(said), said + 1, names)
+        answer = completion(now[0].reply(said), said + 1)
         return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
     app = web.Application(client_max_size=2**26)
@@ -190,3 +186,10 @@ def traces(folder: Path) -> list[tuple[str, float, Record]]:
         [reward] = trace["rewards"].values()
         found.append((episode["task"]["data"]["id"], reward, trace["info"]["robustbench_tc"]["record"]))
     return found
+
+
+def same_course(record: Record) -> bool:
+    """Whether training's loop plays an episode the same: there nobody is told to decide, a report of the
+    failure ends nothing, a turn has no most steps, and nothing that was undone counts as right."""
+    ours_alone = (record["asked"], record["undone"], record["gave_up"])
+    return record["ended"] == "done" and not any(ours_alone)

@@ -28,7 +28,8 @@ def by_retry_live(dataset: Path, played: Sequence[Played]) -> list[Parts]:
 
 
 async def _rolled_out(row: LiveRow, played: Played) -> Parts:
-    rollout, texts, going_on = await Rollout.begin(row, LocalWorlds()), [], True
+    rollout, going_on = await Rollout.begin(row, LocalWorlds()), True
+    texts: list[str] = []
     while going_on:
         one = played.reply(len(texts))
         texts.append(one.text)

@@ -60,8 +60,12 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
 
     rows = inputs.load(str(dataset)).rows
     drawn = {one.row: one for one in episodes.drawn(rows, len(rows))}
-    wanted = ("orders_1::clean", "orders_6::live_timeout_after_effect", "calendar_2::live_silent_no_op")
-    wanted = (*wanted, "calendar_5::live_injected_instruction")
+    wanted = (
+        "orders_1::clean",
+        "orders_6::live_timeout_after_effect",
+        "calendar_2::live_silent_no_op",
+        "calendar_5::live_injected_instruction",
+    )
     played = [drawn[name] for name in wanted]
     turns = {row.id: len(row.turns) for row in rows}
     scripts = {

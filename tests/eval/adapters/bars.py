@@ -68,8 +68,8 @@ def of_episodes(release: Path, out: Path) -> Iterator[str]:
         yield from compared(live_dataset(out), EPISODES, Path(place))
 
 
-def compared(dataset: Path, count: int, place: Path) -> Iterator[str]:
-    """A line for each adapter beside our own loop."""
+def compared(dataset: Path, count: int, place: Path, *only: str) -> Iterator[str]:
+    """A line for each adapter beside our own loop. `only`: of the harnesses, without training's loops."""
     rows = inputs.load(str(dataset)).rows
     drawn = episodes.drawn(rows, count)
     ours = played.by_us(dataset, drawn, place)
@@ -80,12 +80,16 @@ def compared(dataset: Path, count: int, place: Path) -> Iterator[str]:
         "verifiers": played.by_verifiers,
     }
     for name, play in through.items():
+        if only and name not in only:
+            continue
         theirs = play(dataset, drawn, place)
         same = sum(a["success"] == b["success"] for a, b in zip(ours, theirs, strict=True))
         whole = sum(
             all(a[name] == b[name] for name in played.COLUMNS) for a, b in zip(ours, theirs, strict=True)
         )
         yield f"{name}: {same} of {count} rewards are ours, {whole} with all of {', '.join(played.COLUMNS)}"
+    if only:
+        return
     verl, trl = trained.by_retry_live(dataset, drawn), trained.by_trl(dataset, drawn)
     yield f"TRL: {sum(a == b for a, b in zip(verl, trl, strict=True))} of {count} rewards are retry_live's"
     pairs = [(a, b) for a, b in zip(ours, verl, strict=True) if played.same_course(a)]

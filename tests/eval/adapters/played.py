@@ -183,7 +183,7 @@ def traces(folder: Path) -> list[tuple[str, float, Record]]:
     for line in path.read_text().splitlines():
         episode: Json = json.loads(line)
         [trace] = episode["traces"]
-        [reward] = trace["rewards"].values()
+        [reward] = [one["score"] for one in trace["rewards"].values()]
         found.append((episode["task"]["data"]["id"], reward, trace["info"]["robustbench_tc"]["record"]))
     return found
 

@@ -5,7 +5,7 @@
 Every line of the input is a request `{"id": n, "do": NAME, …}`, every line of the output its answer
 `{"id": n, …}`, or `{"id": n, "error": one line}`. Answers come when they are ready, in any order.
 
-    open   kind: live or static, settings: {…}   → rows: [{id, clean_id, type, messages}], line: LINE; once, and first
+    open   kind: live or static, settings: {…}   → rows: [{id, clean_id, type, messages}], line: LINE; once
     begin  row, model                            → dialogue: n, ask: {messages, tools} or null
     reply  dialogue, completion                  → ask: the next, null once it has ended
     end    dialogue                              → score: {reward, metrics, record}; it is closed

@@ -5,6 +5,7 @@ and is spoken to in lines of JSON (`robustbench_tc.eval.adapters.serve`).
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -51,8 +52,15 @@ class Core:
         try:
             found = self._send("open", kind=kind, settings=settings).result()
         except RuntimeError as error:
+            self.close()
             raise SystemExit(str(error)) from None
         self.rows, self._most = found["rows"], found["line"]
+
+    def close(self) -> None:
+        """Ends the process; it also ends with this one."""
+        with contextlib.suppress(OSError):  # it ended before
+            self._in.close()
+        self._process.wait()
 
     async def ask(self, do: str, **what: Any) -> dict[str, Any]:
         """The answer to one request. Raises RuntimeError with what is wrong."""

@@ -17,7 +17,6 @@ from tests.eval import small
 from .episodes import Reply, completion, drawn
 from .played import VERIFIERS
 
-
 spec = importlib.util.spec_from_file_location("rbtc_process", VERIFIERS / "rbtc_process.py")
 assert spec is not None and spec.loader is not None
 rbtc_process = importlib.util.module_from_spec(spec)
@@ -159,7 +158,7 @@ def test_a_reply_over_the_bound_fails_alone(dataset: Path) -> None:
     assert core._most == LINE
     core._most = 10_000
     begun = asyncio.run(core.ask("begin", row="orders_1::clean"))
-    with pytest.raises(RuntimeError, match="a reply of 2.,... bytes: at most 10,000"):
+    with pytest.raises(RuntimeError, match=r"a reply of 2.,... bytes: at most 10,000"):
         asyncio.run(core.ask("reply", dialogue=begun["dialogue"], completion="x" * 20_000))
     assert asyncio.run(core.ask("end", dialogue=begun["dialogue"]))["score"]["reward"] == 0.0
     core.close()

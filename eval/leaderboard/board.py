@@ -7,7 +7,6 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval, apart_from, of_counts
 from robustbench_tc.eval.stats.paired import compare_lines
@@ -16,6 +15,7 @@ from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
 from robustbench_tc.eval.stats.values import codes_of
 
 from . import names
+from .index import Kept, kept
 from .records import Entry, Submission, Verification, board_version
 from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row, Tier
 from .store import current
@@ -42,6 +42,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Superseded submissions, newest first."""
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading: lines without a place, that no one submitted."""
+    notice: str = ""
+    """What is not on it yet, in a sentence."""
 
     def row(self, row_id: str) -> Row | None:
         """A row by its id, superseded ones included."""
@@ -134,9 +136,9 @@ def tier_of(verification: Verification | None) -> Tier:
 
 
 def row_of(
-    one: Submission, entry: Entry, verification: Verification | None = None, superseded_by: str | None = None
+    one: Submission, entry: Kept, verification: Verification | None = None, superseded_by: str | None = None
 ) -> Row:
-    """A submission's line, without a rank. Raises ValueError for an entry that cannot be one of a run."""
+    """A submission's line, without a rank."""
     used = (entry.usage.prompt_tokens, entry.usage.completion_tokens)
     prices = (one.price_in, one.price_out)
     known = None not in used
@@ -158,7 +160,7 @@ def row_of(
         price=sum((n or 0.0) * (usd or 0.0) for n, usd in zip(used, prices, strict=True)) / 1000
         if known and None not in prices
         else None,
-        figures=Figures.of(entry),
+        figures=entry.figures,
         superseded_by=superseded_by,
     )
 
@@ -166,20 +168,20 @@ def row_of(
 def boards(
     submissions: Sequence[Submission],
     verifications: Mapping[str, Verification],
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, Entry | Kept],
     published: Mapping[str, Entry],
 ) -> dict[str, Board]:
     """Every board by its version, the paper's last. Submissions come oldest first; one without an entry is
     left out (the caller says so)."""
-    newer = current(submissions)
+    newer, known = current(submissions), kept(entries)
     groups: dict[str, list[Row]] = {}
     places: dict[str, Submission] = {}
     for one in submissions:
-        if one.id not in entries:
+        if one.id not in known:
             continue
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
-        row = row_of(one, entries[one.id], verifications.get(one.id), newer[one.id])
+        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id])
         groups.setdefault(version, []).append(row)
     newest_first = sorted(groups, key=lambda version: places[version].submitted_at, reverse=True)
     found = {
@@ -190,17 +192,17 @@ def boards(
             paired=True,
             rows=tuple(ranked(row for row in groups[version] if row.superseded_by is None)),
             past=tuple(row for row in reversed(groups[version]) if row.superseded_by is not None),
-            reference=_reference(entries[row.id] for row in groups[version]),
+            reference=_reference(known[row.id] for row in groups[version]),
         )
         for version in newest_first
     }
     return {**found, PAPER: paper_board(published)}
 
 
-def _reference(entries: Iterable[Entry]) -> tuple[BlindLine, ...]:
+def _reference(entries: Iterable[Kept]) -> tuple[BlindLine, ...]:
     """The reference lines of entries of one dataset: those of an audit, if one of them has them."""
-    found = [blind.lines(entry.needs_no_reading) for entry in entries]
-    return max(found, key=len, default=())
+    found = {id(entry.reference): entry.reference for entry in entries}
+    return max(found.values(), key=lambda lines: (len(lines), msgspec.json.encode(lines)), default=())
 
 
 def paper_board(published: Mapping[str, Entry]) -> Board:

@@ -59,7 +59,7 @@ def test_a_rebuild_from_raw_predictions_gives_the_same_boards(
     assert set(found.same) == set(ids)
     assert not found.changed and not found.new and not found.not_possible and not found.boards_changed
 
-    for path in (store.folder / "entries").iterdir():
+    for path in store.entries.iterdir():
         path.unlink()
     assert list(load(store, {})) == [PAPER]
     found = rebuild(store, [asked])

@@ -14,8 +14,9 @@ from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.checks import Asked, Trail, check
 from robustbench_tc.eval.leaderboard.limits import Limits
 from robustbench_tc.eval.leaderboard.records import Checked, Usage
-from robustbench_tc.eval.leaderboard.refusal import STEPS, Refused
+from robustbench_tc.eval.leaderboard.refusal import APART, STEPS, Refused
 from robustbench_tc.eval.leaderboard.scoring import usage_of
+from robustbench_tc.eval.leaderboard.submitting import Stated
 from robustbench_tc.eval.verdicts import score_run
 
 from .bad_files import BAD, Bad, Upload
@@ -29,7 +30,8 @@ def examined(asked: Asked, folder: Path, upload: Upload) -> Checked:
     shutil.copyfile(upload.predictions, folder / worker.UPLOAD)
     if upload.record is not None:
         shutil.copyfile(upload.record, folder / worker.RECORD)
-    job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", name=upload.name)
+    said = Stated(name=upload.name)
+    job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", stated=said)
     return worker.examine(job, asked, LIMITS)
 
 
@@ -60,7 +62,7 @@ def test_a_good_file_passes_every_check_and_is_scored_like_rbtc_score(
 ) -> None:
     run = run_of("name-biased")
     answer = examined(asked, tmp_path, Upload(run / "predictions.parquet", run / "run.json"))
-    assert [step.code for step in answer.steps] == [code for code in STEPS if code != "quota"]
+    assert [step.code for step in answer.steps] == [code for code in STEPS if code not in APART]
     assert all(step.passed for step in answer.steps)
     assert answer.entry is not None and answer.submission is not None and answer.claims is None
     folder = record.RunFolder(tmp_path / "by-hand", record.open_run(run).record)

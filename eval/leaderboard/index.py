@@ -5,6 +5,7 @@ The file is computed like the boards, is checked against the folder (names, size
 may be thrown away.
 """
 
+import zlib
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -116,7 +117,10 @@ class Index:
             stored.seen(path)
             if path.stat().st_size > BYTES:
                 return
-            saved = msgspec.msgpack.decode(path.read_bytes(), type=_Saved)
+            found = memoryview(path.read_bytes())
+            if zlib.crc32(found[4:]) != int.from_bytes(found[:4], "big"):
+                return
+            saved = msgspec.msgpack.decode(found[4:], type=_Saved)
             if saved.layout != _LAYOUT:
                 return
             references = [self._once(lines) for lines in saved.references]
@@ -159,7 +163,8 @@ class Index:
                 references.append(kept.reference)
             at = places[id(kept.reference)]
             lines.append(_Line(read, self._seen[one.id], kept.figures, kept.usage, at))
-        return msgspec.msgpack.encode(_Saved(_LAYOUT, references, lines))
+        found = msgspec.msgpack.encode(_Saved(_LAYOUT, references, lines))
+        return zlib.crc32(found).to_bytes(4, "big") + found
 
 
 def kept(entries: Mapping[str, Any]) -> dict[str, Kept]:

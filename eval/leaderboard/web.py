@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from . import pages
 from .board import Board, marked
+from .delivery import Delivery
 from .query import Query, address, flat, parse, select
 from .row import Row
 from .site import Boards
@@ -47,6 +48,7 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     }
     for path, page in paths.items():
         app.add_route(path, page)
+    app.add_middleware(Delivery)
     app.add_exception_handler(HTTPException, shown.refused)
     app.add_exception_handler(Exception, _failed)
 
@@ -96,7 +98,7 @@ class _Pages:
                 writer.writerows(rows)
             return text.getvalue().encode()
 
-        content = self._boards.page(("csv", query), make)
+        content = await run_in_threadpool(self._boards.page, ("csv", query), make)
         return _download(content, "text/csv; charset=utf-8", f"board-{query.version}.csv")
 
     async def as_json(self, request: Request) -> Response:
@@ -115,7 +117,7 @@ class _Pages:
             }
             return msgspec.json.encode(made)
 
-        content = self._boards.page(("json", query), make)
+        content = await run_in_threadpool(self._boards.page, ("json", query), make)
         return _download(content, "application/json", f"board-{query.version}.json")
 
     async def types(self, request: Request) -> Response:

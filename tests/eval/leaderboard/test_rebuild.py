@@ -42,7 +42,7 @@ def test_a_rebuild_from_raw_predictions_gives_the_same_boards(
         )
     ]
     write_boards(store, load(store, entries_of_paper()))
-    boards = {path.name: path.read_bytes() for path in (store.folder / "boards").iterdir()}
+    boards = {path.name: path.read_bytes() for path in (store.folder / "boards").glob("*.json")}
     assert len(boards) == 2
 
     found = rebuild(store, [asked])
@@ -54,7 +54,7 @@ def test_a_rebuild_from_raw_predictions_gives_the_same_boards(
     assert list(load(store, {})) == [PAPER]
     found = rebuild(store, [asked])
     assert set(found.new) == set(ids) and not found.boards_changed
-    assert {path.name: path.read_bytes() for path in (store.folder / "boards").iterdir()} == boards
+    assert {path.name: path.read_bytes() for path in (store.folder / "boards").glob("*.json")} == boards
 
 
 def test_an_edited_entry_is_put_right_and_other_versions_are_left_alone(

@@ -15,10 +15,10 @@ import msgspec
 from robustbench_tc.errors import UserError, need_extra, unknown
 from robustbench_tc.eval import inputs
 
+from .account import Login
 from .checks import Asked
 from .limits import Limits
 from .store import Store
-from .submit_page import Login
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -108,6 +108,7 @@ class _Site:
     ) -> None:
         from .behind import Behind
         from .hub import HubStore
+        from .origin import Origin
         from .scoring import entries_of_paper
         from .site import Boards
 
@@ -115,7 +116,8 @@ class _Site:
         self._workers, self._limits, self._stop = workers, limits, stop
         self._ended = Event()
         self._pool: Pool | None = None
-        self._boards = Boards(store, entries_of_paper(), tell=progress)
+        origin = Origin(dataset, store.repo if isinstance(store, HubStore) else None)
+        self._boards = Boards(store, entries_of_paper(), origin=origin, tell=progress)
         self._boards.fetching = isinstance(store, HubStore)
         self._behind = Behind(self._boards, progress, self._ended)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from .board import Board, Difference, differences
 from .index import Index
+from .origin import Origin
 from .rebuild import load
 from .records import Entry, Submission, board_version
 from .row import Row
@@ -32,11 +33,13 @@ class Boards:
         store: Store,
         published: Mapping[str, Entry],
         served: tuple[str, str] | None = None,
+        origin: Origin = Origin(),
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`served`: version and fingerprint that submissions are for; its board is there from the start.
         `tell` gets one line for each stored file that is left out."""
         self.store = store
+        self.origin = origin
         self.served = served
         self.fetching = False
         """Whether results are still on their way from the Hub."""

@@ -38,11 +38,14 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
     usage: Usage = Usage()
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading of the dataset's requests."""
+    flags: tuple[str, ...] = ()
+    """Codes of the entry's flags."""
 
     @classmethod
     def of(cls, entry: Entry) -> "Kept":
         """Raises ValueError for an entry that cannot be one of a run."""
-        return cls(Figures.of(entry), entry.usage, blind.lines(entry.needs_no_reading))
+        flags = tuple(flag.code for flag in entry.flags)
+        return cls(Figures.of(entry), entry.usage, blind.lines(entry.needs_no_reading), flags)
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
@@ -51,6 +54,7 @@ class _Line(msgspec.Struct, frozen=True, array_like=True):
     figures: Figures | None = None
     usage: Usage = Usage()
     reference: int = 0
+    flags: tuple[str, ...] = ()
 
 
 class _Saved(msgspec.Struct, array_like=True):
@@ -131,7 +135,9 @@ class Index:
                 if line.figures is not None and line.entry_seen is not None:
                     line.figures.check()
                     self._seen[name] = line.entry_seen
-                    self.entries[name] = Kept(line.figures, line.usage, references[line.reference])
+                    self.entries[name] = Kept(
+                        line.figures, line.usage, references[line.reference], line.flags
+                    )
         except (OSError, ValueError, IndexError, RecursionError):  # it is made again
             self.store.read.clear()
             self.entries, self._seen = {}, {}
@@ -162,7 +168,7 @@ class Index:
                 places[id(kept.reference)] = len(references)
                 references.append(kept.reference)
             at = places[id(kept.reference)]
-            lines.append(_Line(read, self._seen[one.id], kept.figures, kept.usage, at))
+            lines.append(_Line(read, self._seen[one.id], kept.figures, kept.usage, at, kept.flags))
         found = msgspec.msgpack.encode(_Saved(_LAYOUT, references, lines))
         return zlib.crc32(found).to_bytes(4, "big") + found
 

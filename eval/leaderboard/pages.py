@@ -15,6 +15,7 @@ from robustbench_tc.eval.stats import packs
 from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
 
+from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
 from .query import SORT_NAMES, TIERS, Query, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
@@ -72,6 +73,7 @@ def environment() -> jinja2.Environment:
     made = templates.environment(__package__, "templates")
     made.filters |= {"python": repr, "day": day, "whole": whole, "seconds": seconds, "dollars": dollars}
     made.globals |= {
+        "board_address": board_address,
         "strip": strip,
         "shares": figures.shares,
         "heat": heat,

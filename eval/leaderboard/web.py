@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from . import pages
-from .board import Board, marked
+from .board import Board, leader_of, marked
 from .query import Query, address, flat, parse, select
 from .row import Row
 from .site import Boards
@@ -124,8 +124,7 @@ class _Pages:
         if found is None:
             raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
         row, of = found
-        if row.rank:
-            [row] = marked([row], of.rows[0], "perturbed")
+        [row] = marked([row], leader_of(of.rows), "perturbed")
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None
         return await run_in_threadpool(

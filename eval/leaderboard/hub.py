@@ -46,7 +46,7 @@ class HubStore(Store):
         patterns = [f"submissions/{one}/*" for one in wanted] + [self._of_entry(one) for one in entries]
         if len(wanted) == len(there):  # a new machine: thousands of patterns take their time
             patterns = ["submissions/*", f"entries/{ENTRY_VERSION}/*"]
-        patterns.append("verifications/*.json")
+        patterns += ["verifications/*.json", "moderation/*.json"]
         copy = Path(
             self._ask(
                 "fetching it",
@@ -58,8 +58,9 @@ class HubStore(Store):
                 self._copy(copy / self._of_entry(one), self.entries / f"{one}.json")
             for one in wanted:
                 self._take(copy / "submissions" / one)
-            for path in sorted((copy / "verifications").glob("*.json")):
-                self._copy(path, self.folder / "verifications" / path.name)
+            for part in ("verifications", "moderation"):
+                for path in sorted((copy / part).glob("*.json")):
+                    self._copy(path, self.folder / part / path.name)
         self.synced = True
         return len(wanted)
 

@@ -87,6 +87,8 @@ def rebuild(
     new: list[str] = []
     _, unread = store.verifications()
     why: dict[str, str] = {line.split()[1]: line for line in damaged}
+    _, hiding = store.off_the_board()
+    why |= {f"moderation/{line.split()[1]}": line for line in hiding}
     why |= {f"verifications/{line.split()[1]}.json": line for line in unread}
     todo = []
     for one in submissions:
@@ -128,8 +130,10 @@ def load(store: Store, published: Mapping[str, Entry], index: Index | None = Non
     """The boards of what is stored."""
     found = index or Index(store)
     found.look()
+    off, _ = store.off_the_board()
+    submissions = [one for one in found.submissions if one.id not in off]
     verifications, _ = store.verifications()
-    return boards(found.submissions, verifications, found.entries, published)
+    return boards(submissions, verifications, found.entries, published)
 
 
 class _Place(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from .board import FOCUSES, LEVEL, LEVELS, PAPER, Board, Difference, Row, counts
 from .query import SIZES, SORTS, STATUSES, Query, View, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
+from .tabs import TABS
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
@@ -77,6 +78,7 @@ def environment() -> jinja2.Environment:
         "modes": MODES,
         "statuses": STATUSES,
         "steps": STEPS,
+        "tabs": TABS,
         "paper": PAPER,
         "level": LEVEL,
         "delta_means": DELTA,

@@ -102,13 +102,13 @@ def tally(board: Board, rows: Rows) -> Tally:
     return Tally(models, right)
 
 
-def verdicts(figures: Figures, rows: Rows) -> Ints | None:
+def verdicts(figures: Figures, rows: Rows | None = None) -> Ints | None:
     """[CONDITIONS, clean ids] 1 where the model is right in more than half of its repeats, else 0; None where
-    the samples are not known or are others."""
-    if figures.verdicts is None or figures.samples != len(rows.clean_ids):
+    the samples are not known or are others than those of `rows`."""
+    if figures.verdicts is None or (rows is not None and figures.samples != len(rows.clean_ids)):
         return None
-    codes = np.frombuffer(figures.verdicts, np.uint8).reshape(len(CONDITIONS), -1)
-    found: Ints = ((codes != ord("-")) & ((codes - ord("0")) * 2.0 > figures.repeats)).astype(np.int64)
+    right, _ = figures.columns()
+    found: Ints = (2 * right > figures.repeats).astype(np.int64)
     return found
 
 

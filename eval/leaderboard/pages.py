@@ -14,16 +14,16 @@ from markupsafe import Markup
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot
-from robustbench_tc.eval.stats import levels, packs
+from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.blind import BlindLine
-from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
 
-from .board import FOCUSES, LEVEL, LEVELS, PAPER, Board, Difference, Row, counts_of
-from .query import SIZES, SORTS, STATUSES, Query, View, address
+from .board import LEVEL, PAPER, Board, Difference
+from .query import SIZES, SORTS, TIERS, Query, View, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
+from .row import FOCUSES, LEVELS, Row
 from .tabs import TABS
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
@@ -48,10 +48,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "params": ("Params", "Billions of parameters, from the name or as stated by the submitter."),
     "mode": ("Mode", "How tools are offered: in the prompt, or by native function calling."),
     "date": ("Date", "When it was submitted (UTC)."),
-    "status": (
-        "Status",
-        "Unverified: answers scored here, the run itself not repeated. Verified: a maintainer repeated it. "
-        "Published: counts printed in the paper.",
+    "tier": (
+        "Tier",
+        "Published: counts printed in the paper. Reproduced: a maintainer repeated the run. "
+        "Endpoint-matched: an endpoint that the submitter offered gives the same answers. "
+        "Unverified: answers scored here, the run itself not repeated.",
     ),
 }
 """Column → heading and explanation."""
@@ -76,7 +77,7 @@ def environment() -> jinja2.Environment:
         "types": {t.code: t for t in taxonomy.types()},
         "error_modes": schema.ERROR_MODES,
         "modes": MODES,
-        "statuses": STATUSES,
+        "tiers": TIERS,
         "steps": STEPS,
         "tabs": TABS,
         "paper": PAPER,
@@ -146,38 +147,6 @@ def focus_name(focus: str) -> str:
     return f"the component {focus}" if focus in taxonomy.COMPONENTS else f"the type {focus}"
 
 
-def metric_of(entry: Entry, focus: str) -> Metric:
-    """Accuracy in a focus."""
-    if focus in ("perturbed", taxonomy.CLEAN):
-        return entry.metrics[focus]
-    if focus in taxonomy.COMPONENTS:
-        return entry.metrics[f"accuracy_{focus}"]
-    if focus in LEVELS:
-        return _metric_of_level(entry, focus)
-    return entry.types[focus].accuracy
-
-
-def _metric_of_level(entry: Entry, level: str) -> Metric:
-    """Accuracy over the level's core types; entries of before there were levels have no interval."""
-    for table in entry.tables:
-        for row in table.rows if table.name == "levels" else ():
-            found = row[levels.ACCURACY]
-            if row[:2] == (level, "core") and isinstance(found, Interval):
-                return Metric(found.value, found.low, found.high, found.n)
-    correct, n = counts_of(entry, level) or (0, 0)
-    return Metric(correct / n, n=n) if n else Metric()
-
-
-def delta_of(entry: Entry, focus: str) -> float | None:
-    """Δ in a focus; None for clean and for all perturbed rows together."""
-    if focus in taxonomy.COMPONENTS:
-        return entry.metrics[f"delta_{focus}"].value
-    if focus in LEVELS:
-        clean, found = entry.metrics[taxonomy.CLEAN].value, metric_of(entry, focus).value
-        return None if clean is None or found is None else clean - found
-    return entry.types[focus].delta.value if focus in entry.types else None
-
-
 def blind_of(line: BlindLine, focus: str) -> float | None:
     """A reference line's accuracy in a focus."""
     return line.heads[focus] if focus in line.heads else line.types.get(focus)
@@ -198,16 +167,12 @@ def board_page(view: View, board: Board, versions: Sequence[Board], default: str
         families=[(name, name) for name in families],
         sizes=[(key, name) for key, (name, _) in SIZES.items()],
         modes_here=[(mode, name) for mode, name in MODES.items() if any(r.mode == mode for r in board.rows)],
-        statuses_here=[
-            (one, name) for one, name in STATUSES.items() if any(r.status == one for r in board.rows)
-        ],
+        tiers_here=[(one, name) for one, name in TIERS.items() if any(r.tier == one for r in board.rows)],
         focuses=FOCUSES,
         levels=LEVELS,
         sorts=SORTS,
         label=label,
-        axis=axis_of(metric_of(row.entry, view.query.focus) for row in view.rows),
-        metric_of=metric_of,
-        delta_of=delta_of,
+        axis=axis_of(row.figures.accuracy(view.query.focus) for row in view.rows),
         blind_of=blind_of,
         not_behind=not_behind,
     )
@@ -241,6 +206,7 @@ def types_page(board: Board, versions: Sequence[Board], default: str) -> str:
 
 def model_page(
     row: Row,
+    entry: Entry,
     board: Board,
     default: str,
     *,
@@ -256,7 +222,7 @@ def model_page(
         title=row.model,
         here="board",
         row=row,
-        entry=row.entry,
+        entry=entry,
         board=board,
         default=default,
         query=Query(version=board.version),
@@ -265,8 +231,7 @@ def model_page(
         submission=submission,
         against=against,
         differences=differences,
-        hardest=hardest(row.entry),
-        metric_of=metric_of,
+        hardest=hardest(entry),
         label=label,
         not_behind=not_behind,
         sure_gains=sure_gains,
@@ -298,7 +263,7 @@ def progress_page(board: Board, versions: Sequence[Board], default: str) -> str:
     lines: list[tuple[Row, float, bool]] = []
     best = -1.0
     for row in dated:
-        value = row.entry.metrics["perturbed"].value or 0.0
+        value = row.figures.metric("perturbed").value or 0.0
         lines.append((row, max(best, value), value > best))
         best = max(best, value)
     return render(
@@ -318,7 +283,7 @@ def progress_page(board: Board, versions: Sequence[Board], default: str) -> str:
 def _course(lines: Sequence[tuple[Row, float, bool]]) -> Markup:
     """Perturbed accuracy over time, with a step line of the best so far."""
     when = [datetime.fromisoformat(row.submitted_at or "").timestamp() for row, _, _ in lines]
-    values = [row.entry.metrics["perturbed"].value or 0.0 for row, _, _ in lines]
+    values = [row.figures.metric("perturbed").value or 0.0 for row, _, _ in lines]
     tenths = range(math.floor(10 * min(values)), max(math.ceil(10 * max(values)), 1) + 1)
     ends = dict.fromkeys((when[0], when[-1]))
     steps = [(when[0], lines[0][1])]

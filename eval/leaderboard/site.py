@@ -4,13 +4,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from .board import Board, Difference, Row, differences
+from .board import Board, Difference, differences
 from .rebuild import load, write_boards
 from .records import Entry, board_version
+from .row import Row
 from .store import Store
 
 CACHED = 512
 """Rendered pages that are kept."""
+
+ENTRIES = 64
+"""Whole entries that are kept."""
 
 
 class Boards:
@@ -27,6 +31,7 @@ class Boards:
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}
         self._pages: OrderedDict[object, bytes] = OrderedDict()
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
 
     def all(self) -> dict[str, Board]:
         """Every board by version, the newest first.
@@ -49,6 +54,7 @@ class Boards:
             write_boards(self.store, found)
             self._boards = found | self._empty(found)
             self._pages.clear()
+            self._entries.clear()
             self._revision = revision
 
     def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
@@ -88,5 +94,18 @@ class Boards:
                 return row, board
         return None
 
+    def entry(self, row_id: str) -> Entry | None:
+        """Everything that is computed of a row's run, read from the store; None where it cannot be."""
+        if row_id.startswith("paper-"):
+            return self._published.get(row_id.removeprefix("paper-"))
+        found = self._entries.get(row_id) or self.store.entry(row_id)
+        if found is not None:
+            with self._lock:
+                self._entries[row_id] = found
+                self._entries.move_to_end(row_id)
+                while len(self._entries) > ENTRIES:
+                    self._entries.popitem(last=False)
+        return found
+
     def compare(self, a: Row, b: Row) -> tuple[Difference, ...]:
-        return differences(a.entry, b.entry)
+        return differences(a.figures, b.figures)

@@ -12,8 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from . import pages
-from .board import Board, Row
+from .board import Board, marked
 from .query import Query, address, flat, parse, select
+from .row import Row
 from .site import Boards
 from .store import current
 
@@ -87,7 +88,7 @@ class _Pages:
         found = self._board_of(query.version)
 
         def make() -> bytes:
-            rows = [flat(row, query.focus) for row in select(found, query).rows]
+            rows = [flat(row, query.focus) for row in select(found, query, whole=True).rows]
             text = io.StringIO()
             if rows:
                 writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
@@ -110,7 +111,7 @@ class _Pages:
                 "paired": found.paired,
                 "focus": query.focus,
                 "address": address(query, self._default()),
-                "rows": [flat(row, query.focus) for row in select(found, query).rows],
+                "rows": [flat(row, query.focus) for row in select(found, query, whole=True).rows],
             }
             return msgspec.json.encode(made)
 
@@ -137,6 +138,8 @@ class _Pages:
         if found is None:
             raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
         row, of = found
+        if row.rank:
+            [row] = marked([row], of.rows[0], "perturbed")
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None
         return await run_in_threadpool(
@@ -178,6 +181,9 @@ async def _failed(_: Request, error: Exception) -> Response:
 
 
 def _model(boards: Boards, row: Row, board: Board, against: Row | None, default: str) -> str:
+    entry = boards.entry(row.id)
+    if entry is None:
+        raise HTTPException(404, f"The figures of {row.id} are being made again: try in a moment.")
     submissions, _ = boards.store.submissions()
     mine = next((one for one in submissions if one.id == row.id), None)
     line = {one.id for one in submissions if mine is not None and one.line == mine.line}
@@ -185,6 +191,7 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
     history = [one for one in (*board.rows, *board.past) if one.id in line]
     return pages.model_page(
         row if newest is None else msgspec.structs.replace(row, superseded_by=newest),
+        entry,
         board,
         default,
         history=sorted(history, key=lambda one: one.submitted_at or "", reverse=True),

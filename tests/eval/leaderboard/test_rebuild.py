@@ -98,7 +98,7 @@ def test_a_repeated_run_verifies_a_submission(tmp_path: Path, asked: Asked, run_
     made = verify(store, one, run_of("oracle"), asked, by="maintainer", now=NOON)
     assert (made.rows, made.agree, made.p) == (len(asked.rows), len(asked.rows), 1.0)
     [row] = next(iter(load(store, {}).values())).rows
-    assert row.status == "verified"
+    assert row.tier == "reproduced"
 
 
 def test_a_run_that_is_no_repetition_verifies_nothing(tmp_path: Path, asked: Asked, run_of: RunOf) -> None:

@@ -54,7 +54,7 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 class MessagePair(NamedTuple):
-    """A message of the clean row beside the one that has its place in the perturbed row; None: there is none."""
+    """A message of the clean row beside what has its place in the perturbed one; None: nothing."""
 
     before: Message | None
     after: Message | None
@@ -65,9 +65,9 @@ def conversations(clean: Sample, row: Sample) -> list[MessagePair]:
     left, right = clean.messages, row.messages
     if len(left) == len(right):
         return [MessagePair(*pair) for pair in zip(left, right, strict=True)]
-    names = [[(one.role, one.content) for one in side] for side in (left, right)]
+    before, after = ([(one.role, one.content) for one in side] for side in (left, right))
     found = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, *names, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
             found += [MessagePair(*pair) for pair in zip(left[a:b], right[c:d], strict=True)]
             continue

@@ -12,11 +12,8 @@ from robustbench_tc.eval.stats.significance import holm
 from robustbench_tc.eval.stats.values import codes_of
 
 from .board import differences
-from .row import CONDITIONS, LEVELS, FOCUSES, Row
+from .row import CONDITIONS, Row
 from .samples import Rows, verdicts
-
-FOCUS = tuple(name for name in FOCUSES if name not in LEVELS)
-"""What models can be compared in."""
 
 
 class Pair(NamedTuple):
@@ -34,7 +31,7 @@ class Pair(NamedTuple):
 
 
 def pairs(models: Sequence[Row], focus: str) -> list[Pair]:
-    """Every two models in one of FOCUS; those that lack it are left out."""
+    """Every two models in one of `board.TESTED`; those that lack it are left out."""
     found = {}
     for a, b in combinations(models, 2):
         for one in differences(a.figures, b.figures, [focus]):
@@ -71,7 +68,5 @@ def splits(models: Sequence[Row], rows: Rows) -> list[Split]:
     right = np.sum(sides, axis=0)
     differ = (right > 0) & (right < len(sides))
     there = models[0].figures.columns()[1]
-    found = [
-        Split(code, int(differ[at].sum()), int(there[at].sum())) for at, code in enumerate(CONDITIONS)
-    ]
-    return sorted(found, key=lambda one: -one.differ)
+    made = [Split(code, int(differ[at].sum()), int(there[at].sum())) for at, code in enumerate(CONDITIONS)]
+    return sorted(made, key=lambda one: -one.differ)

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from robustbench_tc import taxonomy
 
 from . import pages
-from .board import Board
-from .compare import FOCUS, pairs, splits
+from .board import TESTED, Board
+from .compare import pairs, splits
 from .query import LONGEST, Query
 from .row import CONDITIONS, Row
 from .sample_pages import COMPARED, Wanted, link, several
@@ -21,18 +21,25 @@ def chosen(parameters: Sequence[tuple[str, str]]) -> str:
     """The ids of an address, commas between them: those of `ids`, then every `id` (the board's boxes)."""
     listed = [one for name, value in parameters if name == "ids" for one in value.split(",")]
     listed += [value for name, value in parameters if name == "id"]
-    return ",".join(dict.fromkeys(one.strip()[: 2 * LONGEST] for one in listed[: 8 * COMPARED] if one.strip()))
+    return ",".join(
+        dict.fromkeys(one.strip()[: 2 * LONGEST] for one in listed[: 8 * COMPARED] if one.strip())
+    )
 
 
 def compare_page(
-    ids: str, parameters: Mapping[str, str], board: Board, rows: Rows | None, default: str, notes: Sequence[str]
+    ids: str,
+    parameters: Mapping[str, str],
+    board: Board,
+    rows: Rows | None,
+    default: str,
+    notes: Sequence[str],
 ) -> str:
     """`rows`: of the board's dataset, where it is at hand: only then samples can be opened."""
     models = several(board, ids)
     focus = parameters.get("focus", "")
-    if focus and focus not in FOCUS:
+    if focus and focus not in TESTED:
         notes = (*notes, f"Not understood and left out of the address: focus={focus[:LONGEST]}")
-    focus = focus if focus in FOCUS else FOCUS[0]
+    focus = focus if focus in TESTED else TESTED[0]
     words = parameters.get("q", "").strip()[:LONGEST]
     fitting = _fitting(board, models, words) if words or not models else []
     here = ",".join(one.id for one in models)
@@ -59,7 +66,7 @@ def compare_page(
             for name in ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS)
         ),
         focus=focus,
-        focuses=FOCUS,
+        focuses=TESTED,
         pairs=pairs(models, focus) if len(models) > 1 else [],
         conditions=CONDITIONS,
         splits={one.type_code: one for one in found},

@@ -18,6 +18,7 @@ from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.numbers import NONE
+from robustbench_tc.safe_text import safe
 
 from .board import LEVEL, PAPER, Board, Difference
 from .query import SIZES, SORTS, TIERS, Query, View, address
@@ -64,7 +65,7 @@ DELTA = "Δ is clean accuracy minus this accuracy, as in the paper: positive is 
 def environment() -> jinja2.Environment:
     """The template environment with every filter and constant that the pages use; HTML is escaped."""
     made = templates.environment(__package__, "templates")
-    made.filters |= {"python": repr, "day": day}
+    made.filters |= {"python": repr, "day": day, "inert": safe}
     made.globals |= {
         "strip": strip,
         "shares": figures.shares,
@@ -101,7 +102,8 @@ def sheet(name: str) -> bytes:
         "board.css": b":root {\n%b}\n@media (prefers-color-scheme: dark) {\n:root {\n%b}\n}\n",
         "submit.css": b":root {\n%b}\n.dark {\n%b}\n",
     }
-    return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + static(name)
+    own = static(name) + (static("single.css") if name == "board.css" else b"")
+    return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + own
 
 
 def sheet_path(name: str) -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from robustbench_tc.eval.stats.blind import TypeFigures
+from robustbench_tc.eval.stats.defences import Cost
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.verified import Beside
 
@@ -44,9 +45,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """The chain of `--defend`; empty for an undefended run."""
 
     @property
-    def line(self) -> tuple[str, str, str, str]:
+    def line(self) -> tuple[str, ...]:
         """Submissions that agree in this are one line of a board: the newest one counts."""
-        return self.user, self.model, self.mode, self.fingerprint
+        return self.user, self.model, self.mode, self.fingerprint, self.defence
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +133,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """How far one gets in the dataset without the request: the board's reference lines."""
     usage: Usage = Usage()
     """As the file says; nobody has measured it again."""
+    cost: Cost | None = None
+    """Requests and tokens as `rbtc defences` counts them, from the run record and the file."""
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict. They move no place on the board."""
     tables: tuple[Table, ...] = ()

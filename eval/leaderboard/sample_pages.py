@@ -163,14 +163,12 @@ def samples_page(
     code = wanted.type or ("all" if between or wanted.differ else taxonomy.CLEAN)
     if code not in ("all", *rows.types):
         ignored, code = (*ignored, f"type={code}"), "all"
-    least, most = SHARES[wanted.right][1](counts.models) if wanted.right else (0, None)
     found = samples.listed(
         rows,
         counts,
         source=wanted.source,
         type_code="" if code == "all" else code,
-        least=least,
-        most=most,
+        bounds=SHARES[wanted.right][1](counts.models) if wanted.right else None,
         words=wanted.q,
         between=between,
     )

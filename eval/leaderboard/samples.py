@@ -4,7 +4,7 @@ Verdicts come from the rows of the board, so a list over ten thousand models rea
 from the stored predictions, one row of each file, and only for the models of one page.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -142,17 +142,13 @@ def listed(
     *,
     source: str = "",
     type_code: str = "",
-    least: int = 0,
-    most: int | None = None,
+    bounds: tuple[int, int] | None = None,
     words: str = "",
     between: tuple[Row, Row] | None = None,
 ) -> list[Listed]:
-    """The rows that fit, in the dataset's order. `least`, `most`: models that are right. `words`: all in the
-    id. `between`: the first of the two is right and the second is not."""
+    """The rows that fit, in the dataset's order. `bounds`: models that are right, from and to. `words`: all
+    in the id. `between`: the first of the two is right and the second is not."""
     wanted = words.casefold().split()
-    sides = None if between is None else [verdicts(one.figures, rows) for one in between]
-    if sides is not None and (sides[0] is None or sides[1] is None):
-        return []
     found = []
     for row in rows.asked.rows:
         if (source and row.source != source) or (type_code and row.type_code != type_code):
@@ -160,14 +156,11 @@ def listed(
         if wanted and not all(word in row.id.casefold() for word in wanted):
             continue
         right = counts.of(rows, row)
-        if (least or most is not None) and (right is None or not least <= right <= (right if most is None else most)):
+        if bounds is not None and (right is None or not bounds[0] <= right <= bounds[1]):
             continue
-        if sides is not None:
-            if row.type_code not in CONDITIONS:
-                continue
-            at = CONDITIONS.index(row.type_code), rows.column(row.clean_id)
-            a, b = (int(side[at]) if side is not None else 0 for side in sides)
-            if not a or b:
+        if between is not None:
+            a, b = (is_right(one, rows, row) for one in between)
+            if a is not True or b is not False:
                 continue
         found.append(Listed(row, right))
     return found
@@ -272,8 +265,3 @@ def _texts(one: Prediction) -> Iterable[str]:
 
 def _native(calls: schema.Json) -> Cut:
     return cut("" if not calls else schema.dumps(calls), CLIP)
-
-
-def numbered(models: Sequence[Row], page: int, size: int) -> Sequence[Row]:
-    """The models of a page, from 1."""
-    return models[(page - 1) * size : page * size]

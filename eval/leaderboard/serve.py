@@ -122,6 +122,8 @@ def _site(
     for one, why in found.not_possible.items():
         progress(f"{one} is not on its board: {why}")
     boards = Boards(store, entries_of_paper(), served)
+    for data in loaded:
+        boards.datasets.add(data)
     boards.all()
     return create(boards, desk, login=login, asked=asked, closed=closed), pool
 

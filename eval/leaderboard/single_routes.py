@@ -12,7 +12,6 @@ from robustbench_tc import taxonomy
 
 from . import compare_page, defences_page, packs_page, sample_pages, samples
 from .board import Board
-from .datasets import Datasets
 from .samples import Rows
 from .site import Boards
 
@@ -20,9 +19,9 @@ Html: TypeAlias = Callable[[Request, object, Callable[[], str]], Response]
 """A page of HTML for a request, kept under a key until a board changes."""
 
 
-def add_single(app: FastAPI, boards: Boards, datasets: Datasets, html: Html) -> None:
+def add_single(app: FastAPI, boards: Boards, html: Html) -> None:
     """Puts the pages on the app."""
-    shown = _Pages(boards, datasets, html)
+    shown = _Pages(boards, html)
     for path, page in {
         "/samples": shown.samples,
         "/sample/{clean_id:path}": shown.sample,
@@ -34,9 +33,9 @@ def add_single(app: FastAPI, boards: Boards, datasets: Datasets, html: Html) -> 
 
 
 class _Pages:
-    def __init__(self, boards: Boards, datasets: Datasets, html: Html) -> None:
+    def __init__(self, boards: Boards, html: Html) -> None:
         self._boards = boards
-        self._datasets = datasets
+        self._datasets = boards.datasets
         self._html = html
 
     def in_thread(self, page: Callable[[Request], Response]) -> Callable[[Request], object]:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from .board import Board, Difference, differences
+from .datasets import Datasets
 from .rebuild import load, write_boards
 from .records import Entry, board_version
 from .row import Row
@@ -27,6 +28,8 @@ class Boards:
         self.store = store
         self._published = published
         self._served = served
+        self.datasets = Datasets()
+        """The datasets at hand: only their boards have pages of samples."""
         self._lock = threading.Lock()
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}

@@ -16,6 +16,9 @@ TABS = (
     Tab("board", "/", "Board"),
     Tab("types", "/types", "Types"),
     Tab("progress", "/progress", "Progress"),
+    Tab("samples", "/samples", "Samples"),
+    Tab("packs", "/packs", "Packs"),
+    Tab("defences", "/defences", "Defences"),
     Tab("submit", "/submit/", "Submit"),
 )
 """In the order in which they are shown. A page that is added is one line here."""

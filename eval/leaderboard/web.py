@@ -15,6 +15,7 @@ from . import pages
 from .board import Board, marked
 from .query import Query, address, flat, parse, select
 from .row import Row
+from .single_routes import add_single
 from .site import Boards
 from .store import current
 
@@ -47,6 +48,7 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     }
     for path, page in paths.items():
         app.add_route(path, page)
+    add_single(app, boards, shown.html)
     app.add_exception_handler(HTTPException, shown.refused)
     app.add_exception_handler(Exception, _failed)
 
@@ -70,6 +72,10 @@ class _Pages:
     def _kept(self, key: object, make: Callable[[], str]) -> Response:
         page = self._boards.page(key, lambda: make().encode())
         return Response(page, media_type="text/html; charset=utf-8", headers=_HEADERS)
+
+    def html(self, request: Request, key: object, make: Callable[[], str]) -> Response:
+        """A page of another module."""
+        return self._kept(key, make)
 
     def _asked(self, request: Request) -> tuple[Query, tuple[str, ...]]:
         return parse(dict(request.query_params), self._boards.all())

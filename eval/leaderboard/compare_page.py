@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from robustbench_tc import taxonomy
 
-from . import pages
+from . import board_page, pages
 from .board import TESTED, Board
 from .compare import pairs, splits
 from .query import LONGEST, Query
@@ -60,7 +60,7 @@ def compare_page(
         left=max(0, len(fitting) - CANDIDATES),
         with_one=lambda one: _address([*models, one]),
         without=lambda one: _address([other for other in models if other.id != one.id], board.version),
-        axis=pages.axis_of(
+        axis=board_page.axis_of(
             one.figures.accuracy(name)
             for one in models
             for name in ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS)

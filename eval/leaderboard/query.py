@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,22 +34,63 @@ LONGEST = 80
 """Characters of a search that are looked at."""
 
 
-def _metric(name: str) -> Callable[[Row], Any]:
-    return lambda row: row.figures.metric(name).value
+MEASURED: dict[str, tuple[str, str, bool]] = {
+    "perturbed": ("perturbed", "Perturbed", True),
+    "clean": ("clean", "Clean", True),
+    **{name: (f"accuracy_{name}", name.capitalize(), True) for name in taxonomy.COMPONENTS},
+    "retention": ("retention", "Retention", True),
+    **{f"delta_{name}": (f"delta_{name}", f"Δ {name}", False) for name in taxonomy.COMPONENTS},
+    **{
+        f"delta_matched_{name}": (f"delta_matched_{name}", f"Δ {name}, matched", False)
+        for name in taxonomy.COMPONENTS
+    },
+}
+"""What has an interval: key → metric, name, and whether more is better."""
+
+ENDS = {"": "Value", "_low": "At least: the interval's low end", "_high": "At most: the interval's high end"}
+
+
+def _end_of(metric: str, end: str) -> Callable[[Row], Any]:
+    name = end.strip("_") or "value"
+    return lambda row: getattr(row.figures.metric(metric), name)
 
 
 SORTS: dict[str, tuple[Callable[[Row], Any], bool]] = {
     "model": (lambda row: row.model.casefold(), False),
-    "perturbed": (_metric("perturbed"), True),
-    "clean": (_metric("clean"), True),
-    **{name: (_metric(f"accuracy_{name}"), True) for name in taxonomy.COMPONENTS},
-    "retention": (_metric("retention"), True),
+    **{
+        f"{key}{end}": (_end_of(metric, end), more)
+        for end in ENDS
+        for key, (metric, _, more) in MEASURED.items()
+    },
     "params": (lambda row: row.params_b, False),
+    "tokens": (lambda row: row.tokens, False),
+    "latency": (lambda row: row.latency_s, False),
+    "price": (lambda row: row.price, False),
     "mode": (lambda row: row.mode, False),
     "date": (lambda row: row.submitted_at, True),
     "tier": (lambda row: row.tier, True),
 }
-"""Columns that can be sorted by: the key, and whether the largest comes first at the first click."""
+"""What can be sorted by: the key, and whether the largest comes first at the first click."""
+
+SORT_NAMES: dict[str, dict[str, str]] = {
+    **{
+        heading: {f"{key}{end}": name for key, (_, name, _) in MEASURED.items()}
+        for end, heading in ENDS.items()
+    },
+    "Stated": {
+        "model": "Model",
+        "params": "Parameters",
+        "tokens": "Tokens",
+        "latency": "Latency",
+        "price": "Price",
+        "mode": "Mode",
+        "date": "Date",
+        "tier": "Tier",
+    },
+}
+"""Heading → sort key → its name."""
+
+WEIGHTS = {"open": "open", "closed": "closed", "unstated": "not stated"}
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,9 +109,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     size: str = ""
     mode: str = ""
     tier: str = ""
+    weights: str = ""
+    licence: str = ""
+    since: str = ""
+    """The first day of submission, ISO 8601."""
+    until: str = ""
+    """The last one."""
     show: str = ""
-    """`intervals`: those of every accuracy and Δ, not only of what is ranked by."""
-
+    """`intervals`: those of every accuracy and Δ, not only of what is ranked by. `delta`: Δ on the heat
+    map."""
     page: int = 1
     """Of the rows that fit, PAGE at a time."""
 
@@ -77,6 +125,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     def descending(self) -> bool:
         """The direction that is asked for, else the column's own (see SORTS)."""
         return SORTS[self.sort][1] if not self.dir else self.dir == "desc"
+
+    @property
+    def narrowed(self) -> int:
+        """How many filters are set."""
+        return sum(bool(getattr(self, name)) for name in FILTERS)
+
+
+FILTERS = ("q", "family", "size", "mode", "tier", "weights", "licence", "since", "until")
+"""The fields of a query that leave rows out."""
 
 
 class View(msgspec.Struct, frozen=True):
@@ -93,6 +150,11 @@ class View(msgspec.Struct, frozen=True):
     page: int = 1
     pages: int = 1
 
+    @property
+    def first(self) -> int:
+        """The number of its first row among those that fit."""
+        return (self.page - 1) * PAGE + 1
+
 
 def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query, tuple[str, ...]]:
     """The query of an address; parameters that mean nothing are left out and named.
@@ -105,7 +167,8 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         "dir": ("asc", "desc"),
         "size": SIZES,
         "tier": TIERS,
-        "show": ("intervals",),
+        "weights": WEIGHTS,
+        "show": ("intervals", "delta"),
     }
     wanted: dict[str, str] = {"version": next(iter(versions))}
     ignored = []
@@ -113,7 +176,8 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         value = parameters.get(name, "").strip()[:LONGEST]
         if not value:
             continue
-        if name in allowed and value not in allowed[name]:
+        wrong = value not in allowed[name] if name in allowed else name in DAYS and not _is_day(value)
+        if wrong:
             ignored.append(f"{name}={value}")
             continue
         wanted[name] = value
@@ -122,6 +186,16 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         ignored.append(f"page={page}")
         page = "1"
     return Query(**wanted, page=int(page)), tuple(ignored)
+
+
+DAYS = ("since", "until")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return len(text) == 10 and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def address(query: Query, default: str, path: str = "/", **changes: str | int) -> str:
@@ -162,8 +236,18 @@ def _fits(row: Row, query: Query) -> bool:
         and query.family in ("", row.family)
         and query.mode in ("", row.mode)
         and query.tier in ("", row.tier)
+        and query.weights in ("", row.weights or "unstated")
+        and query.licence in ("", row.licence)
         and (not query.size or SIZES[query.size][1](row.params_b))
+        and _submitted_within(row, query)
     )
+
+
+def _submitted_within(row: Row, query: Query) -> bool:
+    if not query.since and not query.until:
+        return True
+    day = (row.submitted_at or "")[:10]
+    return bool(day) and query.since <= day and (not query.until or day <= query.until)
 
 
 def flat(row: Row, focus: str) -> dict[str, Any]:
@@ -178,6 +262,14 @@ def flat(row: Row, focus: str) -> dict[str, Any]:
         "mode": row.mode,
         "params_b": row.params_b,
         "submitted_at": row.submitted_at,
+        "weights": row.weights,
+        "licence": row.licence,
+        "card": row.card,
+        "defence": row.defence,
+        "flags": " ".join(row.flags),
+        "tokens": row.tokens,
+        "latency_s": row.latency_s,
+        "price_per_1000": row.price,
         "id": row.id,
         "focus": focus,
         "p_leader": row.p_leader,

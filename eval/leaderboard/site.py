@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from .board import Board, Difference, differences
 from .datasets import Datasets
+from .origin import Origin
 from .rebuild import load, write_boards
 from .records import Entry, board_version
 from .row import Row
@@ -22,10 +23,15 @@ class Boards:
     """What the pages are made from. Safe under threads."""
 
     def __init__(
-        self, store: Store, published: Mapping[str, Entry], served: tuple[str, str] | None = None
+        self,
+        store: Store,
+        published: Mapping[str, Entry],
+        served: tuple[str, str] | None = None,
+        origin: Origin = Origin(),
     ) -> None:
         """`served`: version and fingerprint that submissions are for; its board is there from the start."""
         self.store = store
+        self.origin = origin
         self._published = published
         self._served = served
         self.datasets = Datasets()

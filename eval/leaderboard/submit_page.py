@@ -1,4 +1,8 @@
-"""The submit page: gradio for the upload and the queue; what it says is our own escaped HTML."""
+"""The submit page: gradio for the upload; what it says is our own escaped HTML.
+
+No event waits: an upload is placed at the desk, and a timer asks how far it is. So nothing goes through
+gradio's queue, which anybody could fill.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from robustbench_tc.errors import UserError
 
 from . import pages
-from .desk import Desk
+from .desk import Desk, steps_of
 from .records import Checked, Step
+from .refusal import Refused
+from .submitting import LOCAL, Form, Progress, Submitter
 from .upload import upload_field
 
 if TYPE_CHECKING:
@@ -17,7 +23,6 @@ if TYPE_CHECKING:
 Login = Literal["local", "hf"]
 """local: everybody is `local`, for a laptop. hf: the account that is signed in on the Space."""
 
-LOCAL = "local"
 TITLE = "Submit · RobustBench-TC leaderboard"
 
 _NAMES = """() => {
@@ -29,8 +34,7 @@ _NAMES = """() => {
 }"""
 """gradio calls both upload buttons the same; the groups around them tell them apart for a screen reader."""
 
-_AT_A_TIME = 2
-"""Uploads scored at once; the others wait in gradio's queue and see their place."""
+_POLL_S = 1.0
 
 
 def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr.Blocks":
@@ -66,50 +70,63 @@ def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr
         listing = gr.Button("List it on the board", variant="primary", visible=False, elem_id="list")
         outcome = gr.HTML(elem_id="outcome", padding=False)
 
-        def check_as(user: str | None, *given: Any) -> Any:
-            checked, its_ticket = _checked(desk, user, *given)
-            said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
-            return said, its_ticket or "", gr.Button(visible=its_ticket is not None), ""
+        timer = gr.Timer(_POLL_S, active=False)
 
-        def list_as(user: str | None, its_ticket: str) -> Any:
-            said, done = _listed(desk, user, its_ticket)
+        def answer(said: str, its_ticket: str, *, listable: bool = False, waits: bool = False) -> Any:
+            return said, its_ticket, gr.Button(visible=listable), gr.Timer(active=waits), ""
+
+        def look_as(who: Submitter | None, its_ticket: str) -> Any:
+            found = _looked(desk, who, its_ticket)
+            if isinstance(found, Checked):
+                return answer(_report(found), its_ticket, listable=found.refused is None)
+            return answer(pages.render("waiting.html.j2", progress=found), its_ticket, waits=True)
+
+        def place_as(who: Submitter | None, upload: Any, run: Any, typed: Any, size: Any) -> Any:
+            form = Form(name=str(typed or "")[:200], params=str(size or "")[:40])
+            placed = _placed(desk, who, upload, run, form)
+            return answer(_report(placed), "") if isinstance(placed, Checked) else look_as(who, placed)
+
+        def list_as(who: Submitter | None, its_ticket: str) -> Any:
+            said, done = _listed(desk, who, its_ticket)
             if done:
                 added()
             return said, gr.Button(visible=not done), "" if done else its_ticket
 
-        # gradio fills in the account by the type of a parameter: hence one pair of functions for each way.
+        # gradio fills in request and account by the type of a parameter: one set of functions for each way.
         if login == "hf":
 
-            def checks(a: Any, b: Any, c: Any, d: Any, profile: gr.OAuthProfile | None) -> Any:
-                return check_as(_user(profile), a, b, c, d)
+            def places(
+                a: Any, b: Any, c: Any, d: Any, request: gr.Request, profile: gr.OAuthProfile | None
+            ) -> Any:
+                return place_as(_submitter(request, profile), a, b, c, d)
 
-            def lists(its_ticket: str, profile: gr.OAuthProfile | None) -> Any:
-                return list_as(_user(profile), its_ticket)
+            def looks(its_ticket: str, request: gr.Request, profile: gr.OAuthProfile | None) -> Any:
+                return look_as(_submitter(request, profile), its_ticket)
+
+            def lists(its_ticket: str, request: gr.Request, profile: gr.OAuthProfile | None) -> Any:
+                return list_as(_submitter(request, profile), its_ticket)
 
             def who(profile: gr.OAuthProfile | None) -> str:
-                return pages.render("signed_in.html.j2", user=_user(profile))
+                user = None if profile is None else profile.username
+                return pages.render("signed_in.html.j2", user=user)
 
             demo.load(who, None, signed_in, api_visibility="private", queue=False)
         else:
 
-            def checks(a: Any, b: Any, c: Any, d: Any) -> Any:  # type: ignore[misc]
-                return check_as(LOCAL, a, b, c, d)
+            def places(a: Any, b: Any, c: Any, d: Any, request: gr.Request) -> Any:  # type: ignore[misc]
+                return place_as(_local(request), a, b, c, d)
 
-            def lists(its_ticket: str) -> Any:  # type: ignore[misc]
-                return list_as(LOCAL, its_ticket)
+            def looks(its_ticket: str, request: gr.Request) -> Any:  # type: ignore[misc]
+                return look_as(_local(request), its_ticket)
+
+            def lists(its_ticket: str, request: gr.Request) -> Any:  # type: ignore[misc]
+                return list_as(_local(request), its_ticket)
 
         demo.load(None, None, None, js=_NAMES)
-        check.click(
-            checks,
-            [predictions, record, name, params],
-            [report, ticket, listing, outcome],
-            show_progress_on=[report],
-            api_name="check",
-            concurrency_limit=_AT_A_TIME,
-            concurrency_id="score",
-        )
-        listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", concurrency_limit=8)
-    demo.queue(max_size=200, default_concurrency_limit=_AT_A_TIME)
+        told = [report, ticket, listing, timer, outcome]
+        check.click(places, [predictions, record, name, params], told, api_name="check", queue=False)
+        timer.tick(looks, [ticket], told, api_name="look", queue=False, show_progress="hidden")
+        listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", queue=False)
     return demo
 
 
@@ -123,35 +140,58 @@ def closed_page(why: str) -> "gr.Blocks":
     return demo
 
 
-def _user(profile: Any) -> str | None:
-    return None if profile is None else str(profile.username)
+def _local(request: Any) -> Submitter:
+    return Submitter(LOCAL, request.client.host)
 
 
-def _checked(
-    desk: Desk, user: str | None, upload: str | None, run: str | None, typed: str, size: str
-) -> tuple[Checked, str | None]:
-    if user is None:
-        said = "you are not signed in: sign in with Hugging Face above, then check again"
-        return Checked(steps=(Step("quota", False, said),)), None
+def _submitter(request: Any, profile: Any) -> Submitter | None:
+    if profile is None:
+        return None
+    orgs = [
+        str(one.get("preferred_username") or "") for one in profile.get("orgs") or () if isinstance(one, dict)
+    ]
+    return Submitter(str(profile.username), request.client.host, tuple(filter(None, orgs)))
+
+
+def _report(checked: Checked) -> str:
+    return pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
+
+
+_NOBODY = Checked(
+    steps=(Step("quota", False, "you are not signed in: sign in with Hugging Face above, then check again"),)
+)
+
+
+def _placed(desk: Desk, who: Submitter | None, upload: Any, run: Any, form: Form) -> str | Checked:
+    """The ticket of an upload, or why it is not taken."""
+    if who is None:
+        return _NOBODY
     try:
-        return desk.check(
-            user,
-            Path(upload) if upload else None,
-            Path(run) if run else None,
-            name=str(typed or "")[:200],
-            params=str(size or "")[:40],
-        )
+        return desk.place(who, Path(upload) if upload else None, Path(run) if run else None, form)
+    except Refused as refusal:
+        return Checked(steps=steps_of(refusal))
     except Exception:  # whatever it is, the visitor gets a line and nothing of the server's inside
-        said = "the server could not check this upload: try again, and tell the maintainers if it stays so"
-        return Checked(steps=(Step("score", False, said),)), None
+        said = "the server could not take this upload: try again, and tell the maintainers if it stays so"
+        return Checked(steps=(Step("score", False, said),))
 
 
-def _listed(desk: Desk, user: str | None, given: str) -> tuple[str, bool]:
+def _looked(desk: Desk, who: Submitter | None, ticket: str) -> Progress | Checked:
+    """How far an upload is, or its answer."""
+    if who is None:
+        return _NOBODY
+    try:
+        found = desk.progress(who, ticket)
+        return found if found.stage != "done" else desk.result(who, ticket, 0)
+    except Refused as refusal:
+        return Checked(steps=steps_of(refusal))
+
+
+def _listed(desk: Desk, who: Submitter | None, given: str) -> tuple[str, bool]:
     """What to say, and whether it is listed."""
-    if user is None:
+    if who is None:
         return pages.refused("you are not signed in: sign in with Hugging Face above, then list it"), False
     try:
-        return pages.listed(desk.list(user, given)), True
+        return pages.listed(desk.list(who.user, given)), True
     except UserError as error:
         return pages.refused(str(error)), False
     except Exception:

@@ -14,11 +14,15 @@ class Tab(NamedTuple):
 
 TABS = (
     Tab("board", "/", "Board"),
+    Tab("plots", "/plots", "Plots"),
+    Tab("heatmap", "/heatmap", "Heat map"),
+    Tab("matrix", "/matrix", "Matrix"),
     Tab("types", "/types", "Types"),
     Tab("progress", "/progress", "Progress"),
     Tab("samples", "/samples", "Samples"),
     Tab("packs", "/packs", "Packs"),
     Tab("defences", "/defences", "Defences"),
+    Tab("about", "/about", "About"),
     Tab("submit", "/submit/", "Submit"),
 )
 """In the order in which they are shown. A page that is added is one line here."""

@@ -18,6 +18,7 @@ from .row import Row
 from .single_routes import add_single
 from .site import Boards
 from .store import current
+from .views import VIEWS
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
@@ -37,11 +38,8 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     """Puts the board's pages on the app."""
     shown = _Pages(boards)
     paths = {
-        "/": shown.board,
         "/board.csv": shown.as_csv,
         "/board.json": shown.as_json,
-        "/types": shown.types,
-        "/progress": shown.progress,
         "/model/{row_id}": shown.model,
         "/static/{name}": _static,
         "/favicon.ico": _favicon,
@@ -49,6 +47,8 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     for path, page in paths.items():
         app.add_route(path, page)
     add_single(app, boards, shown.html)
+    for path in VIEWS:
+        app.add_route(path, shown.view)
     app.add_exception_handler(HTTPException, shown.refused)
     app.add_exception_handler(Exception, _failed)
 
@@ -80,13 +80,13 @@ class _Pages:
     def _asked(self, request: Request) -> tuple[Query, tuple[str, ...]]:
         return parse(dict(request.query_params), self._boards.all())
 
-    async def board(self, request: Request) -> Response:
+    async def view(self, request: Request) -> Response:
         query, ignored = self._asked(request)
-        found = self._board_of(query.version)
-        versions = list(self._boards.all().values())
-        return self._kept(
-            ("board", query, ignored),
-            lambda: pages.board_page(select(found, query, ignored), found, versions, self._default()),
+        found, path = self._board_of(query.version), request.url.path
+        return await run_in_threadpool(
+            self._kept,
+            (path, query, ignored),
+            lambda: VIEWS[path](self._boards, found, query, ignored),
         )
 
     async def as_csv(self, request: Request) -> Response:
@@ -123,20 +123,6 @@ class _Pages:
 
         content = self._boards.page(("json", query), make)
         return _download(content, "application/json", f"board-{query.version}.json")
-
-    async def types(self, request: Request) -> Response:
-        found = self._board_of(request.query_params.get("version") or self._default())
-        versions = list(self._boards.all().values())
-        return self._kept(
-            ("types", found.version), lambda: pages.types_page(found, versions, self._default())
-        )
-
-    async def progress(self, request: Request) -> Response:
-        found = self._board_of(request.query_params.get("version") or self._default())
-        versions = list(self._boards.all().values())
-        return self._kept(
-            ("progress", found.version), lambda: pages.progress_page(found, versions, self._default())
-        )
 
     async def model(self, request: Request) -> Response:
         row_id = request.path_params["row_id"]
@@ -204,6 +190,14 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         verification=boards.store.verifications()[0].get(row.id),
         submission=mine,
         against=against,
+        elsewhere=[
+            (other, one)
+            for other in boards.all().values()
+            if row.user is not None and other.version != board.version
+            for one in (*other.rows, *other.past)
+            if (one.user, one.model, one.mode) == (row.user, row.model, row.mode)
+        ],
+        samples=boards.datasets.rows(board.version) is not None,
         differences=boards.compare(row, against) if against is not None else (),
     )
 

@@ -680,11 +680,12 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
     from .builders.sources.pins import pins
     from .builders.toolrl_report import TrainingReport
-    from .dataset_cards import citation, responsible_ai
+    from .dataset_cards import responsible_ai
     from .dataset_cards.checkpoint import checkpoint_card
     from .dataset_cards.croissant import About, croissant
     from .dataset_cards.facts import release_facts
     from .dataset_cards.training import training_card
+    from .io import citation
     from .release.freeze import OWN_PROFILE, licence_text
 
     if facts.kind == "checkpoint":

@@ -54,12 +54,23 @@ def serve(
         ),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Uploads that are scored at once.")] = 2,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quota",
+            metavar="NAME=N",
+            help="Submissions a day of an account or organisation, if other than 10; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the board and the submit page.
 
     Example: rbtc leaderboard serve --dataset robustbench-tc
     """
+    from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.serve import serve as run
+
+    quotas = _quotas(quota or [])
 
     def started(url: str) -> None:
         _console.err.print(f"serving on {url} (stop with Ctrl-C)", markup=False)
@@ -74,10 +85,28 @@ def serve(
             port=port,
             login=login,
             workers=workers,
+            limits=Limits(quotas=quotas),
             started=started,
             progress=partial(_console.err.print, markup=False),
         )
         raise KeyboardInterrupt  # the server has taken it as its sign to end, in order
+
+
+def _quotas(given: list[str]) -> dict[str, int]:
+    """`NAME=N` of each option. Raises UserError."""
+    from ..eval.leaderboard import names
+
+    found: dict[str, int] = {}
+    for one in given:
+        name, _, number = one.partition("=")
+        if not number.isascii() or not number.isdigit() or len(number) > 6 or int(number) > 100_000:
+            raise UserError(
+                f"--quota {one!r} is not NAME=N with N from 0 to 100,000, such as --quota acme=50"
+            )
+        if names.check_user(name) in found:
+            raise UserError(f"--quota names {name} twice")
+        found[name] = int(number)
+    return found
 
 
 @app.command("submit-check")
@@ -102,6 +131,7 @@ def submit_check(
     from ..eval.leaderboard import worker
     from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.serve import load_asked
+    from ..eval.leaderboard.submitting import Stated
 
     upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
     if not upload.is_file():
@@ -115,7 +145,7 @@ def submit_check(
             folder=temporary,
             user="local",
             now=datetime.now(UTC).isoformat(timespec="seconds"),
-            name=model,
+            stated=Stated(name=model),
         )
         checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:

@@ -20,7 +20,9 @@ from robustbench_tc.eval.leaderboard.board import (
     ranked,
     row_of,
 )
-from robustbench_tc.eval.leaderboard.pages import blind_of, board_page, sure_gains, types_page
+from robustbench_tc.eval.leaderboard.board_page import blind_of, board_page
+from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
+from robustbench_tc.eval.leaderboard.pages import sure_gains
 from robustbench_tc.eval.leaderboard.query import Query, address, parse, select
 from robustbench_tc.eval.leaderboard.records import Entry, Gain, Metric, TypeLine, Usage, Verification
 from robustbench_tc.eval.leaderboard.row import Figures, Row
@@ -202,7 +204,8 @@ def test_reference_lines_stand_below_the_models_and_are_not_entrants() -> None:
 
     for focus in ("perturbed", "reward", "CD"):
         assert shown(board, focus).count("reference, reads no request") == 3
-    assert "references, not entrants" in types_page(board, list(made.values()), board.version)
+    view = select(board, Query(version=board.version))
+    assert "references, not entrants" in heatmap_page(view, board, list(made.values()), board.version)
     assert "reference, reads no request" not in shown(made[PAPER], "perturbed")
 
 

@@ -14,8 +14,9 @@ from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.checks import Asked, Trail, check
 from robustbench_tc.eval.leaderboard.limits import Limits
 from robustbench_tc.eval.leaderboard.records import Checked, Usage
-from robustbench_tc.eval.leaderboard.refusal import STEPS, Refused
+from robustbench_tc.eval.leaderboard.refusal import APART, STEPS, Refused
 from robustbench_tc.eval.leaderboard.scoring import usage_of
+from robustbench_tc.eval.leaderboard.submitting import Stated
 from robustbench_tc.eval.verdicts import score_run
 
 from .bad_files import BAD, Bad, Upload
@@ -29,7 +30,8 @@ def examined(asked: Asked, folder: Path, upload: Upload) -> Checked:
     shutil.copyfile(upload.predictions, folder / worker.UPLOAD)
     if upload.record is not None:
         shutil.copyfile(upload.record, folder / worker.RECORD)
-    job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", name=upload.name)
+    said = Stated(name=upload.name)
+    job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", stated=said)
     return worker.examine(job, asked, LIMITS)
 
 
@@ -60,7 +62,7 @@ def test_a_good_file_passes_every_check_and_is_scored_like_rbtc_score(
 ) -> None:
     run = run_of("name-biased")
     answer = examined(asked, tmp_path, Upload(run / "predictions.parquet", run / "run.json"))
-    assert [step.code for step in answer.steps] == [code for code in STEPS if code != "quota"]
+    assert [step.code for step in answer.steps] == [code for code in STEPS if code not in APART]
     assert all(step.passed for step in answer.steps)
     assert answer.entry is not None and answer.submission is not None and answer.claims is None
     folder = record.RunFolder(tmp_path / "by-hand", record.open_run(run).record)
@@ -142,15 +144,20 @@ def test_without_a_run_record_the_dataset_is_known_by_its_rows(asked: Asked, run
     assert [step.code for step in trail.steps()] == ["size", "format", "dataset", "ids"]
 
 
-def test_a_defended_run_is_refused(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:
-    """It would stand there as the model itself."""
+@pytest.mark.parametrize(
+    "chain", [["dedupe", "\x1b[2J" * 50], ["namespace:prefix", "namespace"], ["vote"], ["retry"] * 70]
+)
+def test_defences_that_no_run_has_are_refused(
+    asked: Asked, run_of: RunOf, tmp_path: Path, chain: list[str]
+) -> None:
     run = run_of("oracle")
     said = json.loads((run / "run.json").read_text())
-    said["settings"]["defend"] = ["dedupe", "\x1b[2J" * 50]
-    (tmp_path / "run.json").write_text(json.dumps(said))
-    with pytest.raises(Refused, match=r"the run is behind defences .*: send the run without") as refusal:
-        check(run / "predictions.parquet", tmp_path / "run.json", asked, limits=LIMITS, trail=Trail())
-    assert refusal.value.step == "record" and "\x1b" not in str(refusal.value)
+    said["settings"]["defend"] = chain
+    record = tmp_path / "run.json"
+    record.write_text(json.dumps(said))
+    with pytest.raises(Refused, match="the run's defences") as refusal:
+        check(run / "predictions.parquet", record, asked, limits=Limits(), trail=Trail())
+    assert "\x1b" not in str(refusal.value) and len(str(refusal.value)) < 400
 
 
 def test_refusals_list_ten_ids_of_each_kind(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:

@@ -190,12 +190,12 @@ def model_page(
     default: str,
     *,
     history: Sequence[Row],
-    elsewhere: Sequence[tuple[Board, Row]],
-    samples: bool,
     verification: Verification | None,
     submission: Submission | None,
     against: Row | None,
     differences: Sequence[Difference],
+    elsewhere: Sequence[tuple[Board, Row]] = (),
+    samples: bool = False,
 ) -> str:
     """Everything about one submission or one of the paper's models."""
     return render(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -19,10 +19,6 @@ Html: TypeAlias = Callable[[Request, object, Callable[[], str]], Response]
 """A page of HTML for a request, kept under a key until a board changes."""
 
 
-RAW = {"predictions.parquet": "application/vnd.apache.parquet", "run.json": "application/json"}
-"""Files of a submission that anybody may have."""
-
-
 def add_single(app: FastAPI, boards: Boards, html: Html) -> None:
     """Puts the pages on the app."""
     shown = _Pages(boards, html)
@@ -32,7 +28,6 @@ def add_single(app: FastAPI, boards: Boards, html: Html) -> None:
         "/compare": shown.compare,
         "/packs": shown.packs,
         "/defences": shown.defences,
-        "/raw/{row_id}/{name}": shown.raw,
     }.items():
         app.add_route(path, shown.in_thread(page), ["GET", "HEAD"])
 
@@ -171,18 +166,6 @@ class _Pages:
                 board, self._all(), self._default(), page, self._boards.entry
             ),
         )
-
-    def raw(self, request: Request) -> Response:
-        """A file of a submission that is on a board, as it is stored."""
-        row_id, name = (request.path_params[one] for one in ("row_id", "name"))
-        found = self._boards.find(row_id)
-        if found is None or found[0].user is None or name not in RAW:
-            raise HTTPException(404, f"There are no raw answers {row_id[:80]!r} of that name on any board.")
-        path = self._boards.store.path(found[0].id) / name
-        if not path.is_file():
-            raise HTTPException(404, f"The raw answers of {row_id[:80]!r} are not here.")
-        headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'"}
-        return FileResponse(path, media_type=RAW[name], filename=f"{row_id}-{name}", headers=headers)
 
     def _all(self) -> list[Board]:
         return list(self._boards.all().values())

@@ -17,6 +17,7 @@ from robustbench_tc.eval.leaderboard.records import Submission
 from robustbench_tc.eval.leaderboard.scoring import score
 from robustbench_tc.eval.leaderboard.site import Boards
 from robustbench_tc.eval.leaderboard.store import Store
+from robustbench_tc.eval.record import open_run
 from robustbench_tc.eval.stats import defences
 from robustbench_tc.eval.stats.runs import read
 
@@ -34,7 +35,7 @@ HOSTILE = "</div><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b
 ONE, TWO, THREE, FOUR, FIVE = (submission(number, "x").id for number in range(1, 6))
 
 
-def put(store: Store, asked: Asked, run: Path, number: int, folder: Path, **said: object) -> Submission:
+def put(store: Store, asked: Asked, run: Path, number: int, folder: Path, **said: str) -> Submission:
     """Checks, scores and lists a run as the desk does."""
     accepted = check(run / "predictions.parquet", run / "run.json", asked, limits=Limits(), trail=Trail())
     entry, _ = score(accepted, asked, folder)
@@ -45,7 +46,7 @@ def put(store: Store, asked: Asked, run: Path, number: int, folder: Path, **said
         fingerprint=asked.fingerprint(),
         predictions_sha256=sha256((folder / "predictions.parquet").read_bytes()).hexdigest(),
         defence=",".join(accepted.record.settings.defend),
-        **said,  # type: ignore[arg-type]
+        **said,
     )
     with store.locked():
         store.add(one, folder, entry)
@@ -90,7 +91,7 @@ class Site:
     def page(self, address: str, status: int = 200) -> str:
         reply = self.client.get(address)
         assert reply.status_code == status, address
-        text = reply.text
+        text: str = reply.text
         for bad in ("<script", "<img", "\u202e", "\x1b", "\x00", "Traceback"):
             assert bad not in text, (address, bad)
         assert "default-src 'none'" in reply.headers["content-security-policy"]
@@ -139,9 +140,6 @@ def test_what_is_not_there_is_one_line(site: Site) -> None:
         "/samples?version=9",
         "/packs?pack=%3Cb%3E",
         "/defences?version=9",
-        "/raw/nobody/run.json",
-        f"/raw/{ONE}/record.json",
-        f"/raw/{ONE}/..%2frecord.json",
     ):
         assert "Not found" in site.page(address, 404)
 
@@ -171,9 +169,10 @@ def test_defended_runs_have_no_place_and_the_figures_of_the_command(site: Site, 
     folders = [shutil.copytree(run, tmp_path / run.name) for run in (site.base, site.defended)]
     for folder in folders:
         (folder / "scores.parquet").unlink(missing_ok=True)
-        run = verdicts.open_run(folder)
+        run = open_run(folder)
         verdicts.score_run(run, site.asked, predictions.read(run.predictions_path))
-    told = defences.table(*(lambda a, b: (a, [b]))(*map(read, folders)))
+    plain, defended = map(read, folders)
+    told = defences.table(plain, [defended])
     [ours] = first.runs
     assert ours.line is not None
     assert msgspec.structs.replace(ours.line, run="") == msgspec.structs.replace(told.lines[0], run="")
@@ -183,9 +182,8 @@ def test_defended_runs_have_no_place_and_the_figures_of_the_command(site: Site, 
     assert "Behind defences (retry)" in site.page(f"/model/{FOUR}")
 
 
-def test_raw_answers_are_those_that_are_stored(site: Site) -> None:
-    for name in ("predictions.parquet", "run.json"):
-        reply = site.client.get(f"/raw/{FOUR}/{name}")
-        assert reply.content == (site.store.path(FOUR) / name).read_bytes()
-        assert reply.headers["content-disposition"].startswith("attachment")
-        assert b"secret" not in reply.content
+def test_what_is_stored_of_the_sessions_is_how_many_requests_they_made(site: Site) -> None:
+    stored = json.loads((site.store.path(FOUR) / "run.json").read_bytes())
+    [session] = stored["sessions"]
+    assert (session["requests"], session["retries"], session["endpoint"]) == (1071, 2, "")
+    assert f"/api/v1/models/{FOUR}/predictions.parquet" in site.page(f"/model/{FOUR}")

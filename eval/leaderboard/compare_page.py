@@ -44,6 +44,11 @@ def compare_page(
     fitting = _fitting(board, models, words) if words or not models else []
     here = ",".join(one.id for one in models)
     found = splits(models, rows) if rows is not None else []
+    axis = board_page.axis_of(
+        one.figures.accuracy(name)
+        for one in models
+        for name in ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS)
+    )
     return pages.render(
         "compare.html.j2",
         title="Compare",
@@ -60,11 +65,7 @@ def compare_page(
         left=max(0, len(fitting) - CANDIDATES),
         with_one=lambda one: _address([*models, one]),
         without=lambda one: _address([other for other in models if other.id != one.id], board.version),
-        axis=board_page.axis_of(
-            one.figures.accuracy(name)
-            for one in models
-            for name in ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS)
-        ),
+        axis=(axis.low, axis.high),
         focus=focus,
         focuses=TESTED,
         pairs=pairs(models, focus) if len(models) > 1 else [],

@@ -42,3 +42,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pending: int = 5
     """Scored uploads that one user has not listed yet; the oldest makes room."""
     pending_s: float = 3600.0
+    uploads_of_user: int = 3
+    """Uploads of scripts that are on their way at once (`uploads`)."""
+    uploads_of_address: int = 6
+    uploads: int = 48
+    """With `file_bytes`, what uploads on their way may take of the disk."""
+    upload_idle_s: float = 600.0
+    """An upload to which nothing came for so long makes room for another."""

@@ -16,6 +16,7 @@ from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
 from robustbench_tc.safe_text import safe
 
+from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
 from .query import SORT_NAMES, TIERS, Query, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
@@ -74,6 +75,7 @@ def environment() -> jinja2.Environment:
     made.filters |= {"python": repr, "day": day, "whole": whole, "seconds": seconds, "dollars": dollars}
     made.filters["inert"] = safe
     made.globals |= {
+        "board_address": board_address,
         "strip": strip,
         "shares": figures.shares,
         "heat": heat,

@@ -14,10 +14,10 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import inputs
 
+from .account import Login
 from .checks import Asked
 from .limits import Limits
 from .store import Store
-from .submit_page import Login
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

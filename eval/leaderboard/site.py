@@ -33,7 +33,7 @@ class Boards:
         self.store = store
         self.origin = origin
         self._published = published
-        self._served = served
+        self.served = served
         self.datasets = Datasets()
         """The datasets at hand: only their boards have pages of samples."""
         self._lock = threading.Lock()
@@ -67,9 +67,9 @@ class Boards:
             self._revision = revision
 
     def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
-        if self._served is None:
+        if self.served is None:
             return {}
-        dataset_version, fingerprint = self._served
+        dataset_version, fingerprint = self.served
         version = board_version(dataset_version, fingerprint)
         if version in found:
             return {}

@@ -23,6 +23,7 @@ from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
 from .eval.callables.task import Reply, Task
 from .eval.evaluate import Evaluated, Names, evaluate, words
+from .eval.leaderboard.client import Submitted, submit
 from .eval.leaderboard.serve import serve
 from .eval.live.after import score_live, show_episode
 from .eval.live.evaluate import Played, run_live
@@ -61,6 +62,7 @@ __all__ = [
     "Played",
     "Published",
     "Reply",
+    "Submitted",
     "Task",
     "UserError",
     "Workers",
@@ -88,6 +90,7 @@ __all__ = [
     "score_live",
     "serve",
     "show_episode",
+    "submit",
     "summarise_journal",
 ]
 """The verbs, and what they take and give; the rest is for other modules of the package."""

@@ -145,7 +145,8 @@ def test_without_a_run_record_the_dataset_is_known_by_its_rows(asked: Asked, run
 
 
 @pytest.mark.parametrize(
-    "chain", [["dedupe", "\x1b[2J" * 50], ["namespace:prefix", "namespace"], ["vote"], ["retry"] * 70]
+    "chain",
+    [["dedupe", "\x1b[2J" * 50], ["namespace:prefix", "namespace"], ["vote"], ["retry"] * 70, ["schema"] * 2],
 )
 def test_defences_that_no_run_has_are_refused(
     asked: Asked, run_of: RunOf, tmp_path: Path, chain: list[str]

@@ -77,7 +77,7 @@ class Site:
         (loud / "predictions.parquet").unlink()
         predictions.write(loud / "predictions.parquet", told)
         self.defended = behind(run_of("oracle", model="Agent-7B"), folder / "defended", "retry")
-        alone = behind(run_of("oracle", model="Alone-2B"), folder / "alone", "hint")
+        alone = behind(run_of("oracle", model="Alone-2B"), folder / "alone", "schema", "hint")
         runs = (self.base, loud, run_of("oracle", model="Best-9B"), self.defended, alone)
         for number, run in enumerate(runs, 1):
             put(self.store, asked, run, number, folder / f"run{number}")

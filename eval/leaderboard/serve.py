@@ -162,6 +162,7 @@ class _Site:
             self._pool = Pool(command, self._workers)
             self._pool.warm()
             desk = Desk(self._boards.store, self._pool, self._limits)
+            self._boards.datasets.add(data)
             self._boards.serves(data.label, data.fingerprint())
             self._behind.score_with(lambda: Pool(command, self._workers))
             asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from .board import Board, Difference, differences
+from .datasets import Datasets
 from .index import Index
 from .origin import Origin
 from .rebuild import load
@@ -41,6 +42,8 @@ class Boards:
         self.store = store
         self.origin = origin
         self.served = served
+        self.datasets = Datasets()
+        """The datasets at hand: only their boards have pages of samples."""
         self.fetching = False
         """Whether results are still on their way from the Hub."""
         self._published = published

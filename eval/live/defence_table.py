@@ -23,7 +23,7 @@ from .score import score_run
 from .speakers import ScriptedSpeaker
 
 PAIRS: Mapping[str, Sequence[str]] = {
-    "oracle": ("dedupe,namespace:prefix,hint,clarify,spotlight", "schema,vote:2", "retry"),
+    "oracle": ("hint", "retry"),
     "gives-up": ("hint", "retry"),
     "blind-retrier": ("hint", "retry"),
 }

@@ -4,7 +4,7 @@
 
 The served app is the real one, over the paper-profile build where the sources are at hand, else the bundled
 one. A visitor's first view is the board with its style sheet and icon over a new connection. A submitter
-uploads, has the run checked and scored, reads every event stream to its end, lists it (every third one clicks
+uploads, has the run checked and scored, asks how far it is, lists it (every third one clicks
 twice at once), and begins again; what is under way after the minute is waited for. Visitors, submitters and
 server share the machine's cores. Without gradio at hand the benchmark looks for `.venv-leaderboard`.
 """
@@ -28,6 +28,7 @@ SOURCES = Path(os.environ.get("RBTC_SHARED", ROOT.parent / "shared")) / "sources
 THINK_S = 5.0
 VIEWS = 3
 """Of one visitor after the first view."""
+POLL_S = 1.0
 PATIENCE_S = 300.0
 """For what is still under way when the minute is over."""
 
@@ -39,7 +40,16 @@ def serve(release: str, store: str, port: int) -> None:
     from robustbench_tc.eval.leaderboard.limits import Limits
     from robustbench_tc.eval.leaderboard.serve import serve as run
 
-    run(release, store=store, limits=Limits(per_day=100_000, pending=1000), port=port)
+    most = 100_000  # all submitters have one address here
+    limits = Limits(
+        per_day=most,
+        address_checks=most,
+        waiting_per_account=most,
+        waiting_per_address=most,
+        waiting=most,
+        pending=1000,
+    )
+    run(release, store=store, limits=limits, port=port)
 
 
 class Tally:
@@ -51,7 +61,7 @@ class Tally:
         self.failed: list[str] = []
         self.submission_s: list[float] = []
         self.listed: list[str] = []
-        self.streams = self.complete = 0
+        self.polls = 0
 
 
 async def seat(url: str, stop: float, number: int, tally: Tally) -> None:
@@ -99,8 +109,6 @@ async def submitter(url: str, stop: float, number: int, run: Path, tally: Tally)
 
     api = f"{url}/submit/gradio_api"
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S)) as session:
-        async with session.get(f"{url}/submit/config") as reply:
-            events = {one["api_name"]: one["id"] for one in (await reply.json())["dependencies"]}
         for attempt in itertools.count(1):
             if attempt > 1 and time.monotonic() > stop:
                 return
@@ -108,12 +116,18 @@ async def submitter(url: str, stop: float, number: int, run: Path, tally: Tally)
             person = f"bench{number}x{attempt}"
             files = [await _upload(session, api, run / name) for name in ("predictions.parquet", "run.json")]
             model = f"Model{number}x{attempt}-{1 + number % 90}B"
-            checked = await _events(session, api, person, events["check"], [*files, model, ""], tally)
-            if "Every check passed" not in "".join(checked):
-                tally.failed.append(f"refused: {str(checked)[:200]}")
+            answer = await _event(session, api, person, "check", [*files, model, ""])
+            while "verdict" not in answer:
+                await asyncio.sleep(POLL_S)
+                tally.polls += 1
+                answer = await _event(session, api, person, "look", [None])
+            if "Every check passed" not in answer:
+                tally.failed.append(f"refused: {answer[:200]}")
                 continue
             clicks = 2 if attempt % 3 == 0 else 1
-            answers = await _events(session, api, person, events["list"], [None], tally, clicks)
+            answers = await asyncio.gather(
+                *(_event(session, api, person, "list", [None]) for _ in range(clicks))
+            )
             if any("Listed as unverified" in answer for answer in answers):
                 tally.listed.append(model)
                 tally.submission_s.append(time.perf_counter() - started)
@@ -131,35 +145,13 @@ async def _upload(session: Any, api: str, path: Path) -> dict[str, Any]:
     return {"path": place, "orig_name": path.name, "meta": {"_type": "gradio.FileData"}}
 
 
-async def _events(
-    session: Any, api: str, person: str, event: int, data: list[Any], tally: Tally, clicks: int = 1
-) -> list[str]:
-    """Puts an event into the queue, or the same several times at once, and reads the page's stream to its
-    end; the answers as text. The stream counts as complete if every event succeeded and the server closed it.
-    """
-    body = {"data": data, "fn_index": event, "session_hash": person, "event_data": None, "trigger_id": None}
-
-    async def join() -> str | None:
-        async with session.post(f"{api}/queue/join", json=body) as reply:
-            return str((await reply.json())["event_id"]) if reply.status == 200 else None
-
-    mine = {one for one in await asyncio.gather(*(join() for _ in range(clicks))) if one is not None}
-    answers: list[str] = []
-    closed = False
-    tally.streams += 1
-    async with session.get(f"{api}/queue/data", params={"session_hash": person}) as stream:
-        async for line in stream.content:
-            if not line.startswith(b"data:"):
-                continue
-            message = json.loads(line[5:])
-            if message["msg"] == "process_completed" and message.get("event_id") in mine:
-                if message.get("success"):
-                    answers.append(json.dumps(message["output"].get("data")))
-            elif message["msg"] == "close_stream":
-                closed = True
-                break
-    tally.complete += closed and len(answers) == clicks
-    return answers
+async def _event(session: Any, api: str, person: str, name: str, data: list[Any]) -> str:
+    """One event of the submit page, as its browser sends it; the answer as text."""
+    async with session.post(f"{api}/run/{name}", json={"data": data, "session_hash": person}) as reply:
+        text: str = await reply.text()
+        if reply.status != 200:
+            raise RuntimeError(f"{name}: {reply.status} {text[:200]}")
+        return text
 
 
 async def minute(
@@ -230,8 +222,7 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "views": len(tally.first_s) + len(tally.view_s),
         "submission_p50_s": percentile(tally.submission_s, 0.5),
         "submission_p95_s": percentile(tally.submission_s, 0.95),
-        "event_streams": tally.streams,
-        "event_streams_complete": tally.complete,
+        "polls": tally.polls,
         "listed_in_warm_up": len(warm.listed),
         "listed": len(tally.listed),
         "stored": len(stored),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from robustbench_tc.eval.labels import Box, beside
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 
@@ -45,10 +46,15 @@ def _short(value: str | float) -> str:
 
 
 def _svg(
-    width: float, height: float, parts: Iterable[str], label: str | None = None, kind: str | None = None
+    width: float,
+    height: float,
+    parts: Iterable[str],
+    label: str | None = None,
+    kind: str | None = None,
+    role: str = "img",
 ) -> Markup:
     """`label` says what is to be seen; a figure without one only repeats what stands beside it."""
-    said = {"aria_hidden": "true"} if label is None else {"role": "img", "aria_label": label}
+    said = {"aria_hidden": "true"} if label is None else {"role": role, "aria_label": label}
     box = f"0 0 {width:.0f} {height:.0f}"
     return element("svg", *parts, _class=kind, viewBox=box, width=width, height=height, **said)
 
@@ -283,22 +289,44 @@ def strip(
     high: float | None,
     axis: tuple[float, float] = (0.0, 1.0),
     mark: float | None = None,
+    grid: Iterable[float] = (),
 ) -> Markup:
-    """A value with its interval on an axis; `mark` adds a tick."""
-    width, height = 120, 16
+    """A value with its interval on an axis; `mark` adds a tick, `grid` lines that go on in the next row."""
+    width, height = STRIP
     if value is None:
         return Markup("")
 
     def x(at: float) -> float:
-        return 4 + (width - 8) * min(max((at - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0)
+        return _along(at, axis)
 
-    parts = [_line(4, height / 2, width - 4, height / 2, "rail")]
+    parts = [_line(x(at), 0, x(at), height, "grid") for at in grid]
+    parts.append(_line(4, height / 2, width - 4, height / 2, "rail"))
     if low is not None and high is not None:
         parts.append(_line(x(low), height / 2, x(high), height / 2, "reach"))
     if mark is not None:
         parts.append(_line(x(mark), 2, x(mark), height - 2, "tick"))
     parts.append(element("circle", cx=x(value), cy=height / 2, r=3, _class="dot"))
     return _svg(width, height, parts, kind="strip")
+
+
+STRIP = (120, 16)
+"""Width and height of a strip in pixels."""
+
+
+def _along(at: float, axis: tuple[float, float]) -> float:
+    return 4 + (STRIP[0] - 8) * min(max((at - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0)
+
+
+def scale(axis: tuple[float, float], said: Mapping[float, str]) -> Markup:
+    """The ticks above a column of strips."""
+    parts = []
+    for number, (at, text) in enumerate(said.items()):
+        x = _along(at, axis)
+        parts.append(_line(x, 13, x, 18, "base"))
+        if number % math.ceil(len(said) / 4) == 0:
+            anchor = "start" if x < 12 else "end" if x > STRIP[0] - 12 else "middle"
+            parts.append(_text(x, 10, text, "axis", anchor))
+    return _svg(STRIP[0], 18, parts, kind="strip")
 
 
 # --- two axes -----------------------------------------------------------------------------------------
@@ -326,6 +354,10 @@ class Dot(NamedTuple):
     y: float
     kind: str
     tip: str = ""
+    href: str = ""
+    """Where a click on it leads. By the keyboard only named ones are reached: the table has every link."""
+    name: str = ""
+    """Stands beside it where there is room."""
 
 
 class Path(NamedTuple):
@@ -377,20 +409,64 @@ def chart(
     for level, path in sorted(ends):
         below = max(level + 4, below + LINE)
         parts.append(_text(width - right + 8, below, path.name, f"name {path.kind}"))
-    for dot in dots:
-        place = dict(zip(("cx", "cy"), at(dot.x, dot.y), strict=True))
-        tip = [element("title", dot.tip)] if dot.tip else []
-        parts.append(element("circle", *tip, **place, r=4, _class=f"dot {dot.kind}"))
-    return _svg(width, height, parts, label, kind)
+    shown = [(dot, at(dot.x, dot.y)) for dot in dots]
+    parts += [_dot(dot, *place) for dot, place in shown]
+    parts += _names(shown, (left, top - 8, width - 4, height - bottom))
+    linked = any(dot.href for dot, _ in shown)
+    return _svg(width, height, parts, label, kind, "group" if linked else "img")
+
+
+def _dot(dot: Dot, x: float, y: float) -> Markup:
+    tip = [element("title", dot.tip)] if dot.tip else []
+    circle = element("circle", *tip, cx=x, cy=y, r=4, _class=f"dot {dot.kind}")
+    if not dot.href:
+        return circle
+    return element("a", circle, href=dot.href, aria_label=dot.tip, tabindex=None if dot.name else "-1")
+
+
+def _names(dots: Sequence[tuple[Dot, tuple[float, float]]], box: Box) -> list[Markup]:
+    """The names of dots, each on the side where it covers no named dot and no other name."""
+    named = [(place, _shorten(dot.name, NAME)) for dot, place in dots if dot.name]
+    found = beside([place for place, _ in named], [6.3 * len(name) for _, name in named], box)
+    return [
+        _text(spot.x, spot.y, name, "name beside", spot.anchor)
+        for spot, (_, name) in zip(found, named, strict=True)
+        if spot is not None
+    ]
 
 
 def ticks(low: float, high: float) -> dict[float, str]:
     """Two to six round values between two numbers."""
-    step = 10 ** math.floor(math.log10((high - low) / 2))
-    while (high - low) / step > 5:
-        step *= 2
+    step = _step_between(low, high)
     first, last = math.ceil(low / step), math.floor(high / step)
     return {value: f"{value:g}" for value in (round(i * step, 6) for i in range(first, last + 1))}
+
+
+def _step_between(low: float, high: float) -> float:
+    step: float = 10 ** math.floor(math.log10((high - low) / 2))
+    while (high - low) / step > 5:
+        step *= 2
+    return step
+
+
+def round_axis(low: float, high: float, name: str = "") -> Axis:
+    """An axis about two numbers that begins and ends with a tick."""
+    if high - low < 0.01:
+        low, high = low - 0.05, high + 0.05
+    step = _step_between(low, high)
+    first, last = math.floor(low / step + 1e-6), math.ceil(high / step - 1e-6)
+    values = [round(i * step, 6) for i in range(first, last + 1)]
+    return Axis(values[0], values[-1], {one: numbers.typeset(f"{one:g}") for one in values}, name=name)
+
+
+def decades(low: float, high: float) -> dict[float, str]:
+    """Ticks of a logarithmic axis: powers of ten, with twos and fives between them where they are few."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 2, 5), (1,)):
+        found = [f * 10.0**e for e in exponents for f in factors if low <= f * 10.0**e <= high]
+        if len(found) <= 7:
+            break
+    return {value: f"{value:g}" for value in found[:: math.ceil(len(found) / 7) or 1]}
 
 
 def alone(figure: Markup) -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from robustbench_tc.errors import UserError, need_extra
 
 from . import pages
+from .account import Accounts, Login
 from .desk import Desk
 from .limits import MB
 from .site import Boards
-from .submit_page import Login
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -32,12 +32,16 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
         from fastapi import FastAPI
     except ImportError:
         raise need_extra("gradio", "leaderboard") from None
+    from .api_routes import add_api
     from .submit_page import closed_page, page
+    from .syndication import add_syndication
     from .web import add_routes
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     if login == "hf":
         _sign_in(app)
+    add_api(app, boards, desk, Accounts(login), closed)
+    add_syndication(app, boards)
     add_routes(app, boards)
     made: FastAPI = gr.mount_gradio_app(
         app,

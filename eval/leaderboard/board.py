@@ -1,9 +1,6 @@
 """Entries into boards: one per dataset version, ranked, with a mark for who is not surely behind."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-from functools import lru_cache
-from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -13,7 +10,6 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval, apart_from, of_counts
-from robustbench_tc.eval.stats.lattice import Ints
 from robustbench_tc.eval.stats.paired import compare_lines
 from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
@@ -21,6 +17,7 @@ from robustbench_tc.eval.stats.values import codes_of
 
 from . import names
 from .records import Entry, Submission, Verification, board_version
+from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row, Tier
 from .store import current
 
 PAPER = "paper"
@@ -28,35 +25,6 @@ PAPER = "paper"
 
 LEVEL = 0.05
 """A model whose p is below it is significantly behind the leader."""
-
-LEVELS = tuple(level for level in get_args(taxonomy.Level) if codes_of(level) != (level,))
-"""The levels that the core has types of."""
-
-FOCUSES = ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS, *LEVELS, *taxonomy.codes())
-"""What a board can be ranked by; the first is the default."""
-
-Status = Literal["published", "unverified", "verified"]
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a board."""
-
-    id: str
-    """The submission's, or `paper-MODEL`."""
-    model: str
-    family: str
-    user: str | None
-    """None: the paper published it."""
-    params_b: float | None
-    mode: str | None
-    submitted_at: str | None
-    status: Status
-    entry: Entry
-    superseded_by: str | None = None
-    rank: int = 0
-    """By perturbed accuracy; 0 for a superseded submission."""
-    p_leader: float | None = None
-    """Of "as good as the leader" by perturbed accuracy; None for the leader."""
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,64 +48,40 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
         return next((row for row in (*self.rows, *self.past) if row.id == row_id), None)
 
 
-def counts_of(entry: Entry, focus: str) -> tuple[int, int] | None:
-    """(correct, n) in a focus; None where the entry lacks it. A level's are those of its core types."""
-    if focus not in LEVELS:
-        return entry.counts.get(focus)
-    counts = [entry.counts[code] for code in codes_of(focus) if code in entry.counts]
-    if len(counts) < len(codes_of(focus)):
-        return None
-    return sum(correct for correct, _ in counts), sum(n for _, n in counts)
-
-
-def order(row: Row, focus: str) -> tuple[Fraction, int, str, str]:
+def order(row: Row, focus: str) -> tuple[float, int, str, str]:
     """Sorts a board: accuracy descending, ties by correct count, then by name."""
-    correct, n = counts_of(row.entry, focus) or (0, 1)
-    return -Fraction(correct, n), -correct, row.model.casefold(), row.id
+    # Two different shares of whole numbers below 2**26 are different floats, and equal ones are equal.
+    correct, n = row.figures.counts(focus) or (0, 1)
+    return -correct / max(n, 1), -correct, row.model.casefold(), row.id
 
 
 def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
-    """The rows in the order of `focus`, with rank and p against its leader."""
-    there = sorted((row for row in rows if counts_of(row.entry, focus)), key=lambda row: order(row, focus))
+    """The rows in the order of `focus`, with their ranks."""
+    there = [row for row in rows if row.figures.counts(focus) is not None]
+    there.sort(key=lambda row: order(row, focus))
+    return [msgspec.structs.replace(row, rank=number) for number, row in enumerate(there, 1)]
+
+
+def marked(rows: Iterable[Row], leader: Row, focus: str) -> list[Row]:
+    """The rows with their p against the leader: asked for what is shown, a test for each row costs."""
     return [
-        msgspec.structs.replace(
-            row, rank=number, p_leader=None if number == 1 else p_of(there[0].entry, row.entry, focus)
-        )
-        for number, row in enumerate(there, 1)
+        row
+        if row.id == leader.id
+        else msgspec.structs.replace(row, p_leader=p_of(leader.figures, row.figures, focus))
+        for row in rows
     ]
 
 
-def p_of(a: Entry, b: Entry, focus: str) -> float:
+def p_of(a: Figures, b: Figures, focus: str) -> float:
     """Two-sided p of "equally good": the paired cluster test, or Fisher's where only counts are known."""
-    differences = _differences(a, b, focus)
-    if differences is not None:
-        return paired_p(differences)
-    of_a, of_b = counts_of(a, focus), counts_of(b, focus)
+    if _pairs(a, b):
+        return paired_p(a.right(focus) * b.repeats - b.right(focus) * a.repeats)
+    of_a, of_b = a.counts(focus), b.counts(focus)
     return 1.0 if of_a is None or of_b is None else fisher_p(of_a, of_b)
 
 
-def _differences(a: Entry, b: Entry, focus: str) -> Ints | None:
-    """Per clean_id the right answers of a minus those of b, over common repeats; None without samples."""
-    if a.verdicts is None or b.verdicts is None:
-        return None
-    sums = [
-        np.sum([_digits(entry.verdicts[code])[0] for code in codes_of(focus)], axis=0)
-        for entry in (a, b)
-        if entry.verdicts is not None
-    ]
-    found: Ints = sums[0] * b.repeats - sums[1] * a.repeats
-    return found
-
-
-@lru_cache(maxsize=20_000)
-def _digits(text: str) -> tuple[Ints, Ints]:
-    """Right answers per clean_id, and whether there is a row. Kept: every ranking asks for the same ones."""
-    codes = np.frombuffer(text.encode(), np.uint8).astype(np.int64)
-    there = codes != ord("-")
-    found = np.where(there, codes - ord("0"), 0), there.astype(np.int64)
-    for column in found:
-        column.flags.writeable = False
-    return found
+def _pairs(a: Figures, b: Figures) -> bool:
+    return a.verdicts is not None and b.verdicts is not None and a.samples == b.samples
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -151,41 +95,71 @@ class Difference(msgspec.Struct, frozen=True):
     """Types only: corrected for looking at all of them."""
 
 
-def differences(a: Entry, b: Entry) -> tuple[Difference, ...]:
+def differences(a: Figures, b: Figures) -> tuple[Difference, ...]:
     """b beside a, both of one dataset version: paired where samples are known, else independent."""
-    first, second = _outcomes(a), _outcomes(b)
-    there = [name for name in FOCUSES if name in a.counts and name in b.counts]
+    there = [name for name in FOCUSES if a.counts(name) and b.counts(name) and name not in LEVELS]
     found: dict[str, tuple[Interval, float]] = {}
-    if first is None or second is None:
-        for name in there:
-            (of_a, of_b), n = (a.counts[name], b.counts[name]), a.counts[name][1] + b.counts[name][1]
-            interval = apart_from(of_counts(*of_b), of_counts(*of_a), n)
-            found[name] = interval, fisher_p(of_a, of_b)
-    else:
-        pairs = compare_lines(first, second, {name: codes_of(name) for name in there})
+    if _pairs(a, b):
+        pairs = compare_lines(_outcomes(a), _outcomes(b), {name: codes_of(name) for name in there})
         found = {name: (pair.difference, pair.p) for name, pair in pairs.items()}
+    else:
+        for name in there:
+            of_a, of_b = a.counts(name) or (0, 0), b.counts(name) or (0, 0)
+            interval = apart_from(of_counts(*of_b), of_counts(*of_a), of_a[1] + of_b[1])
+            found[name] = interval, fisher_p(of_a, of_b)
     corrected = holm({code: found[code][1] for code in taxonomy.codes() if code in found})
     return tuple(Difference(name, interval, p, corrected.get(name)) for name, (interval, p) in found.items())
 
 
-def _outcomes(entry: Entry) -> Outcomes | None:
-    if entry.verdicts is None:
-        return None
-    columns = {code: _digits(text) for code, text in entry.verdicts.items()}
-    correct = np.stack([right for right, _ in columns.values()], axis=1)
-    n = np.stack([there for _, there in columns.values()], axis=1) * entry.repeats
-    nothing = np.zeros_like(n)
+def _outcomes(figures: Figures) -> Outcomes:
+    right, there = figures.columns()
+    nothing = np.zeros_like(right.T)
     return Outcomes(
-        clean_ids=tuple(map(str, range(len(correct)))),
-        types=tuple(columns),
-        correct=correct,
-        n=n,
+        clean_ids=tuple(map(str, range(figures.samples))),
+        types=CONDITIONS,
+        correct=right.T,
+        n=there.T * figures.repeats,
         missing=nothing,
         pairs=nothing,  # not stored: which clean answer a perturbed one belongs to
         kept=nothing,
         lost=nothing,
         gained=nothing,
-        repeats=entry.repeats,
+        repeats=figures.repeats,
+    )
+
+
+def tier_of(verification: Verification | None) -> Tier:
+    """How far a submission's run is vouched for."""
+    return "unverified" if verification is None else "reproduced"
+
+
+def row_of(
+    one: Submission, entry: Entry, verification: Verification | None = None, superseded_by: str | None = None
+) -> Row:
+    """A submission's line, without a rank. Raises ValueError for an entry that cannot be one of a run."""
+    used = (entry.usage.prompt_tokens, entry.usage.completion_tokens)
+    prices = (one.price_in, one.price_out)
+    known = None not in used
+    return Row(
+        id=one.id,
+        model=one.model,
+        family=one.family,
+        user=one.user,
+        params_b=one.params_b,
+        mode=one.mode,
+        submitted_at=one.submitted_at,
+        tier=tier_of(verification),
+        defence=one.defence,
+        card=one.card,
+        licence=one.licence,
+        weights=one.weights,
+        tokens=sum(n or 0.0 for n in used) if known else None,
+        latency_s=entry.usage.latency_s,
+        price=sum((n or 0.0) * (usd or 0.0) for n, usd in zip(used, prices, strict=True)) / 1000
+        if known and None not in prices
+        else None,
+        figures=Figures.of(entry),
+        superseded_by=superseded_by,
     )
 
 
@@ -205,20 +179,8 @@ def boards(
             continue
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
-        groups.setdefault(version, []).append(
-            Row(
-                id=one.id,
-                model=one.model,
-                family=one.family,
-                user=one.user,
-                params_b=one.params_b,
-                mode=one.mode,
-                submitted_at=one.submitted_at,
-                status="verified" if one.id in verifications else "unverified",
-                entry=entries[one.id],
-                superseded_by=newer[one.id],
-            )
-        )
+        row = row_of(one, entries[one.id], verifications.get(one.id), newer[one.id])
+        groups.setdefault(version, []).append(row)
     newest_first = sorted(groups, key=lambda version: places[version].submitted_at, reverse=True)
     found = {
         version: Board(
@@ -228,7 +190,7 @@ def boards(
             paired=True,
             rows=tuple(ranked(row for row in groups[version] if row.superseded_by is None)),
             past=tuple(row for row in reversed(groups[version]) if row.superseded_by is not None),
-            reference=_reference(row.entry for row in groups[version]),
+            reference=_reference(entries[row.id] for row in groups[version]),
         )
         for version in newest_first
     }
@@ -253,8 +215,8 @@ def paper_board(published: Mapping[str, Entry]) -> Board:
             params_b=models[name].params_b,
             mode=models[name].mode,
             submitted_at=None,
-            status="published",
-            entry=entry,
+            tier="published",
+            figures=Figures.of(entry),
         )
         for name, entry in published.items()
     ]

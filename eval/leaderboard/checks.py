@@ -24,7 +24,7 @@ from .limits import Limits
 from .names import shown
 from .reading import Line
 from .records import Step
-from .refusal import STEPS, Refused
+from .refusal import APART, STEPS, Refused
 
 RECORD = "attach run.json, which lies beside predictions.parquet in the run folder"
 LISTED = 10
@@ -74,10 +74,10 @@ class Trail:
         self._done.append(Step(code, True, text))
 
     def refused(self, refusal: Refused) -> tuple[Step, ...]:
-        """The steps that passed, the failed one, and the rest of STEPS as not reached (but `quota`)."""
+        """The steps that passed, the failed one, and the rest of STEPS as not reached (but those `APART`)."""
         known = {step.code for step in self._done}
         failed = Step(refusal.step, False, str(refusal), refusal.details)
-        rest = [code for code in STEPS if code not in known and code != refusal.step and code != "quota"]
+        rest = [code for code in STEPS if code not in (*known, refusal.step, *APART)]
         kept = [step for step in self._done if step.code != refusal.step]
         return (*kept, failed, *(Step(code, None) for code in rest))
 

@@ -27,6 +27,25 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 240.0
     per_day: int = 10
     """Submissions of one user and day (UTC)."""
+    quotas: dict[str, int] = {}
+    """The same for accounts and organisations that are known to send more (`--quota`)."""
+    checks_per_listing: int = 4
+    """Checks of one account and day for each submission that it may list; failed ones count."""
+    address_checks: int = 160
+    """Checks of one address and day, over all of its accounts."""
+    waiting_per_account: int = 3
+    waiting_per_address: int = 8
+    waiting: int = 64
+    """Uploads that wait at once. With the two above: 9 addresses fill the queue, and still stop no tenth."""
+    lately_s: float = 600.0
+    """As long as this a check counts as a turn of its account and address."""
     pending: int = 5
     """Scored uploads that one user has not listed yet; the oldest makes room."""
     pending_s: float = 3600.0
+    uploads_of_user: int = 3
+    """Uploads of scripts that are on their way at once (`uploads`)."""
+    uploads_of_address: int = 6
+    uploads: int = 48
+    """With `file_bytes`, what uploads on their way may take of the disk."""
+    upload_idle_s: float = 600.0
+    """An upload to which nothing came for so long makes room for another."""

@@ -1,6 +1,8 @@
 """What a visitor asks of a board: filters, order and focus, in the address, so that a view can be shared."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,7 +10,8 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .board import FOCUSES, Board, Row, order, ranked
+from .board import Board, marked, order, ranked
+from .row import FOCUSES, Row, Tier
 
 SIZES: dict[str, tuple[str, Callable[[float | None], bool]]] = {
     "small": ("up to 4B", lambda size: size is not None and size <= 4),
@@ -17,28 +20,77 @@ SIZES: dict[str, tuple[str, Callable[[float | None], bool]]] = {
     "unknown": ("not stated", lambda size: size is None),
 }
 
-STATUSES = {"verified": "verified", "unverified": "unverified", "published": "published by the paper"}
+TIERS: dict[Tier, str] = {
+    "published": "published by the paper",
+    "reproduced": "reproduced by a maintainer",
+    "endpoint-matched": "endpoint matched",
+    "unverified": "unverified",
+}
+
+PAGE = 100
+"""Rows of a page."""
 
 LONGEST = 80
 """Characters of a search that are looked at."""
 
 
-def _metric(name: str) -> Callable[[Row], Any]:
-    return lambda row: row.entry.metrics[name].value
+MEASURED: dict[str, tuple[str, str, bool]] = {
+    "perturbed": ("perturbed", "Perturbed", True),
+    "clean": ("clean", "Clean", True),
+    **{name: (f"accuracy_{name}", name.capitalize(), True) for name in taxonomy.COMPONENTS},
+    "retention": ("retention", "Retention", True),
+    **{f"delta_{name}": (f"delta_{name}", f"Δ {name}", False) for name in taxonomy.COMPONENTS},
+    **{
+        f"delta_matched_{name}": (f"delta_matched_{name}", f"Δ {name}, matched", False)
+        for name in taxonomy.COMPONENTS
+    },
+}
+"""What has an interval: key → metric, name, and whether more is better."""
+
+ENDS = {"": "Value", "_low": "At least: the interval's low end", "_high": "At most: the interval's high end"}
+
+
+def _end_of(metric: str, end: str) -> Callable[[Row], Any]:
+    name = end.strip("_") or "value"
+    return lambda row: getattr(row.figures.metric(metric), name)
 
 
 SORTS: dict[str, tuple[Callable[[Row], Any], bool]] = {
     "model": (lambda row: row.model.casefold(), False),
-    "perturbed": (_metric("perturbed"), True),
-    "clean": (_metric("clean"), True),
-    **{name: (_metric(f"accuracy_{name}"), True) for name in taxonomy.COMPONENTS},
-    "retention": (_metric("retention"), True),
+    **{
+        f"{key}{end}": (_end_of(metric, end), more)
+        for end in ENDS
+        for key, (metric, _, more) in MEASURED.items()
+    },
     "params": (lambda row: row.params_b, False),
+    "tokens": (lambda row: row.tokens, False),
+    "latency": (lambda row: row.latency_s, False),
+    "price": (lambda row: row.price, False),
     "mode": (lambda row: row.mode, False),
     "date": (lambda row: row.submitted_at, True),
-    "status": (lambda row: row.status, True),
+    "tier": (lambda row: row.tier, True),
 }
-"""Columns that can be sorted by: the key, and whether the largest comes first at the first click."""
+"""What can be sorted by: the key, and whether the largest comes first at the first click."""
+
+SORT_NAMES: dict[str, dict[str, str]] = {
+    **{
+        heading: {f"{key}{end}": name for key, (_, name, _) in MEASURED.items()}
+        for end, heading in ENDS.items()
+    },
+    "Stated": {
+        "model": "Model",
+        "params": "Parameters",
+        "tokens": "Tokens",
+        "latency": "Latency",
+        "price": "Price",
+        "mode": "Mode",
+        "date": "Date",
+        "tier": "Tier",
+    },
+}
+"""Heading → sort key → its name."""
+
+WEIGHTS = {"open": "open", "closed": "closed", "unstated": "not stated"}
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +108,32 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     family: str = ""
     size: str = ""
     mode: str = ""
-    status: str = ""
+    tier: str = ""
+    weights: str = ""
+    licence: str = ""
+    since: str = ""
+    """The first day of submission, ISO 8601."""
+    until: str = ""
+    """The last one."""
     show: str = ""
-    """`intervals`: those of every accuracy and Δ, not only of what is ranked by."""
+    """`intervals`: those of every accuracy and Δ, not only of what is ranked by. `delta`: Δ on the heat
+    map."""
+    page: int = 1
+    """Of the rows that fit, PAGE at a time."""
 
     @property
     def descending(self) -> bool:
         """The direction that is asked for, else the column's own (see SORTS)."""
         return SORTS[self.sort][1] if not self.dir else self.dir == "desc"
+
+    @property
+    def narrowed(self) -> int:
+        """How many filters are set."""
+        return sum(bool(getattr(self, name)) for name in FILTERS)
+
+
+FILTERS = ("q", "family", "size", "mode", "tier", "weights", "licence", "since", "until")
+"""The fields of a query that leave rows out."""
 
 
 class View(msgspec.Struct, frozen=True):
@@ -71,8 +141,19 @@ class View(msgspec.Struct, frozen=True):
 
     query: Query
     rows: tuple[Row, ...]
+    """Those of the page, or all that fit."""
     total: int
-    ignored: tuple[str, ...]
+    """Ranked rows of the board."""
+    ignored: tuple[str, ...] = ()
+    fits: int = 0
+    """Rows on all pages together."""
+    page: int = 1
+    pages: int = 1
+
+    @property
+    def first(self) -> int:
+        """The number of its first row among those that fit."""
+        return (self.page - 1) * PAGE + 1
 
 
 def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query, tuple[str, ...]]:
@@ -85,8 +166,9 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         "sort": SORTS,
         "dir": ("asc", "desc"),
         "size": SIZES,
-        "status": STATUSES,
-        "show": ("intervals",),
+        "tier": TIERS,
+        "weights": WEIGHTS,
+        "show": ("intervals", "delta"),
     }
     wanted: dict[str, str] = {"version": next(iter(versions))}
     ignored = []
@@ -94,23 +176,43 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         value = parameters.get(name, "").strip()[:LONGEST]
         if not value:
             continue
-        if name in allowed and value not in allowed[name]:
+        wrong = value not in allowed[name] if name in allowed else name in DAYS and not _is_day(value)
+        if wrong:
             ignored.append(f"{name}={value}")
             continue
         wanted[name] = value
-    return Query(**wanted), tuple(ignored)
+    page = wanted.pop("page", "1")
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", page):
+        ignored.append(f"page={page}")
+        page = "1"
+    return Query(**wanted, page=int(page)), tuple(ignored)
 
 
-def address(query: Query, default: str, path: str = "/", **changes: str) -> str:
-    """The address of a view: what differs from the defaults, in a fixed order."""
-    values = msgspec.structs.asdict(msgspec.structs.replace(query, **changes))
+DAYS = ("since", "until")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return len(text) == 10 and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def address(query: Query, default: str, path: str = "/", **changes: str | int) -> str:
+    """The address of a view: what differs from the defaults, in a fixed order. What changes the rows leads to
+    the first page."""
+    changed: Any = changes if "page" in changes or not changes else {**changes, "page": 1}
+    values = msgspec.structs.asdict(msgspec.structs.replace(query, **changed))
     defaults = msgspec.structs.asdict(Query(version=default))
     kept = {name: value for name, value in values.items() if value != defaults[name]}
     return f"{path}?{urlencode(kept)}" if kept else path
 
 
-def select(board: Board, query: Query, ignored: tuple[str, ...] = ()) -> View:
-    """The rows of a view. Ranks are those of the whole board in the query's focus, whatever is filtered."""
+def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: bool = False) -> View:
+    """The rows of a view: of its page, or `whole`. A page beyond the last is the last.
+
+    Ranks are those of the whole board in the query's focus, whatever is filtered.
+    """
     rows = ranked(board.rows, query.focus)
     kept = [row for row in rows if _fits(row, query)]
     if query.sort:
@@ -120,7 +222,11 @@ def select(board: Board, query: Query, ignored: tuple[str, ...] = ()) -> View:
         known.sort(key=lambda row: order(row, query.focus))
         known.sort(key=key, reverse=query.descending)
         kept = known + unknown
-    return View(query, tuple(kept), len(rows), ignored)
+    pages = 1 if whole else max(1, -(-len(kept) // PAGE))
+    page = min(query.page, pages)
+    shown = kept if whole else kept[(page - 1) * PAGE : page * PAGE]
+    shown = marked(shown, rows[0], query.focus) if shown else []
+    return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages)
 
 
 def _fits(row: Row, query: Query) -> bool:
@@ -129,38 +235,56 @@ def _fits(row: Row, query: Query) -> bool:
         all(word in text for word in query.q.casefold().split())
         and query.family in ("", row.family)
         and query.mode in ("", row.mode)
-        and query.status in ("", row.status)
+        and query.tier in ("", row.tier)
+        and query.weights in ("", row.weights or "unstated")
+        and query.licence in ("", row.licence)
         and (not query.size or SIZES[query.size][1](row.params_b))
+        and _submitted_within(row, query)
     )
+
+
+def _submitted_within(row: Row, query: Query) -> bool:
+    if not query.since and not query.until:
+        return True
+    day = (row.submitted_at or "")[:10]
+    return bool(day) and query.since <= day and (not query.until or day <= query.until)
 
 
 def flat(row: Row, focus: str) -> dict[str, Any]:
     """A row for CSV and JSON: one level, one meaning per column (the page explains them)."""
-    metrics, counts = row.entry.metrics, row.entry.counts
+    figures = row.figures
     found: dict[str, Any] = {
         "rank": row.rank,
         "model": row.model,
         "family": row.family,
         "user": row.user,
-        "status": row.status,
+        "tier": row.tier,
         "mode": row.mode,
         "params_b": row.params_b,
         "submitted_at": row.submitted_at,
+        "weights": row.weights,
+        "licence": row.licence,
+        "card": row.card,
+        "defence": row.defence,
+        "flags": " ".join(row.flags),
+        "tokens": row.tokens,
+        "latency_s": row.latency_s,
+        "price_per_1000": row.price,
         "id": row.id,
         "focus": focus,
         "p_leader": row.p_leader,
     }
     for name in ("clean", "perturbed", *(f"accuracy_{one}" for one in taxonomy.COMPONENTS)):
-        metric = metrics[name]
+        metric = figures.metric(name)
         found |= {name: metric.value, f"{name}_low": metric.low, f"{name}_high": metric.high}
     for name in (
         *(f"delta_{one}" for one in taxonomy.COMPONENTS),
         *(f"delta_matched_{one}" for one in taxonomy.COMPONENTS),
         "retention",
     ):
-        metric = metrics[name]
+        metric = figures.metric(name)
         found |= {name: metric.value, f"{name}_low": metric.low, f"{name}_high": metric.high}
     for name in (taxonomy.CLEAN, "perturbed", *taxonomy.codes()):
-        correct, n = counts[name]
+        correct, n = figures.counts(name) or (None, None)
         found |= {f"correct_{name}": correct, f"n_{name}": n}
     return found

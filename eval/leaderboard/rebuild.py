@@ -18,6 +18,7 @@ from .board import LEVEL, Board, boards, p_of
 from .checks import Accepted, Asked, Trail, check
 from .limits import Limits
 from .records import Entry, Submission, Verification, encode
+from .row import Figures
 from .scoring import entries_of_paper, score
 from .store import Store
 
@@ -159,7 +160,7 @@ def verify(
         folder = Path(temporary) / "run"
         entry, _ = score(accepted, asked, folder)
         digest = sha256((folder / "predictions.parquet").read_bytes()).hexdigest()
-    p = p_of(theirs, entry, "perturbed")
+    p = p_of(Figures.of(theirs), Figures.of(entry), "perturbed")
     submitted, again = (one.metrics["perturbed"].value or 0.0 for one in (theirs, entry))
     if p < LEVEL:
         raise UserError(

@@ -1,5 +1,7 @@
 """What is stored of a submission, and what is computed from it."""
 
+from typing import Literal
+
 import msgspec
 
 from robustbench_tc.eval.stats.blind import TypeFigures
@@ -29,6 +31,17 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     predictions_sha256: str
     """Of predictions.parquet beside this record."""
     package_version: str
+    kind: Literal["core", "live"] = "core"
+    """A run over the rows, or one of episodes in a live world."""
+    card: str | None = None
+    """The model's card, as stated by the submitter; so are the four below."""
+    licence: str | None = None
+    weights: Literal["open", "closed"] | None = None
+    price_in: float | None = None
+    """US dollars per million prompt tokens."""
+    price_out: float | None = None
+    defence: str = ""
+    """The chain of `--defend`; empty for an undefended run."""
 
     @property
     def line(self) -> tuple[str, str, str, str]:
@@ -90,6 +103,16 @@ class Gain(msgspec.Struct, frozen=True):
     """The most frequent way to be wrong."""
 
 
+class Usage(msgspec.Struct, frozen=True):
+    """What answering took, per row that was answered; None where the run does not say it of every one."""
+
+    prompt_tokens: float | None = None
+    """Mean."""
+    completion_tokens: float | None = None
+    latency_s: float | None = None
+    """Median."""
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What the board shows of one submission, or of one of the paper's models."""
 
@@ -107,6 +130,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     needs_no_reading: tuple[TypeFigures, ...] = ()
     """How far one gets in the dataset without the request: the board's reference lines."""
+    usage: Usage = Usage()
+    """As the file says; nobody has measured it again."""
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict. They move no place on the board."""
     tables: tuple[Table, ...] = ()

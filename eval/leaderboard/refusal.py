@@ -11,9 +11,13 @@ STEPS = {
     "name": "Model name",
     "protocol": "Protocol of the transition types",
     "score": "Parsed and scored",
+    "form": "Form",
     "quota": "Quota",
 }
 """The checks in their order, as the page names them."""
+
+APART = ("form", "quota")
+"""Looked at before the upload is read, and spoken of only where they fail."""
 
 
 class Refused(UserError):

@@ -2,8 +2,11 @@
 `eval.stats`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean, median
+
+import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
@@ -17,10 +20,10 @@ from robustbench_tc.eval.stats.runs import Outcomes, align, read, unstated
 from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.eval.stats.verified import beside
-from robustbench_tc.schema import Json, Verdict
+from robustbench_tc.schema import Json, Prediction, Verdict
 
 from .checks import Accepted, Asked
-from .records import Claims, Entry, Gain, Metric, TypeLine
+from .records import Claims, Entry, Gain, Metric, TypeLine, Usage
 
 
 def score(accepted: Accepted, asked: Asked, folder: Path) -> tuple[Entry, list[Verdict]]:
@@ -32,7 +35,8 @@ def score(accepted: Accepted, asked: Asked, folder: Path) -> tuple[Entry, list[V
     judged = [one for one in found if one is not None]
     if len(judged) != len(accepted.predictions):
         raise ValueError("an accepted answer was not judged")
-    return entry_of_run(folder), judged
+    entry = entry_of_run(folder)
+    return msgspec.structs.replace(entry, usage=usage_of(accepted.predictions)), judged
 
 
 def entry_of_run(folder: Path) -> Entry:
@@ -65,6 +69,23 @@ def entry_of_run(folder: Path) -> Entry:
         ),
         needs_no_reading=blind.read(run.record.get("needs_no_reading", ())),
         verdicts=_digits(outcomes),
+    )
+
+
+def usage_of(answers: Iterable[Prediction]) -> Usage:
+    """Tokens and time of the rows that were answered."""
+    answered = [one for one in answers if one.status == "ok"]
+
+    def stated(name: str) -> list[float] | None:
+        found = [getattr(one, name) for one in answered]
+        known = [float(one) for one in found if one is not None and 0 <= one < 1e9]  # no NaN either
+        return known if known and len(known) == len(found) and any(known) else None
+
+    prompt, completion, seconds = map(stated, ("prompt_tokens", "completion_tokens", "latency_s"))
+    return Usage(
+        None if prompt is None else fmean(prompt),
+        None if completion is None else fmean(completion),
+        None if seconds is None else median(seconds),
     )
 
 

@@ -4,29 +4,40 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from .board import Board, Difference, Row, differences
+from .board import Board, Difference, differences
+from .origin import Origin
 from .rebuild import load, write_boards
 from .records import Entry, board_version
+from .row import Row
 from .store import Store
 
 CACHED = 512
 """Rendered pages that are kept."""
+
+ENTRIES = 64
+"""Whole entries that are kept."""
 
 
 class Boards:
     """What the pages are made from. Safe under threads."""
 
     def __init__(
-        self, store: Store, published: Mapping[str, Entry], served: tuple[str, str] | None = None
+        self,
+        store: Store,
+        published: Mapping[str, Entry],
+        served: tuple[str, str] | None = None,
+        origin: Origin = Origin(),
     ) -> None:
         """`served`: version and fingerprint that submissions are for; its board is there from the start."""
         self.store = store
+        self.origin = origin
         self._published = published
-        self._served = served
+        self.served = served
         self._lock = threading.Lock()
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}
         self._pages: OrderedDict[object, bytes] = OrderedDict()
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
 
     def all(self) -> dict[str, Board]:
         """Every board by version, the newest first.
@@ -49,12 +60,13 @@ class Boards:
             write_boards(self.store, found)
             self._boards = found | self._empty(found)
             self._pages.clear()
+            self._entries.clear()
             self._revision = revision
 
     def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
-        if self._served is None:
+        if self.served is None:
             return {}
-        dataset_version, fingerprint = self._served
+        dataset_version, fingerprint = self.served
         version = board_version(dataset_version, fingerprint)
         if version in found:
             return {}
@@ -88,5 +100,18 @@ class Boards:
                 return row, board
         return None
 
+    def entry(self, row_id: str) -> Entry | None:
+        """Everything that is computed of a row's run, read from the store; None where it cannot be."""
+        if row_id.startswith("paper-"):
+            return self._published.get(row_id.removeprefix("paper-"))
+        found = self._entries.get(row_id) or self.store.entry(row_id)
+        if found is not None:
+            with self._lock:
+                self._entries[row_id] = found
+                self._entries.move_to_end(row_id)
+                while len(self._entries) > ENTRIES:
+                    self._entries.popitem(last=False)
+        return found
+
     def compare(self, a: Row, b: Row) -> tuple[Difference, ...]:
-        return differences(a.entry, b.entry)
+        return differences(a.figures, b.figures)

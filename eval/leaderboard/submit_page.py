@@ -1,23 +1,26 @@
-"""The submit page: gradio for the upload and the queue; what it says is our own escaped HTML."""
+"""The submit page: gradio for the upload and its form; what it says is our own escaped HTML.
 
-from collections.abc import Callable
+No event waits for a score: one hands the upload to the desk, a timer asks how far it is.
+"""
+
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from robustbench_tc.errors import UserError
 
 from . import pages
-from .desk import Desk
-from .records import Checked, Step
+from .account import Login
+from .desk import Desk, steps_of
+from .records import Step
+from .refusal import Refused
+from .submitting import LOCAL, Form, Progress, Submitter
 from .upload import upload_field
 
 if TYPE_CHECKING:
     import gradio as gr
 
-Login = Literal["local", "hf"]
-"""local: everybody is `local`, for a laptop. hf: the account that is signed in on the Space."""
-
-LOCAL = "local"
 TITLE = "Submit · RobustBench-TC leaderboard"
 
 _NAMES = """() => {
@@ -29,87 +32,69 @@ _NAMES = """() => {
 }"""
 """gradio calls both upload buttons the same; the groups around them tell them apart for a screen reader."""
 
-_AT_A_TIME = 2
-"""Uploads scored at once; the others wait in gradio's queue and see their place."""
+_EACH_S = 1.0
+"""Seconds between two looks at an upload that waits."""
+
+_NOT_STATED = "not stated"
+
+_STAGES = {"waiting": "Waiting", "checking": "Checking", "scoring": "Scoring"}
+"""Stages before the result, as the page names them."""
 
 
 def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr.Blocks":
     """The page; `asked` names the dataset version that is taken. `added` is called after each submission."""
     import gradio as gr
 
-    limits = desk.limits
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(600, 3600)) as demo:
         gr.HTML(pages.header("submit"), elem_id="top", padding=False)
-        gr.HTML(pages.render("submit_intro.html.j2", asked=asked, limits=limits), padding=False)
+        gr.HTML(pages.render("submit_intro.html.j2", asked=asked, limits=desk.limits), padding=False)
         signed_in = gr.HTML(visible=login == "hf", padding=False, elem_id="signed-in")
         with gr.Row():
             predictions = upload_field("Predictions: predictions.parquet or .jsonl", "predictions")
             record = upload_field("Run record: run.json", "record")
-        with gr.Row():
-            name = gr.Textbox(
-                label="Model name on the board",
-                info="Optional. Empty: the model of the run record.",
-                max_length=120,
-                min_width=320,
-                elem_id="name",
-            )
-            params = gr.Textbox(
-                label="Parameters in billions",
-                info="Optional. Used where the name does not say (Qwen3-8B does).",
-                max_length=20,
-                min_width=320,
-                elem_id="params",
-            )
+        fields = _form()
         check = gr.Button("Check and score", variant="primary", elem_id="check")
         report = gr.HTML(elem_id="report", padding=False)
         ticket = gr.State("")
+        timer = gr.Timer(_EACH_S, active=False)
         listing = gr.Button("List it on the board", variant="primary", visible=False, elem_id="list")
         outcome = gr.HTML(elem_id="outcome", padding=False)
+        acts = _Acts(desk, added)
 
-        def check_as(user: str | None, *given: Any) -> Any:
-            checked, its_ticket = _checked(desk, user, *given)
-            said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
-            return said, its_ticket or "", gr.Button(visible=its_ticket is not None), ""
-
-        def list_as(user: str | None, its_ticket: str) -> Any:
-            said, done = _listed(desk, user, its_ticket)
-            if done:
-                added()
-            return said, gr.Button(visible=not done), "" if done else its_ticket
-
-        # gradio fills in the account by the type of a parameter: hence one pair of functions for each way.
+        # gradio fills in the request and the account by the types of parameters: one set of functions for
+        # each way to sign in.
         if login == "hf":
 
-            def checks(a: Any, b: Any, c: Any, d: Any, profile: gr.OAuthProfile | None) -> Any:
-                return check_as(_user(profile), a, b, c, d)
+            def checks(request: gr.Request, profile: gr.OAuthProfile | None, *given: Any) -> Any:
+                return acts.check(_who(profile, request), given)
 
-            def lists(its_ticket: str, profile: gr.OAuthProfile | None) -> Any:
-                return list_as(_user(profile), its_ticket)
+            def looks(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
+                return acts.look(_who(profile, request), its_ticket)
+
+            def lists(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
+                return acts.list(_who(profile, request), its_ticket)
 
             def who(profile: gr.OAuthProfile | None) -> str:
-                return pages.render("signed_in.html.j2", user=_user(profile))
+                return pages.render("signed_in.html.j2", user=None if profile is None else profile.username)
 
             demo.load(who, None, signed_in, api_visibility="private", queue=False)
         else:
 
-            def checks(a: Any, b: Any, c: Any, d: Any) -> Any:  # type: ignore[misc]
-                return check_as(LOCAL, a, b, c, d)
+            def checks(request: gr.Request, *given: Any) -> Any:  # type: ignore[misc]
+                return acts.check(_local(request), given)
 
-            def lists(its_ticket: str) -> Any:  # type: ignore[misc]
-                return list_as(LOCAL, its_ticket)
+            def looks(request: gr.Request, its_ticket: str) -> Any:  # type: ignore[misc]
+                return acts.look(_local(request), its_ticket)
+
+            def lists(request: gr.Request, its_ticket: str) -> Any:  # type: ignore[misc]
+                return acts.list(_local(request), its_ticket)
 
         demo.load(None, None, None, js=_NAMES)
-        check.click(
-            checks,
-            [predictions, record, name, params],
-            [report, ticket, listing, outcome],
-            show_progress_on=[report],
-            api_name="check",
-            concurrency_limit=_AT_A_TIME,
-            concurrency_id="score",
-        )
-        listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", concurrency_limit=8)
-    demo.queue(max_size=200, default_concurrency_limit=_AT_A_TIME)
+        said = [report, ticket, timer, listing, outcome]
+        options = {"queue": False, "show_progress": "hidden"}  # the queue is the desk's
+        check.click(checks, [predictions, record, *fields], said, api_name="check", **options)
+        timer.tick(looks, [ticket], said, api_name="look", **options)
+        listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", **options)
     return demo
 
 
@@ -123,36 +108,153 @@ def closed_page(why: str) -> "gr.Blocks":
     return demo
 
 
-def _user(profile: Any) -> str | None:
-    return None if profile is None else str(profile.username)
+def _form() -> "list[gr.components.Component]":
+    """The fields beside the files, in the order of `Form`."""
+    import gradio as gr
 
+    def text(elem_id: str, label: str, info: str, longest: int = 60) -> gr.Textbox:
+        return gr.Textbox(label=label, info=info, max_length=longest, min_width=260, elem_id=elem_id)
 
-def _checked(
-    desk: Desk, user: str | None, upload: str | None, run: str | None, typed: str, size: str
-) -> tuple[Checked, str | None]:
-    if user is None:
-        said = "you are not signed in: sign in with Hugging Face above, then check again"
-        return Checked(steps=(Step("quota", False, said),)), None
-    try:
-        return desk.check(
-            user,
-            Path(upload) if upload else None,
-            Path(run) if run else None,
-            name=str(typed or "")[:200],
-            params=str(size or "")[:40],
+    with gr.Row():
+        name = text(
+            "name", "Model name on the board", "Optional. Empty: the model of the run record.", longest=120
         )
-    except Exception:  # whatever it is, the visitor gets a line and nothing of the server's inside
-        said = "the server could not check this upload: try again, and tell the maintainers if it stays so"
-        return Checked(steps=(Step("score", False, said),)), None
+        params = text(
+            "params", "Parameters in billions", "Optional. Used where the name does not say (Qwen3-8B does)."
+        )
+    with gr.Row():
+        card = text("card", "Model card", "Optional. ORG/NAME on the Hub, or an https address.", longest=300)
+        licence = text("licence", "Licence", "Optional. Its SPDX id, such as apache-2.0.")
+        weights = gr.Radio(
+            ["open", "closed", _NOT_STATED],
+            value=_NOT_STATED,
+            label="Weights",
+            info="Whether anybody can download them.",
+            min_width=260,
+            elem_id="weights",
+        )
+    with gr.Row():
+        usd = "Optional. US dollars per million tokens; the board shows what 1,000 rows cost."
+        price_in = text("price-in", "Price of prompt tokens", usd)
+        price_out = text("price-out", "Price of completion tokens", usd)
+    return [name, params, card, licence, weights, price_in, price_out]
 
 
-def _listed(desk: Desk, user: str | None, given: str) -> tuple[str, bool]:
-    """What to say, and whether it is listed."""
-    if user is None:
-        return pages.refused("you are not signed in: sign in with Hugging Face above, then list it"), False
-    try:
-        return pages.listed(desk.list(user, given)), True
-    except UserError as error:
-        return pages.refused(str(error)), False
-    except Exception:
-        return pages.refused("the server could not list this submission: try again in a moment"), False
+class _Acts:
+    """What the page's events do. Whatever goes wrong is a line on the page."""
+
+    def __init__(self, desk: Desk, added: Callable[[], None]) -> None:
+        self._desk = desk
+        self._added = added
+
+    def check(self, who: Submitter | None, given: Sequence[Any]) -> Any:
+        """Hands an upload to the desk."""
+        if who is None:
+            return _refused("you are not signed in: sign in with Hugging Face above, then check again")
+        upload, run, *typed = given
+        name, params, card, licence, weights, price_in, price_out = (_text(one) for one in typed)
+        form = Form(
+            name=name,
+            params=params,
+            card=card,
+            licence=licence,
+            weights=None if weights == _NOT_STATED else weights,
+            price_in=price_in,
+            price_out=price_out,
+        )
+        try:
+            ticket = self._desk.place(who, Path(upload) if upload else None, Path(run) if run else None, form)
+        except Refused as refusal:
+            return _steps(steps_of(refusal))
+        except Exception:  # nothing of the server's inside
+            return _refused(_BROKEN, "score")
+        return self.look(who, ticket)
+
+    def look(self, who: Submitter | None, ticket: str) -> Any:
+        """How far an upload is, and at the end the result."""
+        if who is None or not ticket:
+            return _refused("you are not signed in any more: sign in above, then check again")
+        try:
+            now = self._desk.progress(who, ticket)
+            if now.stage != "done":
+                return _said(_stage(now), ticket, ask_again=True)
+            checked = self._desk.result(who, ticket)
+        except Refused as refusal:
+            return _steps(steps_of(refusal))
+        except Exception:
+            return _refused(_BROKEN, "score")
+        passed = checked.submission is not None and checked.refused is None
+        said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
+        return _said(said, ticket if passed else "", listable=passed)
+
+    def list(self, who: Submitter | None, ticket: str) -> Any:
+        """Puts a scored upload on the board."""
+        import gradio as gr
+
+        try:
+            if who is None:
+                raise Refused("quota", "you are not signed in: sign in with Hugging Face above, then list it")
+            made = self._desk.list(who.user, ticket)
+            self._added()
+        except UserError as error:
+            return pages.refused(str(error)), gr.Button(visible=True), ticket
+        except Exception:
+            said = "the server could not list this submission: try again in a moment"
+            return pages.refused(said), gr.Button(visible=True), ticket
+        return pages.listed(made), gr.Button(visible=False), ""
+
+
+_BROKEN = "the server could not check this upload: try again, and tell the maintainers if it stays so"
+
+
+def _said(report: str, ticket: str, *, ask_again: bool = False, listable: bool = False) -> Any:
+    import gradio as gr
+
+    return report, ticket, gr.Timer(active=ask_again), gr.Button(visible=listable), ""
+
+
+def _refused(line: str, step: str = "quota") -> Any:
+    return _steps((Step(step, False, line),))
+
+
+def _steps(steps: Sequence[Step]) -> Any:
+    return _said(pages.report(steps, None, None, None), "")
+
+
+def _stage(now: Progress) -> str:
+    """The stages with the one that it is in. Spoken anew by a screen reader whenever the sentence changes, so
+    the estimate is rounded."""
+    says = _STAGES[now.stage] if now.place is None else f"Waiting, place {now.place} in the queue"
+    if now.seconds is not None:
+        fives = max(5, 5 * math.ceil(now.seconds / 5))
+        about = f"{fives} seconds" if fives < 100 else f"{math.ceil(now.seconds / 60)} minutes"
+        says += f", about {about} until the result"
+    return pages.render(
+        "stage.html.j2",
+        stages=[*_STAGES.values(), "Result"],
+        at=list(_STAGES).index(now.stage),
+        says=f"{says}.",
+    )
+
+
+def _text(typed: Any) -> str:
+    return str(typed or "")[:1000]
+
+
+def _local(request: Any) -> Submitter:
+    return Submitter(LOCAL, _address(request))
+
+
+def _who(profile: Any, request: Any) -> Submitter | None:
+    """The account that is signed in, with the organisations that it let the Space know of."""
+    if profile is None:
+        return None
+    orgs = profile.get("orgs") if isinstance(profile, dict) else None
+    found = [one.get("preferred_username") for one in orgs or () if isinstance(one, dict)]
+    return Submitter(
+        str(profile.username), _address(request), tuple(name for name in found if isinstance(name, str))
+    )
+
+
+def _address(request: Any) -> str:
+    return str(request.client.host) if request is not None and request.client else ""

@@ -33,6 +33,7 @@ from .limits import Limits
 from .records import Checked, Submission, encode
 from .refusal import Refused
 from .scoring import claims_of, score
+from .submitting import Stated
 
 UPLOAD, RECORD, ANSWER, RUN = store.UPLOAD, store.RECORD, store.ANSWER, store.RUN
 
@@ -55,9 +56,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     now: str
     """UTC, ISO 8601: when it was submitted."""
-    name: str | None = None
-    """What the user typed as the model's name."""
-    params_b: float | None = None
+    stated: Stated = Stated()
+    """What the user typed beside it."""
     listed: tuple[str, ...] = ()
     """Model names that are listed, for look-alikes."""
 
@@ -69,6 +69,7 @@ class Pool:
     """Warm processes, each with one upload at a time. `command` starts one."""
 
     def __init__(self, command: Sequence[str], size: int = 2) -> None:
+        self.size = size
         self._command = tuple(command)
         self._idle: queue.Queue[subprocess.Popen[bytes] | None] = queue.Queue()
         for _ in range(size):
@@ -226,7 +227,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             folder / UPLOAD,
             record if record.is_file() else None,
             asked,
-            name=job.name,
+            name=job.stated.name,
             listed=job.listed,
             limits=limits,
             trail=trail,
@@ -237,7 +238,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
     correct, n = entry.counts["perturbed"]
     trail.passed("score", f"{correct:,} of {n:,} perturbed rows are right")
     stored = sha256((folder / RUN / "predictions.parquet").read_bytes()).hexdigest()
-    settings = accepted.record.settings
+    settings, said = accepted.record.settings, job.stated
     line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored)
     day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
     return Checked(
@@ -249,7 +250,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             user=job.user,
             model=accepted.model,
             mode=settings.mode,
-            params_b=names.size_of(accepted.model) or job.params_b,
+            params_b=names.size_of(accepted.model) or said.params_b,
             family=names.family_of(accepted.model),
             submitted_at=job.now,
             dataset_version=asked.label,
@@ -257,5 +258,10 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             repeats=settings.repeat,
             predictions_sha256=stored,
             package_version=robustbench_tc.__version__,
+            card=said.card,
+            licence=said.licence,
+            weights=said.weights,
+            price_in=said.price_in,
+            price_out=said.price_out,
         ),
     )

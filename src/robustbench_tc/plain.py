@@ -52,7 +52,8 @@ def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer
     words that are not words of gold values; if there is none, the longest. Many last turns are bare data.
     Elsewhere it is the last user message.
     """
-    turns = user_turns(messages)
+    # Most types leave the messages as they are. A tuple never changes, so what was found in it can be kept.
+    turns = _turns(messages) if isinstance(messages, tuple) else user_turns(messages)
     if len(turns) < 2:
         return turns[0] if turns else None
     content = messages[turns[0].message].content
@@ -61,6 +62,11 @@ def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer
         if sum(word not in gold_words for word in _words(content[turn.start : turn.end])) >= 5:
             return turn
     return max(turns, key=lambda turn: turn.end - turn.start)
+
+
+@remembered(10_000)
+def _turns(messages: Sequence[Message]) -> list[Span]:
+    return user_turns(messages)
 
 
 @remembered(10_000)

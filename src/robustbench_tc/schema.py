@@ -473,6 +473,11 @@ def _tools_text(tools: Iterable[Tool]) -> str:
     return f"[{','.join(texts)}]"
 
 
+@remembered(10_000)  # most types leave the golden answers as they are
+def _answers_text(answers: tuple[GoldenAnswer, ...]) -> str:
+    return dumps(answers)
+
+
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept; those of samples
     with the plain columns."""
@@ -483,6 +488,8 @@ def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     for name, values in zip(fields, zip(*rows, strict=True) if rows else [()] * len(fields), strict=True):
         if kind is Sample and name == "tools":
             out[name] = list(map(_tools_text, values))
+        elif kind is Sample and name == "golden_answers":
+            out[name] = list(map(_answers_text, values))
         elif name in json_columns:
             out[name] = [None if value is None else dumps(value) for value in values]
         elif any(isinstance(value, tuple) for value in values[:1]):

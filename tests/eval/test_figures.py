@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from robustbench_tc.eval import figures
+from robustbench_tc.eval import figures, labels
 from robustbench_tc.eval.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
@@ -61,8 +61,23 @@ def forest(name: str) -> Markup:
     return figures.forest(effects, Axis(-1, 1, {-1: "-1", 0: "0", 1: name}), name)
 
 
+def scatter(name: str) -> Markup:
+    dots = [
+        Dot(0.2, 0.8, "efficient", name, f"/model/{name}", name),
+        Dot(0.5, 0.4, "dominated", name, f"/model/{name}"),
+    ]
+    axis = figures.round_axis(0.2, 0.8, name)
+    line = figures.Path([(0.2, 0.8), (0.5, 0.4)], "frontier")
+    return figures.chart(axis, axis, dots, [line], name, size=(400, 300))
+
+
+def scale(name: str) -> Markup:
+    return figures.scale((0.0, 1.0), {0.0: "0", 0.5: "0.5", 1.0: name})
+
+
 FIGURES: dict[str, Callable[[str], Markup]] = {
-    make.__name__: make for make in (heatmap, bars, stacks, chart, strip, shares, shifts, forest)
+    make.__name__: make
+    for make in (heatmap, bars, stacks, chart, strip, shares, shifts, forest, scatter, scale)
 }
 
 
@@ -175,3 +190,57 @@ def test_a_forest_is_to_scale_and_stays_inside(value: float, half: float) -> Non
 def test_every_step_of_a_colour_is_in_the_sheet() -> None:
     sheet = str(figures.style())
     assert [step for step in range(21) if f"svg .s{step} {{ --v: {step / 20:g}; }}" not in sheet] == []
+
+
+def test_dots_that_lead_somewhere_are_links_and_only_named_ones_are_stops_of_the_keyboard() -> None:
+    root = parsed(scatter("name"))
+    links = list(root.iter("a"))
+    assert [(one.get("href"), one.get("tabindex")) for one in links] == [
+        ("/model/name", None),
+        ("/model/name", "-1"),
+    ]
+    assert all(one.get("aria-label") == "name" for one in links)
+    assert root.get("role") == "group", "an image has nothing inside that can be reached"
+    assert parsed(chart("x")).get("role") == "img"
+
+
+SPOTS = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), max_size=12)
+
+
+@given(SPOTS, st.floats(10, 120))
+def test_names_cover_no_other_name_no_named_dot_and_no_edge(
+    dots: list[tuple[float, float]], width: float
+) -> None:
+    found = labels.beside(dots, [width] * len(dots), (0, 0, 300, 200))
+    boxes = []
+    for spot in found:
+        if spot is not None:
+            left = spot.x - {"start": 0, "middle": width / 2, "end": width}[spot.anchor]
+            boxes.append((left, spot.y - labels.HEIGHT + 3, left + width, spot.y + 3))
+    for number, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= -1e-6 and top >= -1e-6 and right <= 300 + 1e-6 and bottom <= 200 + 1e-6
+        for other in boxes[:number]:
+            assert (
+                right <= other[0] + 1e-6
+                or other[2] <= left + 1e-6
+                or bottom <= other[1] + 1e-6
+                or (other[3] <= top + 1e-6)
+            )
+    if len(dots) == 1 and 130 <= dots[0][0] <= 170 and 20 <= dots[0][1] <= 180:
+        assert found[0] is not None
+
+
+@given(st.floats(-1, 1), st.floats(0, 2))
+def test_a_round_axis_holds_both_numbers_and_ends_with_ticks(low: float, width: float) -> None:
+    axis = figures.round_axis(low, low + width)
+    assert axis.low <= low + 1e-6 and axis.high >= low + width - 1e-6
+    assert axis.low < axis.high and [axis.low, axis.high] == [min(axis.ticks), max(axis.ticks)]
+    assert 2 <= len(axis.ticks) <= 8
+
+
+@given(st.floats(-3, 3), st.floats(0.01, 6))
+def test_a_logarithmic_axis_has_few_ticks_inside(exponent: float, width: float) -> None:
+    low, high = 10**exponent, 10 ** (exponent + width)
+    found = figures.decades(low, high)
+    assert len(found) <= 7 and all(low <= value <= high for value in found)
+    assert len(found) >= 2 or width < 1

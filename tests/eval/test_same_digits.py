@@ -131,7 +131,15 @@ def board_page(entry: Entry) -> str:
     board = boards([one], {}, {one.id: entry}, {})[version]
     [row] = board.rows
     return pages.model_page(
-        row, board, version, history=[], verification=None, submission=one, against=None, differences=[]
+        row,
+        entry,
+        board,
+        version,
+        history=[],
+        verification=None,
+        submission=one,
+        against=None,
+        differences=[],
     )
 
 

@@ -1,19 +1,18 @@
-"""`rbtc leaderboard`: serve the board, check a submission, verify one, rebuild, export a Space."""
+"""`rbtc leaderboard`: serve the board, submit, check a submission, verify one, rebuild, export a Space."""
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ..errors import UserError
 from ..io import numbers
 from . import _console
+from ._checked import print_checked
 from ._replacing import DiscardChanges, Force
+from ._submit import submit
 from ._words import one_of
-
-if TYPE_CHECKING:
-    from ..eval.leaderboard.records import Checked
 
 app = typer.Typer(
     help="The leaderboard: serve it, check and verify submissions, rebuild it, export it as a Space.",
@@ -29,6 +28,8 @@ RepoOption = Annotated[
 DatasetOption = Annotated[str, typer.Option("--dataset", help="Release folder, or Hub id org/name.")]
 RevisionOption = Annotated[str | None, typer.Option("--revision", help="Of a Hub dataset.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+app.command()(submit)
 
 
 @app.command()
@@ -54,12 +55,23 @@ def serve(
         ),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Uploads that are scored at once.")] = 2,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quota",
+            metavar="NAME=N",
+            help="Submissions a day of an account or organisation, if other than 10; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the board and the submit page.
 
     Example: rbtc leaderboard serve --dataset robustbench-tc
     """
+    from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.serve import serve as run
+
+    quotas = _quotas(quota or [])
 
     def started(url: str) -> None:
         _console.err.print(f"serving on {url} (stop with Ctrl-C)", markup=False)
@@ -74,10 +86,28 @@ def serve(
             port=port,
             login=login,
             workers=workers,
+            limits=Limits(quotas=quotas),
             started=started,
             progress=partial(_console.err.print, markup=False),
         )
         raise KeyboardInterrupt  # the server has taken it as its sign to end, in order
+
+
+def _quotas(given: list[str]) -> dict[str, int]:
+    """`NAME=N` of each option. Raises UserError."""
+    from ..eval.leaderboard import names
+
+    found: dict[str, int] = {}
+    for one in given:
+        name, _, number = one.partition("=")
+        if not number.isascii() or not number.isdigit() or len(number) > 6 or int(number) > 100_000:
+            raise UserError(
+                f"--quota {one!r} is not NAME=N with N from 0 to 100,000, such as --quota acme=50"
+            )
+        if names.check_user(name) in found:
+            raise UserError(f"--quota names {name} twice")
+        found[name] = int(number)
+    return found
 
 
 @app.command("submit-check")
@@ -102,6 +132,7 @@ def submit_check(
     from ..eval.leaderboard import worker
     from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.serve import load_asked
+    from ..eval.leaderboard.submitting import Stated
 
     upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
     if not upload.is_file():
@@ -115,44 +146,15 @@ def submit_check(
             folder=temporary,
             user="local",
             now=datetime.now(UTC).isoformat(timespec="seconds"),
-            name=model,
+            stated=Stated(name=model),
         )
         checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:
         _console.json(checked)
     else:
-        _print(checked)
+        print_checked(checked)
     if checked.refused is not None:
         raise typer.Exit(1)
-
-
-def _print(checked: "Checked") -> None:
-    from rich.table import Table
-
-    from .. import taxonomy
-    from ..eval.leaderboard.refusal import STEPS
-
-    echo = _console.out.print
-    for step in checked.steps:
-        word = {True: "passed", False: "FAILED", None: "not reached"}[step.passed]
-        echo(f"{word:12}{STEPS[step.code]}{': ' + step.text if step.text else ''}", markup=False)
-        for line in step.details:
-            echo(f"            {line}", markup=False)
-    if checked.entry is None:
-        return
-    table = Table()
-    for name in ("rows", "n", "right", "accuracy", "95 %"):
-        table.add_column(name, justify="left" if name == "rows" else "right", no_wrap=True)
-    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
-        metric = checked.entry.metrics[name if name in checked.entry.metrics else f"accuracy_{name}"]
-        correct, n = checked.entry.counts[name]
-        table.add_row(name, str(n), str(correct), numbers.number(metric.value), numbers.interval(metric))
-    echo(table)
-    claims = checked.claims
-    if claims is not None:
-        echo(
-            f"the file's own verdicts (not used) agree in {claims.agree} of {claims.rows} rows", markup=False
-        )
 
 
 @app.command()

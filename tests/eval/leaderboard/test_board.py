@@ -12,16 +12,20 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.leaderboard.board import (
     PAPER,
     Board,
-    Row,
     boards,
     differences,
+    marked,
     p_of,
     paper_board,
     ranked,
+    row_of,
 )
-from robustbench_tc.eval.leaderboard.pages import blind_of, board_page, sure_gains, types_page
-from robustbench_tc.eval.leaderboard.query import Query, select
-from robustbench_tc.eval.leaderboard.records import Entry, Gain, Metric, TypeLine, Verification
+from robustbench_tc.eval.leaderboard.board_page import blind_of, board_page
+from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
+from robustbench_tc.eval.leaderboard.pages import sure_gains
+from robustbench_tc.eval.leaderboard.query import Query, address, parse, select
+from robustbench_tc.eval.leaderboard.records import Entry, Gain, Metric, TypeLine, Usage, Verification
+from robustbench_tc.eval.leaderboard.row import Figures, Row
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.stats.blind import TypeFigures
 from robustbench_tc.eval.stats.significance import fisher_p
@@ -36,13 +40,13 @@ def published() -> dict[str, Entry]:
 
 def test_the_papers_board_equals_table_2_in_all_126_cells(published: dict[str, Entry]) -> None:
     board = paper_board(published)
-    shown = {row.model: row.entry.metrics for row in board.rows}
+    shown = {row.model: row.figures for row in board.rows}
     printed = paper.table2()
     assert len(printed) == 126 and len(shown) == 21
     wrong = [
         (cell.model, cell.metric)
         for cell in printed
-        if f"{shown[cell.model][cell.metric].value:.3f}" != f"{cell.value:.3f}"
+        if f"{shown[cell.model].metric(cell.metric).value:.3f}" != f"{cell.value:.3f}"
     ]
     assert wrong == []
 
@@ -51,14 +55,19 @@ def test_the_papers_board_is_in_the_order_of_perturbed_accuracy(published: dict[
     board = paper_board(published)
     keys = []
     for row in board.rows:
-        correct, n = row.entry.counts["perturbed"]
+        correct, n = row.figures.counts("perturbed") or (0, 0)
         keys.append((-correct / n, -correct, row.model.casefold()))
     assert keys == sorted(keys)
     assert [row.rank for row in board.rows] == list(range(1, 22))
-    assert not board.paired and {row.status for row in board.rows} == {"published"}
-    leader, second = board.rows[:2]
+    assert not board.paired and {row.tier for row in board.rows} == {"published"}
+    leader, second = marked(board.rows[:2], board.rows[0], "perturbed")
     assert leader.p_leader is None
-    assert second.p_leader == fisher_p(leader.entry.counts["perturbed"], second.entry.counts["perturbed"])
+    counts = [one.figures.counts("perturbed") or (0, 0) for one in (leader, second)]
+    assert second.p_leader == fisher_p(*counts)
+
+
+def of(right: dict[str, list[int]]) -> Figures:
+    return Figures.of(entry(right))
 
 
 def row(model: str, found: Entry, row_id: str = "") -> Row:
@@ -70,8 +79,8 @@ def row(model: str, found: Entry, row_id: str = "") -> Row:
         params_b=None,
         mode="fc",
         submitted_at="2026-11-20T10:00:00+00:00",
-        status="unverified",
-        entry=found,
+        tier="unverified",
+        figures=Figures.of(found),
     )
 
 
@@ -93,15 +102,15 @@ def test_a_board_can_be_ranked_by_any_type() -> None:
 
 def test_the_mark_is_a_paired_test_over_clean_ids() -> None:
     # Ten samples on which one is always right and the other never: 2 / 2**10.
-    a, b = entry({"CD": [1] * 10}), entry({"CD": [0] * 10})
+    a, b = of({"CD": [1] * 10}), of({"CD": [0] * 10})
     assert p_of(a, b, "CD") == pytest.approx(2 / 2**10)
     assert p_of(a, a, "perturbed") == 1.0
     # The same ten, but every flip of one kind has its counterpart.
-    assert p_of(entry({"CD": [1, 0] * 5}), entry({"CD": [0, 1] * 5}), "CD") == 1.0
+    assert p_of(of({"CD": [1, 0] * 5}), of({"CD": [0, 1] * 5}), "CD") == 1.0
 
 
 def test_counts_alone_are_tested_as_independent() -> None:
-    a, b = entry({"CD": [1] * 10}), entry({"CD": [0] * 10})
+    a, b = of({"CD": [1] * 10}), of({"CD": [0] * 10})
     blind = msgspec.structs.replace(b, verdicts=None)
     assert p_of(a, blind, "CD") == fisher_p((10, 10), (0, 10))
 
@@ -111,15 +120,18 @@ def test_ranking_is_a_permutation_and_never_rises(found: list[list[int]]) -> Non
     rows = [row(f"m{i}", entry({"CD": verdicts})) for i, verdicts in enumerate(found)]
     order = ranked(rows)
     assert sorted(one.id for one in order) == sorted(one.id for one in rows)
-    shares = [one.entry.counts["perturbed"][0] for one in order]
+    shares = [one.figures.counts("perturbed") or (0, 0) for one in order]
     assert shares == sorted(shares, reverse=True)
-    assert all(one.p_leader is not None and 0 < one.p_leader <= 1 for one in order[1:])
+    assert [one.rank for one in order] == list(range(1, len(found) + 1))
+    leader, *others = marked(order, order[0], "perturbed")
+    assert leader.p_leader is None
+    assert all(one.p_leader is not None and 0 < one.p_leader <= 1 for one in others)
 
 
 def test_differences_are_paired_and_signed_b_minus_a() -> None:
     a, b = (
-        entry({"clean": [1, 1, 1, 1], "CD": [0, 0, 1, 0]}),
-        entry({"clean": [1, 1, 1, 0], "CD": [1, 1, 1, 0]}),
+        of({"clean": [1, 1, 1, 1], "CD": [0, 0, 1, 0]}),
+        of({"clean": [1, 1, 1, 0], "CD": [1, 1, 1, 0]}),
     )
     found = {one.name: one for one in differences(a, b)}
     assert found["clean"].difference.value == -0.25
@@ -154,9 +166,9 @@ def test_boards_are_apart_by_version_and_the_newest_submission_counts(published:
     found = boards(made, {made[1].id: verified}, entries, published)
     assert list(found) == ["1.0.0-eeeeeeee", "1.0.0-ffffffff", PAPER]
     board = found["1.0.0-ffffffff"]
-    assert [(one.model, one.user, one.status) for one in board.rows] == [
+    assert [(one.model, one.user, one.tier) for one in board.rows] == [
         ("one", "bob", "unverified"),
-        ("two", "ann", "verified"),
+        ("two", "ann", "reproduced"),
         ("one", "ann", "unverified"),
     ]
     assert [(one.id, one.superseded_by, one.rank) for one in board.past] == [(made[0].id, made[2].id, 0)]
@@ -192,7 +204,8 @@ def test_reference_lines_stand_below_the_models_and_are_not_entrants() -> None:
 
     for focus in ("perturbed", "reward", "CD"):
         assert shown(board, focus).count("reference, reads no request") == 3
-    assert "references, not entrants" in types_page(board, list(made.values()), board.version)
+    view = select(board, Query(version=board.version))
+    assert "references, not entrants" in heatmap_page(view, board, list(made.values()), board.version)
     assert "reference, reads no request" not in shown(made[PAPER], "perturbed")
 
 
@@ -209,3 +222,55 @@ def test_a_type_is_worth_fixing_only_beyond_chance() -> None:
     found = sure_gains(msgspec.structs.replace(made, gains=gains, types=lines))
     assert [one.type_code for one in found] == ["CD"]
     assert sure_gains(msgspec.structs.replace(made, gains=())) == []
+
+
+# --- rows -------------------------------------------------------------------------------------------------
+
+
+def test_a_row_holds_what_its_entry_says(published: dict[str, Entry]) -> None:
+    for made in (*published.values(), entry({"CD": [1, 2, 0], "TD": [2, 2, 2]}, repeats=2)):
+        found = Figures.of(made)
+        assert {name: found.metric(name) for name in made.metrics} == made.metrics
+        assert {name: found.counts(name) for name in made.counts} == made.counts
+        for code, line in made.types.items():
+            assert found.type(code) == (line.accuracy, line.delta)
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=Figures) == found
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metrics": {}},
+        {"counts": {}},
+        {"counts": {"perturbed": (10**400, 1), "clean": (1, 1)}},
+        {"verdicts": {"CD": "11", "TD": "1"}},
+        {"verdicts": {"CD": "x1"}},
+    ],
+)
+def test_what_is_no_entry_of_a_run_is_no_row(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"^its? "):
+        Figures.of(msgspec.structs.replace(entry({"CD": [1, 1]}), **wrong))
+
+
+def test_price_and_tokens_are_said_only_where_they_are_known() -> None:
+    used = msgspec.structs.replace(entry({"CD": [1]}), usage=Usage(1500.0, 500.0, 2.5))
+    priced = msgspec.structs.replace(submission(1, "a"), price_in=2.0, price_out=10.0)
+    found = row_of(priced, used)
+    assert (found.tokens, found.latency_s, found.price) == (2000.0, 2.5, 8.0)  # 3 + 5 dollars a million
+    assert row_of(submission(1, "a"), used).price is None
+    plain = row_of(priced, entry({"CD": [1]}))
+    assert (plain.tokens, plain.latency_s, plain.price) == (None, None, None)
+
+
+def test_a_board_is_shown_in_pages_of_a_hundred() -> None:
+    rows = [row(f"m{i:03}", entry({"CD": [1, i % 2]}), f"id{i:03}") for i in range(205)]
+    board = Board(version="v", dataset_version="v", fingerprint="f", paired=True, rows=tuple(ranked(rows)))
+    whole = select(board, Query(version="v"), whole=True)
+    seen = [select(board, Query(version="v", page=page)) for page in (1, 2, 3)]
+    assert [len(one.rows) for one in seen] == [100, 100, 5] and {one.fits for one in seen} == {205}
+    assert tuple(one for view in seen for one in view.rows) == whole.rows
+    assert select(board, Query(version="v", page=99)).rows == seen[2].rows  # beyond the last is the last
+    assert address(Query(version="v", page=2), "v", sort="clean") == "/?sort=clean"
+    assert parse({"page": "2"}, ["v"]) == (Query(version="v", page=2), ())
+    for wrong in ("0", "-1", "x", "9" * 70):
+        assert parse({"page": wrong}, ["v"]) == (Query(version="v"), (f"page={wrong}",))

@@ -13,8 +13,10 @@ from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.checks import Asked, Trail, check
 from robustbench_tc.eval.leaderboard.limits import Limits
-from robustbench_tc.eval.leaderboard.records import Checked
-from robustbench_tc.eval.leaderboard.refusal import STEPS, Refused
+from robustbench_tc.eval.leaderboard.records import Checked, Usage
+from robustbench_tc.eval.leaderboard.refusal import APART, STEPS, Refused
+from robustbench_tc.eval.leaderboard.scoring import usage_of
+from robustbench_tc.eval.leaderboard.submitting import Stated
 from robustbench_tc.eval.verdicts import score_run
 
 from .bad_files import BAD, Bad, Upload
@@ -28,7 +30,8 @@ def examined(asked: Asked, folder: Path, upload: Upload) -> Checked:
     shutil.copyfile(upload.predictions, folder / worker.UPLOAD)
     if upload.record is not None:
         shutil.copyfile(upload.record, folder / worker.RECORD)
-    job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", name=upload.name)
+    said = Stated(name=upload.name)
+    job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00", stated=said)
     return worker.examine(job, asked, LIMITS)
 
 
@@ -59,7 +62,7 @@ def test_a_good_file_passes_every_check_and_is_scored_like_rbtc_score(
 ) -> None:
     run = run_of("name-biased")
     answer = examined(asked, tmp_path, Upload(run / "predictions.parquet", run / "run.json"))
-    assert [step.code for step in answer.steps] == [code for code in STEPS if code != "quota"]
+    assert [step.code for step in answer.steps] == [code for code in STEPS if code not in APART]
     assert all(step.passed for step in answer.steps)
     assert answer.entry is not None and answer.submission is not None and answer.claims is None
     folder = record.RunFolder(tmp_path / "by-hand", record.open_run(run).record)
@@ -159,3 +162,18 @@ def test_refusals_list_ten_ids_of_each_kind(asked: Asked, run_of: RunOf, tmp_pat
         check(tmp_path / "short.parquet", run / "run.json", asked, limits=LIMITS, trail=Trail())
     assert len(refusal.value.details) == 11
     assert refusal.value.details[-1] == "missing: … and 20 more"
+
+
+def test_usage_is_what_every_answered_row_says(run_of: RunOf) -> None:
+    answers = predictions.read(run_of("oracle") / "predictions.parquet")[:3]
+    said = [
+        msgspec.structs.replace(one, prompt_tokens=100 * i, completion_tokens=10, latency_s=float(i))
+        for i, one in enumerate(answers, 1)
+    ]
+    assert usage_of(said) == Usage(200.0, 10.0, 2.0)
+    assert usage_of([*said, msgspec.structs.replace(said[0], status="rejected", latency_s=None)]) == (
+        Usage(200.0, 10.0, 2.0)
+    )
+    for wrong in (None, -1.0, float("nan"), float("inf"), 1e300):
+        assert usage_of([*said, msgspec.structs.replace(said[0], latency_s=wrong)]).latency_s is None
+    assert usage_of([]) == Usage()

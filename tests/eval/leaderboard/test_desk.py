@@ -11,25 +11,15 @@ import pytest
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.limits import Limits
-from robustbench_tc.eval.leaderboard.records import Checked
 from robustbench_tc.eval.leaderboard.refusal import Refused
 from robustbench_tc.eval.leaderboard.store import Store, current
-from robustbench_tc.eval.leaderboard.worker import Job, examine
+from robustbench_tc.eval.leaderboard.submitting import Form, Submitter
 
 from .bad_files import BAD
 from .conftest import RunOf
+from .desks import ADDRESS, InProcess, checked, listed
 
-LIMITS = Limits(file_bytes=4_000_000, per_day=3, pending=2)
-
-
-class InProcess:
-    """The scorer without its process."""
-
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-
-    def run(self, job: Job) -> Checked:
-        return examine(job, self.asked, LIMITS)
+LIMITS = Limits(file_bytes=4_000_000, per_day=3, pending=2, checks_per_listing=9)
 
 
 class Clock:
@@ -48,19 +38,19 @@ def clock() -> Clock:
 
 @pytest.fixture
 def desk(tmp_path: Path, asked: Asked, clock: Clock) -> Desk:
-    return Desk(Store(tmp_path / "results"), InProcess(asked), LIMITS, clock)
-
-
-def listed(desk: Desk, run: Path, user: str = "ann", name: str | None = None) -> str:
-    checked, ticket = desk.check(user, run / "predictions.parquet", run / "run.json", name=name)
-    assert ticket is not None, checked.refused
-    return desk.list(user, ticket).id
+    return Desk(Store(tmp_path / "results"), InProcess(asked, LIMITS), LIMITS, clock)
 
 
 def refusal(desk: Desk, run: Path, user: str = "ann", name: str | None = None) -> str:
-    checked, ticket = desk.check(user, run / "predictions.parquet", run / "run.json", name=name)
-    assert ticket is None and checked.refused is not None
-    return checked.refused.text
+    """Why a run is not taken, at once or after it was read."""
+    try:
+        found, ticket = checked(desk, run, user, name=name)
+    except Refused as refused:
+        return str(refused)
+    assert found.refused is not None
+    with pytest.raises(Refused):
+        desk.list(user, ticket)
+    return found.refused.text
 
 
 def test_a_listed_submission_lies_in_the_store_with_its_raw_answers(desk: Desk, run_of: RunOf) -> None:
@@ -78,8 +68,7 @@ def test_a_listed_submission_lies_in_the_store_with_its_raw_answers(desk: Desk, 
 
 def test_the_same_ticket_and_the_same_run_are_listed_once(desk: Desk, run_of: RunOf, clock: Clock) -> None:
     run = run_of("oracle")
-    _, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json")
-    assert ticket is not None
+    _, ticket = checked(desk, run)
     assert desk.list("ann", ticket) == desk.list("ann", ticket)
     clock.now += timedelta(days=1)
     again = listed(desk, run)
@@ -88,11 +77,9 @@ def test_the_same_ticket_and_the_same_run_are_listed_once(desk: Desk, run_of: Ru
 
 def test_twenty_threads_with_one_ticket_list_it_once(desk: Desk, run_of: RunOf) -> None:
     run = run_of("oracle")
-    _, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json")
+    _, ticket = checked(desk, run)
     found: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(desk.list("ann", str(ticket)).id)) for _ in range(20)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(desk.list("ann", ticket).id)) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -123,9 +110,8 @@ def test_a_day_takes_so_many_of_one_user(desk: Desk, run_of: RunOf) -> None:
 def test_of_two_at_once_one_is_the_last_of_the_day(desk: Desk, run_of: RunOf) -> None:
     tickets = []
     for agent in ("oracle", "silent"):
-        run = run_of(agent)
-        _, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json", name="Alpha-3B")
-        tickets.append(str(ticket))
+        _, ticket = checked(desk, run_of(agent), name="Alpha-3B")
+        tickets.append(ticket)
     desk.list("ann", tickets[0])
     with pytest.raises(Refused, match="one submission per model and day"):
         desk.list("ann", tickets[1])
@@ -134,16 +120,13 @@ def test_of_two_at_once_one_is_the_last_of_the_day(desk: Desk, run_of: RunOf) ->
 
 def test_a_report_is_shown_even_where_the_quota_is_used_up(desk: Desk, run_of: RunOf) -> None:
     listed(desk, run_of("oracle"), name="Alpha-3B")
-    run = run_of("silent")
-    checked, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json", name="Alpha-3B")
-    assert ticket is None and checked.entry is not None
-    assert checked.refused is not None and checked.refused.code == "quota"
+    found, _ = checked(desk, run_of("silent"), name="Alpha-3B")
+    assert found.entry is not None and found.refused is not None and found.refused.code == "quota"
 
 
 def test_a_ticket_is_its_users_and_names_no_path(desk: Desk, run_of: RunOf) -> None:
     run = run_of("oracle")
-    _, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json")
-    assert ticket is not None
+    _, ticket = checked(desk, run)
     with pytest.raises(Refused, match="another user"):
         desk.list("bob", ticket)
     for made_up in ("", "x", "../submissions", f"../../{ticket}x", "/etc/passwd", "a\0b"):
@@ -160,35 +143,43 @@ def test_names_that_look_like_listed_ones_are_refused(desk: Desk, run_of: RunOf)
 def test_files_beyond_the_bound_and_links_are_not_copied(desk: Desk, run_of: RunOf, tmp_path: Path) -> None:
     [large] = [bad for bad in BAD if bad.name == "too large"]
     upload = large.make(run_of("oracle"), tmp_path)
-    checked, _ = desk.check("ann", upload.predictions, upload.record)
-    assert checked.refused is not None and checked.refused.code == "size"
-    assert large.says in checked.refused.text
     (tmp_path / "link").symlink_to(run_of("oracle") / "predictions.parquet")
-    checked, _ = desk.check("ann", tmp_path / "link", None)
-    assert checked.refused is not None and "did not arrive" in checked.refused.text
-    checked, _ = desk.check("ann", None, None)
-    assert checked.refused is not None and "choose one" in checked.refused.text
+    ann = Submitter("ann", ADDRESS)
+    for path, says in (
+        (upload.predictions, large.says),
+        (tmp_path / "link", "did not arrive"),
+        (None, "choose"),
+    ):
+        with pytest.raises(Refused, match=says) as refused:
+            desk.place(ann, path, upload.record, Form())
+        assert refused.value.step == "size"
     assert list((desk.store.folder / "incoming").iterdir()) == []
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "nan", "inf", "1e9", "seven", "<b>"])
 def test_parameters_are_a_sensible_number(desk: Desk, run_of: RunOf, size: str) -> None:
-    run = run_of("oracle")
-    checked, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json", params=size)
-    assert ticket is None and checked.refused is not None and "in billions" in checked.refused.text
+    with pytest.raises(Refused, match="in billions"):
+        checked(desk, run_of("oracle"), params=size)
 
 
 def test_parameters_count_where_the_name_is_silent(desk: Desk, run_of: RunOf) -> None:
-    run = run_of("oracle")
     for name, typed, meant in (("Alpha", "7B", 7.0), ("Beta-3B", "70", 3.0), ("Gamma", " ", None)):
-        checked, _ = desk.check("ann", run / "predictions.parquet", run / "run.json", name=name, params=typed)
-        assert checked.submission is not None and checked.submission.params_b == meant
+        found, _ = checked(desk, run_of("oracle"), name=name, params=typed)
+        assert found.submission is not None and found.submission.params_b == meant
+
+
+def test_what_is_stated_beside_an_upload_is_listed_with_it(desk: Desk, run_of: RunOf) -> None:
+    said = {"card": "acme/alpha", "licence": "mit", "weights": "open", "price_in": "1", "price_out": "2.5"}
+    found, ticket = checked(desk, run_of("oracle"), name="Alpha-3B", **said)
+    assert found.refused is None
+    one = desk.list("ann", ticket)
+    assert (one.card, one.licence, one.weights) == ("https://huggingface.co/acme/alpha", "mit", "open")
+    assert (one.price_in, one.price_out) == (1.0, 2.5)
 
 
 def test_uploads_that_nobody_lists_make_room(desk: Desk, run_of: RunOf) -> None:
-    run = run_of("oracle")
     for name in ("A-1B", "B-1B", "C-1B"):
-        desk.check("ann", run / "predictions.parquet", run / "run.json", name=name)
+        checked(desk, run_of("oracle"), name=name)
     assert len(list((desk.store.folder / "incoming").iterdir())) == LIMITS.pending
     desk.store.sweep(-1)
     assert list((desk.store.folder / "incoming").iterdir()) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from robustbench_tc.cli.leaderboard import app
+from robustbench_tc.cli.leaderboard import _quotas, app
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.limits import Limits
@@ -106,3 +106,19 @@ def test_limits_travel_to_the_worker(release: Path) -> None:
 
     limits = Limits(per_day=3, file_bytes=5)
     assert msgspec.json.decode(worker_command(release, limits)[-1], type=Limits) == limits
+
+
+def test_quotas_of_labs_are_read_before_anything_is_served(tmp_path: Path) -> None:
+    assert _quotas(["acme=50", "ann=0"]) == {"acme": 50, "ann": 0}
+    assert _quotas([]) == {}
+    for bad, says in (
+        ("acme", "is not NAME=N"),
+        ("acme=-1", "is not NAME=N"),
+        ("acme=1000000000000", "is not NAME=N"),
+        ("<b>=5", "cannot be listed"),
+    ):
+        found = run("serve", "--quota", bad, "--store", tmp_path / "none").exception
+        assert isinstance(found, UserError) and says in str(found)
+    found = run("serve", "--quota", "acme=5", "--quota", "acme=6").exception
+    assert isinstance(found, UserError) and "twice" in str(found)
+    assert not (tmp_path / "none").exists()

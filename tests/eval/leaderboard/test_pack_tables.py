@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard.board import FOCUSES, LEVELS, boards, counts_of, p_of
+from robustbench_tc.eval.leaderboard.board import boards, p_of
 from robustbench_tc.eval.leaderboard.records import Entry, board_version, encode
+from robustbench_tc.eval.leaderboard.row import FOCUSES, LEVELS, Figures
 from robustbench_tc.eval.leaderboard.scoring import entry_of_run
 
 from ..synthetic_runs import clean_ids, coin, pairs, write_run
@@ -57,6 +58,7 @@ def test_the_models_page_shows_the_tables(tmp_path: Path) -> None:
         board = boards([one], {}, {one.id: made}, {})[version]
         return pages.model_page(
             board.rows[0],
+            made,
             board,
             version,
             history=[],
@@ -78,18 +80,19 @@ def test_the_models_page_shows_the_tables(tmp_path: Path) -> None:
 
 
 def test_a_board_is_ranked_by_the_core_types_of_a_level(tmp_path: Path) -> None:
-    entries = {f"{right}": entry(tmp_path / f"{right}", right) for right in (True, False)}
-    assert [counts_of(one, "interaction") for one in entries.values()] == [
+    entries = [entry(tmp_path / f"{right}", right) for right in (True, False)]
+    right, wrong = map(Figures.of, entries)
+    assert [one.counts("interaction") for one in (right, wrong)] == [
         tuple(map(sum, zip(*(core.counts[name] for name in ("action", "transition")), strict=True)))
-        for core in entries.values()
+        for core in entries
     ]
-    assert counts_of(entries["True"], "reasoning") == entries["True"].counts["reward"]
+    assert right.counts("reasoning") == entries[0].counts["reward"]
     assert LEVELS == ("perception", "interaction", "reasoning") and set(LEVELS) < set(FOCUSES)
     # Two runs that differ in a pack alone are equal in every level, as on the board.
     for level in LEVELS:
-        assert p_of(entries["True"], entries["False"], level) == 1.0
-    lacking = {code: n for code, n in entries["True"].counts.items() if code != "CD"}
-    assert counts_of(msgspec.structs.replace(entries["True"], counts=lacking), "reasoning") is None
+        assert p_of(right, wrong, level) == 1.0
+    lacking = {code: n for code, n in entries[0].counts.items() if code != "CD"}
+    assert Figures.of(msgspec.structs.replace(entries[0], counts=lacking)).counts("reasoning") is None
 
 
 def test_a_level_is_shown_with_the_interval_of_its_table(tmp_path: Path) -> None:
@@ -97,8 +100,8 @@ def test_a_level_is_shown_with_the_interval_of_its_table(tmp_path: Path) -> None
     from robustbench_tc.eval.leaderboard import pages
 
     made = entry(tmp_path / "run", True)
-    assert pages.metric_of(made, "reasoning") == made.metrics["accuracy_reward"]
-    assert pages.delta_of(made, "perception") == made.metrics["delta_observation"].value
-    before = pages.metric_of(msgspec.structs.replace(made, tables=()), "reasoning")
+    assert Figures.of(made).accuracy("reasoning") == made.metrics["accuracy_reward"]
+    assert Figures.of(made).delta("perception").value == made.metrics["delta_observation"].value
+    before = Figures.of(msgspec.structs.replace(made, tables=())).accuracy("reasoning")
     assert (before.value, before.low) == (made.metrics["accuracy_reward"].value, None)
     assert pages.focus_name("interaction") == "the level interaction"

@@ -13,30 +13,20 @@ from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.limits import Limits
 from robustbench_tc.eval.leaderboard.rebuild import load, rebuild, verify, write_boards
-from robustbench_tc.eval.leaderboard.records import Checked
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.leaderboard.store import Store
-from robustbench_tc.eval.leaderboard.worker import Job, examine
 
+from . import desks
 from .conftest import RunOf
 from .made import run_folder
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-class InProcess:
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-
-    def run(self, job: Job) -> Checked:
-        return examine(job, self.asked, Limits())
-
-
 def listed(store: Store, asked: Asked, run: Path, name: str) -> str:
-    desk = Desk(store, InProcess(asked), Limits(), lambda: NOON)
-    _, ticket = desk.check("ann", run / "predictions.parquet", run / "run.json", name=name)
-    assert ticket is not None
-    return desk.list("ann", ticket).id
+    """Submits a run at a desk of its own and lists it; its id."""
+    desk = Desk(store, desks.InProcess(asked, Limits()), Limits(), lambda: NOON)
+    return desks.listed(desk, run, name=name)
 
 
 def test_a_rebuild_from_raw_predictions_gives_the_same_boards(
@@ -98,7 +88,7 @@ def test_a_repeated_run_verifies_a_submission(tmp_path: Path, asked: Asked, run_
     made = verify(store, one, run_of("oracle"), asked, by="maintainer", now=NOON)
     assert (made.rows, made.agree, made.p) == (len(asked.rows), len(asked.rows), 1.0)
     [row] = next(iter(load(store, {}).values())).rows
-    assert row.status == "verified"
+    assert row.tier == "reproduced"
 
 
 def test_a_run_that_is_no_repetition_verifies_nothing(tmp_path: Path, asked: Asked, run_of: RunOf) -> None:

@@ -1,0 +1,87 @@
+"""Which places of a ranking the data allow: every two models tested against each other."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .lattice import Floats, Ints
+from .significance import fisher_p, holm_of, paired_p, paired_p_at_most
+
+LEVEL = 0.05
+"""Below it, after Holm's correction over all pairs, two models are told apart."""
+
+EXACT = 30
+"""Up to so many models every pair is tested exactly."""
+
+CLEAR = 1e-6
+"""A pair whose p is surely below is not worked out further: its p is this bound's."""
+
+MOST = 1000
+"""Models that are tested against each other: among more, the first ones are."""
+
+
+class Places(NamedTuple):
+    """The ranks of one model that no test rules out, at 95 % for all models together."""
+
+    first: int
+    """1 + how many are significantly better."""
+    last: int
+    """All models, less those that are significantly worse."""
+
+
+class Pairs(NamedTuple):
+    """Every two models of a ranking, [models, models]."""
+
+    p: Floats
+    """Two-sided, of "equally good"; 1 on the diagonal."""
+    adjusted: Floats
+    """Holm's, over all pairs."""
+    better: NDArray[np.bool_]
+    """Whether the row's model is significantly better than the column's."""
+
+
+def of_samples(right: Sequence[Ints], repeats: Sequence[int]) -> Pairs:
+    """Models over the same samples: `right` is each one's number of right answers per clean_id.
+
+    The paired cluster test, exact for up to EXACT models but for pairs that are clearly apart; for more, an
+    upper bound of its p, so that nothing is told apart that the exact test would not.
+    """
+    common = int(np.lcm.reduce(np.array(repeats, np.int64))) if len(repeats) else 1
+    scores = np.stack([one * (common // n) for one, n in zip(right, repeats, strict=True)])
+    p = paired_p_at_most(scores)
+    if len(scores) <= EXACT:
+        p = _each(p, lambda i, j: paired_p(scores[i] - scores[j]) if p[i, j] > CLEAR else float(p[i, j]))
+    return _told_apart(p, scores.sum(axis=1).astype(np.float64))
+
+
+def of_counts(counts: Sequence[tuple[int, int]]) -> Pairs:
+    """Models of which only (right, rows) is known: Fisher's exact test of every two."""
+    p = np.ones((len(counts), len(counts)))
+    rates = np.array([right / n if n else 0.0 for right, n in counts])
+    return _told_apart(_each(p, lambda i, j: fisher_p(counts[i], counts[j])), rates)
+
+
+def places(pairs: Pairs, models: int | None = None) -> list[Places]:
+    """The compatible ranks of every model in `pairs`, among `models` in all: one that was not tested against
+    it may stand on either side."""
+    n = len(pairs.p) if models is None else models
+    ahead, behind = pairs.better.sum(axis=0).tolist(), pairs.better.sum(axis=1).tolist()
+    return [Places(1 + better, n - worse) for better, worse in zip(ahead, behind, strict=True)]
+
+
+def _each(start: Floats, p_of: Callable[[int, int], float]) -> Floats:
+    found = start.copy()
+    for i in range(len(start)):
+        for j in range(i):
+            found[i, j] = found[j, i] = p_of(i, j)
+    return found
+
+
+def _told_apart(p: Floats, scores: Floats) -> Pairs:
+    upper = np.triu_indices(len(p), 1)
+    adjusted = np.ones_like(p)
+    adjusted[upper] = holm_of(p[upper])
+    adjusted.T[upper] = adjusted[upper]
+    return Pairs(p, adjusted, (adjusted < LEVEL) & (scores[:, None] > scores[None, :]))

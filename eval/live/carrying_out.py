@@ -96,9 +96,7 @@ def _tool(so_far: Conversation, one: Wanted) -> LiveTool | None:
     return None if tool is None or tool.distractor else tool
 
 
-def _tended(
-    so_far: Conversation, made: list[Step], one: Wanted, tool: LiveTool
-) -> Generator[Do, Step, None]:
+def _tended(so_far: Conversation, made: list[Step], one: Wanted, tool: LiveTool) -> Generator[Do, Step, None]:
     """One call, and again as long as its error may pass."""
     unsafe = tool.writes and not tool.idempotent
     looks = []
@@ -185,17 +183,23 @@ def _named(
     arguments: Mapping[str, Json],
     seen: Sequence[tuple[Call, str]],
 ) -> list[Wanted]:
-    """The latest read that showed one of the write's arguments under its name, if the argument's description
-    names it: "the payment's id, as get_order gives it"."""
-    for name, schema in _properties(write).items():
-        said, value = schema.get("description") if isinstance(schema, dict) else None, arguments.get(name)
-        if not isinstance(said, str) or not isinstance(value, str) or not value:
-            continue
-        named = {read.name for read in reads if re.search(rf"(?<!\w){re.escape(read.name)}(?!\w)", said)}
-        for call, text in reversed(seen):
-            if call.name in named and any(at[-1:] == (name,) and leaf == value for at, leaf in _leaves(text)):
-                return [Wanted(call.name, call.parameters)]
+    """The latest read that showed what the write is about, its first argument, as a part of something, if the
+    argument's description names that read: "the payment's id, as get_order gives it"."""
+    name, schema = next(iter(_properties(write).items()), ("", None))
+    said, value = schema.get("description") if isinstance(schema, dict) else None, arguments.get(name)
+    if not isinstance(said, str) or not isinstance(value, str) or not value:
+        return []
+    named = {read.name for read in reads if re.search(rf"(?<!\w){re.escape(read.name)}(?!\w)", said)}
+    for call, text in reversed(seen):
+        if call.name in named and any(_is_part(at, name) and leaf == value for at, leaf in _leaves(text)):
+            return [Wanted(call.name, call.parameters)]
     return []
+
+
+def _is_part(at: tuple[str | int, ...], name: str) -> bool:
+    """Whether a place is called so and lies in a list inside an object: a record's own id does not, and what
+    a read finds shows nothing of what is done with it elsewhere."""
+    return at[-1:] == (name,) and isinstance(at[0], str) and any(isinstance(step, int) for step in at)
 
 
 def _seen(so_far: Conversation, made: Sequence[Step]) -> list[tuple[Call, str]]:
@@ -244,9 +248,7 @@ def _new(before: Json, after: Json, depth: int = 0) -> list[dict[str, Json]]:
     if depth > _DEEPEST:
         return []
     if isinstance(before, dict) and isinstance(after, dict):
-        return [
-            one for name in after if name in before for one in _new(before[name], after[name], depth + 1)
-        ]
+        return [one for name in after if name in before for one in _new(before[name], after[name], depth + 1)]
     if isinstance(before, list) and isinstance(after, list):
         known = {dumps(one) for one in before}
         return [one for one in after if isinstance(one, dict) and dumps(one) not in known]

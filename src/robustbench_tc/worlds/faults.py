@@ -90,7 +90,9 @@ class FaultedWorld:
     def _at(self, name: str, place: int) -> LiveTool:
         tool = self._tools[place] if 0 <= place < len(self._tools) else None
         if tool is None or tool.name != name:
-            raise UserError(f"tool {place} of the registry is not {name[:80]!r}: the record was changed by hand")
+            raise UserError(
+                f"tool {place} of the registry is not {name[:80]!r}: the record was changed by hand"
+            )
         return tool
 
     def _count(self, tool: LiveTool) -> None:

@@ -1,4 +1,4 @@
-"""Defences in live episodes: what is shown, what is called, what is repeated, and that nothing else changes."""
+"""Defences in live episodes: what is shown, called and repeated, and that nothing else changes."""
 
 import asyncio
 import itertools
@@ -30,7 +30,7 @@ from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
 from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
 from robustbench_tc.llm import Store
-from robustbench_tc.worlds.find import find
+from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import LocalWorlds
 
 from ...conftest import ROOT
@@ -66,7 +66,8 @@ class Says:
 
 def calls(*given_: tuple[str, Any]) -> dict[str, Any]:
     made = [
-        {"id": f"c{at}", "name": name, "arguments": json.dumps(args)} for at, (name, args) in enumerate(given_)
+        {"id": f"c{at}", "name": name, "arguments": json.dumps(args)}
+        for at, (name, args) in enumerate(given_)
     ]
     return {"text": "", "tool_calls": made}
 
@@ -96,8 +97,8 @@ def steps_of(one: Episode) -> list[tuple[str, str | None]]:
 def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
     rows: dict[str, LiveRow], tmp_path: Path
 ) -> None:
-    """A third of the rows of three kinds: the agent that gives up is right where the error ends within three calls,
-    never on bad credentials; the blind one repeats no effect any more."""
+    """A third of the rows of three kinds: the agent that gives up is right where the error ends within three
+    calls, never on bad credentials; the blind one repeats no effect any more."""
     number = itertools.count()
 
     def judge(row: LiveRow, name: str, *words: str) -> tuple[bool, int]:
@@ -113,6 +114,7 @@ def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
         return asyncio.run(again())
 
     for row in [row for row in rows.values() if row.fault is not None][::3]:
+        assert row.fault is not None
         for name in ("gives-up", "blind-retrier"):
             right, repeated = judge(row, name, "retry")
             assert repeated == 0, (name, row.id)
@@ -162,9 +164,7 @@ def test_a_write_that_nothing_shows_is_not_repeated(rows: dict[str, LiveRow], tm
     assert (name, None) in steps_of(one) and not [made for made in steps_of(one) if made[1] is not None]
 
 
-def test_a_fault_meets_the_agents_calls_as_without_defence(
-    rows: dict[str, LiveRow], tmp_path: Path
-) -> None:
+def test_a_fault_meets_the_agents_calls_as_without_defence(rows: dict[str, LiveRow], tmp_path: Path) -> None:
     """Looks are not counted: the same call of the agent's meets the fault."""
     for number, row in enumerate([one for one in rows.values() if one.fault is not None][::9]):
         found = []
@@ -179,9 +179,7 @@ def test_a_fault_meets_the_agents_calls_as_without_defence(
 
 
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
-def test_free_defences_change_no_clean_episode(
-    rows: dict[str, LiveRow], tmp_path: Path, mode: str
-) -> None:
+def test_free_defences_change_no_clean_episode(rows: dict[str, LiveRow], tmp_path: Path, mode: str) -> None:
     """The world's calls, results and end are the same; so are those of a namesake's row but for `dedupe`."""
     chosen = [row for row in rows.values() if row.fault is None][::16]
     for number, row in enumerate(chosen):
@@ -191,9 +189,9 @@ def test_free_defences_change_no_clean_episode(
                 continue
             one = played(row, agent("oracle", rows), tmp_path / f"{number}-{words[0]}", *words, mode=mode)
             assert one.ended == plain.ended
-            assert [msgspec.structs.replace(step, tool=None) for reply in one.replies for step in reply.steps] == [
-                step for reply in plain.replies for step in reply.steps
-            ], (row.id, words)  # fmt: skip
+            made = [step for reply in one.replies for step in reply.steps]
+            made = [msgspec.structs.replace(step, tool=None) for step in made]
+            assert made == [step for reply in plain.replies for step in reply.steps], (row.id, words)
 
 
 def test_names_lead_to_the_tool_that_was_shown_under_them(rows: dict[str, LiveRow], tmp_path: Path) -> None:
@@ -225,7 +223,7 @@ def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path
 
 # --- chains -------------------------------------------------------------------------------------------
 
-ONE, TWO = (purses.clean_row(task) for task in purses.tasks(purses.PURSE))
+ONE, TWO = (purses.clean_row(task) for task in tasks(purses.PURSE))
 HOSTILE = st.sampled_from(
     [
         calls(("add_coins", {"amount": 3})), calls(("server1__add_coins", {"amount": 3})),
@@ -291,8 +289,8 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     rbtc: Rbtc, rows: dict[str, LiveRow], tmp_path: Path
 ) -> None:
     """Cut off at every third line of its journal it ends with the same bytes; `rbtc defences` shows it."""
-    tasks = [one.clean_id for one in rows.values() if one.fault is not None and one.fault.at.tool == "place_order"]
-    chosen = [row for row in rows.values() if row.clean_id == tasks[0] and row.type_code != "live_same_name_A"]
+    task = _row(rows, "place_order").clean_id
+    chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
     data = str(purses.write(tmp_path / "data", chosen))
     common = ("live", "run", data, "--agent", "blind-retrier")
     assert rbtc(*common, "--out", "plain").code == 0
@@ -342,9 +340,9 @@ def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRo
     data = LiveData(name="bundled", rows=own)
     for name, words in (("gives-up", "retry"), ("blind-retrier", "")):
         found = line(data, name, words)
-        shown = next(
-            text for text in page.splitlines() if text.startswith(f"| {name} | {words or '–'} |") and text.count("|") == 10
-        ).split(" | ")  # fmt: skip
+        begin = f"| {name} | {words or '–'} |"
+        lines = [text for text in page.splitlines() if text.startswith(begin) and text.count("|") == 10]
+        shown = lines[0].split(" | ")
         assert shown[2] == "{} of {}".format(*found.cells["clean"])
         assert shown[5] == "{} of {}".format(*found.cells["lost answer"])
         assert shown[7] == str(found.repeated)

@@ -15,6 +15,7 @@ from robustbench_tc.eval.stats import packs
 from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
 
+from . import flags, tiers
 from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
 from .query import SORT_NAMES, TIERS, Query, address
@@ -28,8 +29,9 @@ MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling 
 COLUMNS: dict[str, tuple[str, str]] = {
     "rank": (
         "#",
-        "Place by accuracy; ties go by the number of right answers, then by name. Below it the ranks that "
-        "the data allow: every two models tested against each other, Holm's correction over all pairs.",
+        "Place by accuracy among runs that are vouched for (see Tier) and carry no flag; ties go by the "
+        "number of right answers, then by name. Below it the ranks that the data allow: every two models "
+        "tested against each other, Holm's correction over all pairs.",
     ),
     "model": ("Model", "Name, family and who submitted it. The name opens the model's page."),
     "perturbed": (
@@ -55,12 +57,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "mode": ("Mode", "How tools are offered: in the prompt, or by native function calling."),
     "date": ("Date", "When it was submitted (UTC)."),
-    "tier": (
-        "Tier",
-        "Published: counts printed in the paper. Reproduced: a maintainer repeated the run. "
-        "Endpoint-matched: an endpoint that the submitter offered gives the same answers. "
-        "Unverified: answers scored here, the run itself not repeated.",
-    ),
+    "tier": ("Tier", " ".join(f"{name.capitalize()}: {tiers.MEANING[name]}." for name in tiers.TIERS)),
 }
 """Column → heading and explanation."""
 
@@ -87,6 +84,9 @@ def environment() -> jinja2.Environment:
         "error_modes": schema.ERROR_MODES,
         "modes": MODES,
         "tiers": TIERS,
+        "enough": tiers.ENOUGH,
+        "flag_means": flags.MEANING,
+        "flag_says": flags.says,
         "steps": STEPS,
         "tabs": TABS,
         "paper": PAPER,

@@ -10,8 +10,10 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .board import Board, marked, order, ranked
-from .row import FOCUSES, Row, Tier
+from . import tiers
+from .board import Board, leader_of, marked, order, ranked
+from .row import FOCUSES, Row
+from .tiers import Tier
 
 SIZES: dict[str, tuple[str, Callable[[float | None], bool]]] = {
     "small": ("up to 4B", lambda size: size is not None and size <= 4),
@@ -118,6 +120,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     show: str = ""
     """`intervals`: those of every accuracy and Δ, not only of what is ranked by. `delta`: Δ on the heat
     map."""
+    unranked: str = ""
+    """`on`: runs without a rank stand among the others, by accuracy; `off`: they are left out; empty: they
+    follow below where fewer than `tiers.ENOUGH` runs have a rank."""
     page: int = 1
     """Of the rows that fit, PAGE at a time."""
 
@@ -143,12 +148,16 @@ class View(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
     """Those of the page, or all that fit."""
     total: int
-    """Ranked rows of the board."""
+    """Rows of the board."""
     ignored: tuple[str, ...] = ()
     fits: int = 0
     """Rows on all pages together."""
     page: int = 1
     pages: int = 1
+    ranked: int = 0
+    """Rows of the board that have a rank."""
+    left_out: int = 0
+    """Rows without a rank that fit and are not shown."""
 
     @property
     def first(self) -> int:
@@ -169,6 +178,7 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         "tier": TIERS,
         "weights": WEIGHTS,
         "show": ("intervals", "delta"),
+        "unranked": ("on", "off"),
     }
     wanted: dict[str, str] = {"version": next(iter(versions))}
     ignored = []
@@ -208,13 +218,21 @@ def address(query: Query, default: str, path: str = "/", **changes: str | int) -
     return f"{path}?{urlencode(kept)}" if kept else path
 
 
-def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: bool = False) -> View:
-    """The rows of a view: of its page, or `whole`. A page beyond the last is the last.
+def select(
+    board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: bool = False, marks: bool = True
+) -> View:
+    """The rows of a view: of its page, or `whole`. A page beyond the last is the last. Without `marks` no row
+    is tested against the leader.
 
     Ranks are those of the whole board in the query's focus, whatever is filtered.
     """
     rows = ranked(board.rows, query.focus)
-    kept = [row for row in rows if _fits(row, query)]
+    leader, with_rank = leader_of(rows), sum(row.rank > 0 for row in rows)
+    fit = [row for row in rows if _fits(row, query)]
+    kept = fit if _lists_all(query, with_rank) else [row for row in fit if row.rank]
+    left_out = len(fit) - len(kept)
+    if query.unranked == "on":
+        kept = sorted(kept, key=lambda row: order(row, query.focus))
     if query.sort:
         key, _ = SORTS[query.sort]
         known = [row for row in kept if key(row) is not None]
@@ -225,8 +243,16 @@ def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: 
     pages = 1 if whole else max(1, -(-len(kept) // PAGE))
     page = min(query.page, pages)
     shown = kept if whole else kept[(page - 1) * PAGE : page * PAGE]
-    shown = marked(shown, rows[0], query.focus) if shown else []
-    return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages)
+    if marks:
+        shown = marked(shown, leader, query.focus)
+    return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages, with_rank, left_out)
+
+
+def _lists_all(query: Query, with_rank: int) -> bool:
+    """Whether rows without a rank are listed: where they are asked for, or too few have one."""
+    if query.unranked:
+        return query.unranked == "on"
+    return tiers.lists_all(with_rank) or query.tier not in ("", *tiers.TRUSTED)
 
 
 def _fits(row: Row, query: Query) -> bool:
@@ -254,11 +280,12 @@ def flat(row: Row, focus: str) -> dict[str, Any]:
     """A row for CSV and JSON: one level, one meaning per column (the page explains them)."""
     figures = row.figures
     found: dict[str, Any] = {
-        "rank": row.rank,
+        "rank": row.rank or None,
         "model": row.model,
         "family": row.family,
         "user": row.user,
         "tier": row.tier,
+        "flags": " ".join(row.flags),
         "mode": row.mode,
         "params_b": row.params_b,
         "submitted_at": row.submitted_at,
@@ -266,7 +293,6 @@ def flat(row: Row, focus: str) -> dict[str, Any]:
         "licence": row.licence,
         "card": row.card,
         "defence": row.defence,
-        "flags": " ".join(row.flags),
         "tokens": row.tokens,
         "latency_s": row.latency_s,
         "price_per_1000": row.price,

@@ -148,7 +148,7 @@ def serve(asked: Asked, limits: Limits) -> None:
     os.nice(10)  # visitors come first
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
-    asked.fingerprint(), asked.by_id, schema.prediction_features(scored=True)
+    asked.fingerprint(), asked.by_id, asked.known, schema.prediction_features(scored=True)
     for line in sys.stdin.buffer:
         job = msgspec.json.decode(line, type=Job)
         ending = in_child(lambda job=job: answer(job, asked, limits), limits)  # type: ignore[misc]

@@ -79,7 +79,7 @@ def row(model: str, found: Entry, row_id: str = "") -> Row:
         params_b=None,
         mode="fc",
         submitted_at="2026-11-20T10:00:00+00:00",
-        tier="unverified",
+        tier="reproduced",
         figures=Figures.of(found),
     )
 
@@ -167,8 +167,8 @@ def test_boards_are_apart_by_version_and_the_newest_submission_counts(published:
     assert list(found) == ["1.0.0-eeeeeeee", "1.0.0-ffffffff", PAPER]
     board = found["1.0.0-ffffffff"]
     assert [(one.model, one.user, one.tier) for one in board.rows] == [
-        ("one", "bob", "unverified"),
         ("two", "ann", "reproduced"),
+        ("one", "bob", "unverified"),
         ("one", "ann", "unverified"),
     ]
     assert [(one.id, one.superseded_by, one.rank) for one in board.past] == [(made[0].id, made[2].id, 0)]

@@ -104,7 +104,9 @@ def _print_call(call: "ShownCall") -> None:
     if call.met or call.executed != 1:
         note = f"    {'the fault is met; ' if call.met else ''}carried out {_times(call.executed)}"
         echo(styled(note + (f" ({call.problem})" if call.problem else ""), style="yellow"))
-    echo(styled("    gets " if call.defence else "    is shown ", style="green") + styled(_short(call.result)))
+    echo(
+        styled("    gets " if call.defence else "    is shown ", style="green") + styled(_short(call.result))
+    )
     if call.told is not None:
         echo(styled("    in the end ", style="green") + styled(_short(call.told)))
     if call.true_result is not None:

@@ -41,14 +41,17 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Ranked by perturbed accuracy, then those without a rank."""
     past: tuple[Row, ...] = ()
     """Superseded submissions, newest first."""
+    defended: tuple[Row, ...] = ()
+    """Defended runs, superseded ones included: they have no place, and stand on the tab of the defences."""
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading: lines without a place, that no one submitted."""
     copies: dict[str, Flag] = {}
     """Rows that have the replies of another one: the flag with its figure."""
 
     def row(self, row_id: str) -> Row | None:
-        """A row by its id, superseded ones included."""
-        return next((row for row in (*self.rows, *self.past) if row.id == row_id), None)
+        """A row by its id, superseded and defended ones included."""
+        every = (*self.rows, *self.past, *self.defended)
+        return next((row for row in every if row.id == row_id), None)
 
 
 def order(row: Row, focus: str) -> tuple[float, int, str, str]:
@@ -109,12 +112,16 @@ class Difference(msgspec.Struct, frozen=True):
     """Types only: corrected for looking at all of them."""
 
 
-def differences(a: Figures, b: Figures) -> tuple[Difference, ...]:
+TESTED = tuple(name for name in FOCUSES if name not in LEVELS)
+"""What two rows are compared in: a level's types stand for themselves."""
+
+
+def differences(a: Figures, b: Figures, wanted: Sequence[str] = TESTED) -> tuple[Difference, ...]:
     """b beside a, both of one dataset version: paired where samples are known, else independent."""
-    there = [name for name in FOCUSES if a.counts(name) and b.counts(name) and name not in LEVELS]
+    there = [name for name in wanted if a.counts(name) and b.counts(name)]
     found: dict[str, tuple[Interval, float]] = {}
     if _pairs(a, b):
-        pairs = compare_lines(_outcomes(a), _outcomes(b), {name: codes_of(name) for name in there})
+        pairs = compare_lines(outcomes(a), outcomes(b), {name: codes_of(name) for name in there})
         found = {name: (pair.difference, pair.p) for name, pair in pairs.items()}
     else:
         for name in there:
@@ -125,7 +132,9 @@ def differences(a: Figures, b: Figures) -> tuple[Difference, ...]:
     return tuple(Difference(name, interval, p, corrected.get(name)) for name, (interval, p) in found.items())
 
 
-def _outcomes(figures: Figures) -> Outcomes:
+def outcomes(figures: Figures) -> Outcomes:
+    """The verdicts of a row as counts. Two rows of one board can be paired; nothing is known of pairs of
+    answers inside one."""
     right, there = figures.columns()
     nothing = np.zeros_like(right.T)
     return Outcomes(
@@ -188,6 +197,7 @@ def boards(
     left out (the caller says so)."""
     newer = current(submissions)
     groups: dict[str, list[Row]] = {}
+    defended: dict[str, list[Row]] = {}
     places: dict[str, Submission] = {}
     for one in submissions:
         if one.id not in entries:
@@ -195,18 +205,28 @@ def boards(
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
         row = row_of(one, entries[one.id], verifications.get(one.id), newer[one.id])
-        groups.setdefault(version, []).append(row)
-    newest_first = sorted(groups, key=lambda version: places[version].submitted_at, reverse=True)
+        (defended if row.defence else groups).setdefault(version, []).append(row)
+    newest_first = sorted(places, key=lambda version: places[version].submitted_at, reverse=True)
     found = {
         version: _board(
-            version, places[version], groups[version], _reference(entries[row.id] for row in groups[version])
+            version,
+            places[version],
+            groups.get(version, []),
+            _reference(entries[row.id] for row in groups.get(version, ())),
+            defended.get(version, []),
         )
         for version in newest_first
     }
     return {**found, PAPER: paper_board(published)}
 
 
-def _board(version: str, of: Submission, rows: Sequence[Row], reference: tuple[BlindLine, ...]) -> Board:
+def _board(
+    version: str,
+    of: Submission,
+    rows: Sequence[Row],
+    reference: tuple[BlindLine, ...],
+    defended: Sequence[Row] = (),
+) -> Board:
     """The board of these rows, which come oldest first."""
     here, found = copies.flagged(row for row in rows if row.superseded_by is None)
     return Board(
@@ -216,6 +236,7 @@ def _board(version: str, of: Submission, rows: Sequence[Row], reference: tuple[B
         paired=True,
         rows=tuple(ranked(here)),
         past=tuple(row for row in reversed(rows) if row.superseded_by is not None),
+        defended=tuple(defended),
         reference=reference,
         copies=found,
     )

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from robustbench_tc.eval.stats.blind import TypeFigures
+from robustbench_tc.eval.stats.defences import Cost
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.reasked import Reasked
 from robustbench_tc.eval.stats.verified import Beside
@@ -47,9 +48,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """The chain of `--defend`; empty for an undefended run."""
 
     @property
-    def line(self) -> tuple[str, str, str, str]:
+    def line(self) -> tuple[str, ...]:
         """Submissions that agree in this are one line of a board: the newest one counts."""
-        return self.user, self.model, self.mode, self.fingerprint
+        return self.user, self.model, self.mode, self.fingerprint, self.defence
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +155,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What makes the run unlikely to be a model's: those that rest on it alone."""
     replies: str = ""
     """A sketch of what it said (`copies.sketch`), which shows whose replies it has."""
+    cost: Cost | None = None
+    """Requests and tokens as `rbtc defences` counts them, from the run record and the file."""
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict. They move no place on the board."""
     tables: tuple[Table, ...] = ()

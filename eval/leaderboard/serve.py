@@ -124,6 +124,8 @@ def _site(
         progress(f"{one} is not on its board: {why}")
     origin = Origin(dataset, getattr(store, "repo", None))
     boards = Boards(store, entries_of_paper(), served, origin)
+    for data in loaded:
+        boards.datasets.add(data)
     boards.all()
     return create(boards, desk, login=login, asked=asked, closed=closed), pool
 

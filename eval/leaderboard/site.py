@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from .board import Board, Difference, differences
+from .datasets import Datasets
 from .origin import Origin
 from .rebuild import load, write_boards
 from .records import Entry, board_version
@@ -33,6 +34,8 @@ class Boards:
         self.origin = origin
         self._published = published
         self.served = served
+        self.datasets = Datasets()
+        """The datasets at hand: only their boards have pages of samples."""
         self._lock = threading.Lock()
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}

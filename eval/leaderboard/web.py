@@ -15,6 +15,7 @@ from . import moderation, pages
 from .board import Board, leader_of, marked
 from .query import Query, address, flat, parse, select
 from .row import Row
+from .single_routes import add_single
 from .site import Boards
 from .store import current
 from .views import VIEWS
@@ -45,6 +46,7 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     }
     for path, page in paths.items():
         app.add_route(path, page)
+    add_single(app, boards, shown.html)
     for path in VIEWS:
         app.add_route(path, shown.view)
     app.add_exception_handler(HTTPException, shown.refused)
@@ -70,6 +72,10 @@ class _Pages:
     def _kept(self, key: object, make: Callable[[], str]) -> Response:
         page = self._boards.page(key, lambda: make().encode())
         return Response(page, media_type="text/html; charset=utf-8", headers=_HEADERS)
+
+    def html(self, request: Request, key: object, make: Callable[[], str]) -> Response:
+        """A page of another module."""
+        return self._kept(key, make)
 
     def _asked(self, request: Request) -> tuple[Query, tuple[str, ...]]:
         return parse(dict(request.query_params), self._boards.all())
@@ -187,6 +193,14 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         verification=boards.store.verifications()[0].get(row.id),
         submission=mine,
         against=against,
+        elsewhere=[
+            (other, one)
+            for other in boards.all().values()
+            if row.user is not None and other.version != board.version
+            for one in (*other.rows, *other.past)
+            if (one.user, one.model, one.mode) == (row.user, row.model, row.mode)
+        ],
+        samples=boards.datasets.rows(board.version) is not None,
         differences=boards.compare(row, against) if against is not None else (),
     )
 

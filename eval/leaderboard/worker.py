@@ -239,7 +239,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
     trail.passed("score", f"{correct:,} of {n:,} perturbed rows are right")
     stored = sha256((folder / RUN / "predictions.parquet").read_bytes()).hexdigest()
     settings, said = accepted.record.settings, job.stated
-    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored)
+    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored, *settings.defend)
     day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
     return Checked(
         steps=trail.steps(),
@@ -263,5 +263,6 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             weights=said.weights,
             price_in=said.price_in,
             price_out=said.price_out,
+            defence=",".join(settings.defend),
         ),
     )

@@ -195,3 +195,16 @@ def test_every_tab_leads_to_a_page() -> None:
 
     assert {tab.path for tab in TABS} >= set(VIEWS) - {"/"}
     assert len({tab.here for tab in TABS}) == len(TABS)
+
+
+def test_rows_without_a_rank_are_one_click_away_on_every_view() -> None:
+    made = board([row(1, tier="reproduced"), row(2, tier="reproduced"), row(3, tier="reproduced"), row(4)])
+    view = select(made, Query(version="1"))
+    shown = [
+        plots.plots_page(view, view.rows, made, [made], "1"),
+        heatmap_page(view, made, [made], "1"),
+        matrix_page(view, made, [made], "1", places(made, "perturbed")),
+        board_page(view, made, [made], "1"),
+    ]
+    assert all("Show 1 without a rank" in page and "unranked=on" in page for page in shown)
+    assert set(places(made, "perturbed")) == {one.id for one in view.rows}

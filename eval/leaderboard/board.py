@@ -7,7 +7,6 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval, apart_from, of_counts
 from robustbench_tc.eval.stats.paired import compare_lines
@@ -16,6 +15,7 @@ from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
 from robustbench_tc.eval.stats.values import codes_of
 
 from . import copies, names, tiers
+from .index import Kept, kept
 from .records import Entry, Submission, Verification, board_version
 from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row
 from .store import current
@@ -45,6 +45,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Defended runs, superseded ones included: they have no place, and stand on the tab of the defences."""
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading: lines without a place, that no one submitted."""
+    notice: str = ""
+    """What is not on it yet, in a sentence."""
     copies: dict[str, Flag] = {}
     """Rows that have the replies of another one: the flag with its figure."""
 
@@ -157,9 +159,9 @@ def tier_of(verification: Verification | None) -> Tier:
 
 
 def row_of(
-    one: Submission, entry: Entry, verification: Verification | None = None, superseded_by: str | None = None
+    one: Submission, entry: Kept, verification: Verification | None = None, superseded_by: str | None = None
 ) -> Row:
-    """A submission's line, without a rank. Raises ValueError for an entry that cannot be one of a run."""
+    """A submission's line, without a rank."""
     used = (entry.usage.prompt_tokens, entry.usage.completion_tokens)
     prices = (one.price_in, one.price_out)
     known = None not in used
@@ -172,7 +174,7 @@ def row_of(
         mode=one.mode,
         submitted_at=one.submitted_at,
         tier=tier_of(verification),
-        flags=tuple(flag.code for flag in entry.flags),
+        flags=entry.flags,
         defence=one.defence,
         card=one.card,
         licence=one.licence,
@@ -182,7 +184,7 @@ def row_of(
         price=sum((n or 0.0) * (usd or 0.0) for n, usd in zip(used, prices, strict=True)) / 1000
         if known and None not in prices
         else None,
-        figures=Figures.of(entry),
+        figures=entry.figures,
         superseded_by=superseded_by,
     )
 
@@ -190,21 +192,21 @@ def row_of(
 def boards(
     submissions: Sequence[Submission],
     verifications: Mapping[str, Verification],
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, Entry | Kept],
     published: Mapping[str, Entry],
 ) -> dict[str, Board]:
     """Every board by its version, the paper's last. Submissions come oldest first; one without an entry is
     left out (the caller says so)."""
-    newer = current(submissions)
+    newer, known = current(submissions), kept(entries)
     groups: dict[str, list[Row]] = {}
     defended: dict[str, list[Row]] = {}
     places: dict[str, Submission] = {}
     for one in submissions:
-        if one.id not in entries:
+        if one.id not in known:
             continue
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
-        row = row_of(one, entries[one.id], verifications.get(one.id), newer[one.id])
+        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id])
         (defended if row.defence else groups).setdefault(version, []).append(row)
     newest_first = sorted(places, key=lambda version: places[version].submitted_at, reverse=True)
     found = {
@@ -212,7 +214,7 @@ def boards(
             version,
             places[version],
             groups.get(version, []),
-            _reference(entries[row.id] for row in groups.get(version, ())),
+            _reference(known[row.id] for row in groups.get(version, ())),
             defended.get(version, []),
         )
         for version in newest_first
@@ -242,10 +244,10 @@ def _board(
     )
 
 
-def _reference(entries: Iterable[Entry]) -> tuple[BlindLine, ...]:
+def _reference(entries: Iterable[Kept]) -> tuple[BlindLine, ...]:
     """The reference lines of entries of one dataset: those of an audit, if one of them has them."""
-    found = [blind.lines(entry.needs_no_reading) for entry in entries]
-    return max(found, key=len, default=())
+    found = {id(entry.reference): entry.reference for entry in entries}
+    return max(found.values(), key=lambda lines: (len(lines), msgspec.json.encode(lines)), default=())
 
 
 def paper_board(published: Mapping[str, Entry]) -> Board:

@@ -1,9 +1,11 @@
 """What is stored of a submission, and what is computed from it."""
 
+from hashlib import sha256
 from typing import Literal
 
 import msgspec
 
+from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.stats.blind import TypeFigures
 from robustbench_tc.eval.stats.defences import Cost
 from robustbench_tc.eval.stats.packs import Table
@@ -164,6 +166,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: dict[str, str] | None = None
     """Per type one character for each clean_id in sorted order: right answers as a digit, `-` without a row.
     Two entries of one dataset can be paired from this alone. None: only counts are known."""
+
+
+SCORES = 1
+"""Raise it when scorers or statistics change what an entry says of the same answers."""
+
+
+def _shape(of: object) -> object:
+    """A JSON schema without its words."""
+    if isinstance(of, dict):
+        return {key: _shape(value) for key, value in of.items() if key != "description"}
+    return [_shape(value) for value in of] if isinstance(of, list) else of
+
+
+_SHAPE = sha256(msgspec.json.encode(_shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[:8]
+ENTRY_VERSION = f"reader{READER_VERSION}-scores{SCORES}-{_SHAPE}"
+"""What an entry rests on beside the answers: entries of another version are not mixed with these."""
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from . import moderation, pages
 from .board import Board, leader_of, marked
+from .delivery import Delivery
 from .query import Query, address, flat, parse, select
 from .row import Row
 from .single_routes import add_single
@@ -49,6 +50,7 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     add_single(app, boards, shown.html)
     for path in VIEWS:
         app.add_route(path, shown.view)
+    app.add_middleware(Delivery)
     app.add_exception_handler(HTTPException, shown.refused)
     app.add_exception_handler(Exception, _failed)
 
@@ -102,7 +104,7 @@ class _Pages:
                 writer.writerows(rows)
             return text.getvalue().encode()
 
-        content = self._boards.page(("csv", query), make)
+        content = await run_in_threadpool(self._boards.page, ("csv", query), make)
         return _download(content, "text/csv; charset=utf-8", f"board-{query.version}.csv")
 
     async def as_json(self, request: Request) -> Response:
@@ -121,7 +123,7 @@ class _Pages:
             }
             return msgspec.json.encode(made)
 
-        content = self._boards.page(("json", query), make)
+        content = await run_in_threadpool(self._boards.page, ("json", query), make)
         return _download(content, "application/json", f"board-{query.version}.json")
 
     async def model(self, request: Request) -> Response:

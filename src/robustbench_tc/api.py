@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
-from .api_live import audit_live, build_live, rebuild_live_of, render_live
+from .api_live import audit_live, build_live, live_defences, rebuild_live_of, render_live
 from .api_own import NO_LICENCE, build_own, card_of, import_cases, init, lint, rebuild_own
 from .api_proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
 from .builders.report import BuildReport
@@ -78,6 +78,7 @@ __all__ = [
     "import_cases",
     "init",
     "lint",
+    "live_defences",
     "proxy_llm",
     "proxy_run",
     "publish",

@@ -468,6 +468,17 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     return Rebuild(make, origin, why_not, _rendered_again)
 
 
+def fresh_rows(dataset: str, seed: int, out: Path) -> None:
+    """Builds a benchmark (a folder, or `org/name@revision`) again from its own clean rows with another seed.
+
+    Raises UserError where that cannot be.
+    """
+    from .builders.rebuild import rebuild
+
+    folder = dataset_folder(dataset)
+    rebuild(folder, out, sources=None, card=benchmark_card, accept=self_check, taken=taken, seed=seed)
+
+
 def _rendered_again(folder: Path) -> Mapping[str, bytes]:
     """The cards of a release, from its own manifest and reports. Raises UserError."""
     from .io import manifest

@@ -18,6 +18,8 @@ from .site import Boards
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from .front import Front
+
 
 def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, closed: str = "") -> "FastAPI":
     """The app. `asked` names the dataset version that is taken; without a desk `closed` says why none is.
@@ -93,7 +95,9 @@ def _sign_in(app: "FastAPI") -> None:
     oauth.attach_oauth(app)
 
 
-def run(app: "FastAPI", listening: socket, *, behind_proxy: bool = False, stop: Event | None = None) -> None:
+def run(
+    app: "FastAPI | Front", listening: socket, *, behind_proxy: bool = False, stop: Event | None = None
+) -> None:
     """Serves the app on a socket until Ctrl-C or until `stop` is set."""
     import uvicorn
 

@@ -13,10 +13,10 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import predictions, wire
+from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.read_reply import read_reply
-from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.eval.record import RunRecord, Session
 from robustbench_tc.schema import Prediction, Sample
 
 from . import flags, names, reading
@@ -118,7 +118,8 @@ def check(
     if run is None:
         raise problem
     _record_fits(run, lines, asked)
-    trail.passed("record", f"{run.settings.model}, mode {run.settings.mode}")
+    behind = f", behind {', '.join(run.settings.defend)}: it has no place" if run.settings.defend else ""
+    trail.passed("record", f"{run.settings.model}, mode {run.settings.mode}{behind}")
     model = names.check_model(name or run.settings.model)
     names.refuse_lookalike(model, {*listed, *names.reserved()})
     trail.passed("name", model)
@@ -210,12 +211,7 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
             f"the run record names dataset version {shown(run.dataset_version or 'unversioned')}, this board "
             f"is of {asked.label}",
         )
-    if settings.defend:
-        raise Refused(
-            "record",
-            f"the run is behind defences ({shown(', '.join(settings.defend), 80)}), the board ranks models "
-            "as they are: send the run without --defend",
-        )
+    _chain(settings.defend)
     if settings.selection != Selection() or run.expected != len(lines):
         raise Refused(
             "record",
@@ -229,6 +225,21 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
                 f"the file has answers of {shown(line.model)} in mode {line.mode}, the run record is of "
                 f"{shown(settings.model)} in mode {settings.mode}: {RECORD}",
             )
+
+
+def _chain(words: Sequence[str]) -> None:
+    """Raises Refused for defences that are none, or that `rbtc eval --defend` writes otherwise."""
+    others = [word for word in words if word != "schema"]  # which is made with jsonschema: not needed here
+    try:
+        known = defend.names(defend.parse(others[: defend.MOST]))
+    except UserError as error:
+        raise Refused("record", f"the run's defences cannot be read ({shown(str(error), 160)})") from None
+    if known != tuple(others) or len(words) > len(others) + 1:
+        raise Refused(
+            "record",
+            f"the run's defences are written {shown(', '.join(words), 80)}, "
+            f"`rbtc eval --defend` writes {', '.join(known)}: {RECORD}",
+        )
 
 
 def _prediction(line: Line, row: Sample, asked: Asked, model: str, run: RunRecord) -> Prediction:
@@ -288,6 +299,17 @@ def _injected(taken: Sequence[Prediction]) -> str:
     return f"{sum(said):,} of {len(said):,} transition rows met the error"
 
 
+def _requests(run: RunRecord) -> list[Session]:
+    """How many requests all sessions made, and nothing else of them; none where that is not said."""
+    made, again = (sum(getattr(one, name) for one in run.sessions) for name in ("requests", "retries"))
+    if not 0 <= again <= made <= 10**12:
+        return []
+    counted = Session(
+        started="", endpoint="", package_version="", concurrency=0, requests=made, retries=again
+    )
+    return [counted] if made else []
+
+
 def _public(run: RunRecord, asked: Asked, taken: Sequence[Prediction], model: str) -> RunRecord:
     """The run record as it is stored: without places on the submitter's machine, totals counted by us."""
     return msgspec.structs.replace(
@@ -299,7 +321,7 @@ def _public(run: RunRecord, asked: Asked, taken: Sequence[Prediction], model: st
         settings=msgspec.structs.replace(run.settings, model=model),
         also=(),
         reused={},
-        sessions=[],
+        sessions=_requests(run),
         served_models=[],
         totals=predictions.totals(taken),
         flagged={},

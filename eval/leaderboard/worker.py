@@ -30,7 +30,8 @@ from robustbench_tc.io.files import atomic_file
 from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
-from .records import Checked, Submission, encode
+from .rebuild import rescored
+from .records import Checked, Step, Submission, encode
 from .refusal import Refused
 from .scoring import claims_of, score
 from .submitting import Stated
@@ -60,6 +61,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the user typed beside it."""
     listed: tuple[str, ...] = ()
     """Model names that are listed, for look-alikes."""
+    again: tuple[str, Submission] | None = None
+    """A submission to score once more, and the folder in which it is stored: nothing was uploaded."""
 
 
 # --- the server's side --------------------------------------------------------------------------------
@@ -213,9 +216,17 @@ def _limit(what: int, amount: int) -> None:
 def answer(job: Job, asked: Asked, limits: Limits) -> None:
     """Checks and scores one upload and leaves the answer in the job's folder."""
     folder = Path(job.folder)
-    made = examine(job, asked, limits)
+    made = examine(job, asked, limits) if job.again is None else score_again(*job.again, asked)
     with atomic_file(folder / ANSWER) as beside:
         beside.write_bytes(encode(made))
+
+
+def score_again(folder: str, submission: Submission, asked: Asked) -> Checked:
+    """The entry of a stored submission, or the step that says why there is none."""
+    found = rescored(Path(folder), submission, asked)
+    if isinstance(found, str):
+        return Checked(steps=(Step("score", False, found),))
+    return Checked(steps=(Step("score", True),), entry=found)
 
 
 def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
@@ -239,7 +250,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
     trail.passed("score", f"{correct:,} of {n:,} perturbed rows are right")
     stored = sha256((folder / RUN / "predictions.parquet").read_bytes()).hexdigest()
     settings, said = accepted.record.settings, job.stated
-    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored)
+    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored, *settings.defend)
     day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
     return Checked(
         steps=trail.steps(),
@@ -263,5 +274,6 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             weights=said.weights,
             price_in=said.price_in,
             price_out=said.price_out,
+            defence=",".join(settings.defend),
         ),
     )

@@ -80,7 +80,7 @@ class Core:
             try:
                 self._in.write(f'{{"id": {number}, {line[1:]}\n'.encode())
                 self._in.flush()
-            except OSError:
+            except (OSError, ValueError):  # ValueError: it was closed
                 self._waiting.pop(number, None)
                 future.set_exception(self._gone())
             if self._process.poll() is not None and not future.done():

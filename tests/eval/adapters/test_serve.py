@@ -69,6 +69,19 @@ def test_gold_earns_one_and_an_episode_goes_on_until_it_ends(dataset: Path) -> N
     assert end["score"]["reward"] == 0.0 and end["score"]["record"]["silent_failure"] is True
 
 
+def test_an_episode_that_is_cut_off_at_once_earns_nothing(dataset: Path) -> None:
+    """Every task of the world changes it, so a world in which nothing was done is wrong."""
+    [first] = asked(opened(dataset))
+    requests = [
+        line
+        for number, row in enumerate(first["rows"], 1)
+        for line in ({"do": "begin", "row": row["id"]}, {"do": "end", "dialogue": number})
+    ]
+    scores = [one["score"] for one in asked(opened(dataset), *requests)[2::2]]
+    assert len(scores) == len(first["rows"]) and {one["reward"] for one in scores} == {0.0}
+    assert {one["record"]["steps"] for one in scores} == {0}
+
+
 def test_every_static_row_has_gold_that_earns_one(tmp_path: Path) -> None:
     release = small.write(tmp_path / "release", small.rows())
     for mode in ("prompt", "fc"):

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from .worker import Pool
 
+_SHARING = 3
+"""Uploads that share a core: an honest one begins at once where hostile ones have taken most places."""
+
 DEFAULT_STORE = "leaderboard-results"
 
 
@@ -72,7 +75,7 @@ def serve(
         )
         with nullcontext() if pool is None else closing(pool):
             started(f"http://{host}:{listening.getsockname()[1]}")
-            run(app, listening, behind_proxy=in_space, stop=stop)
+            run(app, listening, limits or Limits(), behind_proxy=in_space, stop=stop)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -113,7 +116,7 @@ def _site(
         folder = inputs.locate(dataset, revision)
         data = load_asked(str(folder))
         loaded.append(data)
-        pool = Pool(worker_command(folder, limits), workers)
+        pool = Pool(worker_command(folder, limits), _SHARING * workers)
         pool.warm()
         desk = Desk(store, pool, limits)
         served = (data.label, data.fingerprint())

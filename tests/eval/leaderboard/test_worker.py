@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -56,15 +57,20 @@ def test_one_warm_process_answers_good_and_bad_uploads_in_turn(
 def test_the_process_sees_no_token_and_a_dead_one_is_replaced(
     pool: Pool, run_of: RunOf, tmp_path: Path
 ) -> None:
-    process = pool._idle.get()
-    assert process is not None
+    process = pool._alive()
     environment = Path(f"/proc/{process.pid}/environ")
     if environment.exists():
         assert b"PATH=" in environment.read_bytes() and b"secret" not in environment.read_bytes()
     process.kill()
     process.wait()
-    pool._idle.put(process)
     assert pool.run(job(tmp_path / "job", run_of("oracle"))).refused is None
+
+
+def test_uploads_are_read_side_by_side(pool: Pool, run_of: RunOf, tmp_path: Path) -> None:
+    jobs = [job(tmp_path / str(number), run_of("oracle")) for number in range(3)]
+    with ThreadPoolExecutor(3) as together:
+        answers = list(together.map(pool.run, jobs))
+    assert answers[0] == answers[1] == answers[2] and answers[0].entry is not None
 
 
 def test_a_process_that_cannot_start_is_one_line(run_of: RunOf, tmp_path: Path) -> None:
@@ -96,11 +102,11 @@ def _writes() -> None:
 
 def test_memory_time_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RBTC_TEST_FILE", str(tmp_path / "written"))
-    tight = Limits(memory_bytes=300 * MB, cpu_s=1, wall_s=20.0, decoded_bytes=8 * MB)
-    assert in_child(lambda: None, tight) == "done"
-    assert in_child(_hungry, tight) == "memory"
-    assert in_child(_endless, tight) == "time"
-    assert in_child(_sleepy, Limits(wall_s=0.2)) == "time"
-    assert in_child(_writes, tight) == "crash"
+    tight = Limits(memory_bytes=300 * MB, cpu_s=1, wall_per_cpu=20.0, decoded_bytes=8 * MB)
+    assert in_child(lambda: None, tight, 0) == "done"
+    assert in_child(_hungry, tight, 0) == "memory"
+    assert in_child(_endless, tight, 0) == "time"
+    assert in_child(_sleepy, Limits(cpu_s=1, wall_per_cpu=0.2), 0) == "time"
+    assert in_child(_writes, tight, 0) == "crash"
     assert (tmp_path / "written").stat().st_size <= 16 * MB
-    assert in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight) == "crash"
+    assert in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight, 0) == "crash"

@@ -27,7 +27,7 @@ environment = @test -n "$(PYTHON)" || { \
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
-	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
@@ -88,9 +88,13 @@ env-lm-eval: .venv-lm-eval/.done  ## .venv-lm-eval: lm-eval
 test-lm-eval: env env-lm-eval  ## the benchmark as tasks of lm-eval: the same verdicts, and its sample logs as runs
 	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/eval/adapters/test_lm_eval.py
 
-# make adapters-check RELEASE=out/robustbench-tc
-adapters-check: env env-inspect env-lm-eval  ## every verdict through inspect_ai and lm-eval, eight agents: the figures of their pages (an hour)
-	RBTC_HARNESSES=1 $(BIN)/python -m tests.eval.adapters.bars $(or $(RELEASE),out/robustbench-tc) out/adapters
+env-verifiers: .venv-verifiers/.done  ## .venv-verifiers: verifiers, and our tasksets for it
+test-verifiers: env env-verifiers  ## rows and live episodes as tasksets of verifiers: its validation, and the same rewards
+	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/eval/adapters/test_verifiers.py
+
+# make adapters-check RELEASE=out/robustbench-tc PART=episodes
+adapters-check: env env-inspect env-lm-eval env-verifiers  ## every figure of the adapters' and defences' pages; PART= defences, gold, episodes or verdicts (an hour)
+	RBTC_HARNESSES=1 $(BIN)/python -m tests.eval.adapters.bars $(or $(RELEASE),out/robustbench-tc) out/adapters $(PART)
 
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
@@ -143,6 +147,13 @@ EXTRAS_mutation    := audit sign report dev mutation
 .venv-live/.done: src/robustbench_tc/worlds/bfcl_requirements.txt
 	$(call environment,.venv-live)
 	.venv-live/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(LIVE)
+	@touch $@
+
+.venv-verifiers/.done: TASKSETS := eval/adapters/verifiers
+.venv-verifiers/.done: eval/adapters/verifiers/requirements.txt eval/adapters/verifiers/pyproject.toml
+	$(call environment,.venv-verifiers)
+	.venv-verifiers/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement $(TASKSETS)/requirements.txt
+	.venv-verifiers/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable $(TASKSETS)
 	@touch $@
 
 $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/frameworks

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.citation import paper_bibtex
 
-from .citation import paper_bibtex
 from .front_matter import model_header
 from .render import template
 

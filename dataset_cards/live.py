@@ -5,10 +5,10 @@ from typing import Any
 
 from robustbench_tc import __version__, schema, taxonomy
 from robustbench_tc.io import parquet
+from robustbench_tc.io.citation import paper_bibtex
 from robustbench_tc.live import CORE_TEXTS, KINDS, TASKS, config_of, type_code
 from robustbench_tc.worlds.find import BFCL
 
-from .citation import paper_bibtex
 from .examples import Example, cut
 from .facts import Release
 from .front_matter import config, dataset_header

@@ -10,9 +10,9 @@ import jinja2
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.io import templates
+from robustbench_tc.io.citation import paper_bibtex
 from robustbench_tc.schema import GOLD_NOT_STATED
 
-from .citation import paper_bibtex
 from .facts import Release
 from .front_matter import config, dataset_header
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS

@@ -3,8 +3,8 @@
 from typing import Any
 
 from robustbench_tc import __version__, taxonomy
+from robustbench_tc.io.citation import paper_bibtex
 
-from .citation import paper_bibtex
 from .facts import Release
 from .front_matter import config, dataset_header
 from .how_made import HOW_MADE

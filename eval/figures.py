@@ -411,7 +411,7 @@ def chart(
         parts.append(_text(width - right + 8, below, path.name, f"name {path.kind}"))
     shown = [(dot, at(dot.x, dot.y)) for dot in dots]
     parts += [_dot(dot, *place) for dot, place in shown]
-    parts += _names(shown, (left, top, width - 4, height - bottom))
+    parts += _names(shown, (left, top - 8, width - 4, height - bottom))
     linked = any(dot.href for dot, _ in shown)
     return _svg(width, height, parts, label, kind, "group" if linked else "img")
 

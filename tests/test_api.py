@@ -28,7 +28,7 @@ BLOCKS = re.findall(
     r"```python\n(.*?)```", (ROOT / "docs" / "api" / "verbs.md").read_text("utf-8"), re.DOTALL
 )
 
-VERBS = ("build", "audit", "release", "publish", "evaluate", "score", "report", "compare", "serve")
+VERBS = ("build", "audit", "release", "publish", "evaluate", "score", "report", "compare", "serve", "submit")
 
 
 @pytest.fixture(scope="module")

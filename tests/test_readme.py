@@ -30,6 +30,7 @@ NOT_RUN = {
     "source .venv/bin/activate": "the tests' own environment is the one",
     "uv tool install .": "tests/test_package.py installs the wheel",
     "rbtc leaderboard serve": "serves until it is stopped; tests/eval/leaderboard",
+    "rbtc leaderboard submit ": "needs a board that is served; tests/eval/leaderboard/test_submit_client.py",
 }
 """Beginnings of the commands that are not run here, with the reason."""
 

@@ -83,6 +83,10 @@ class Bench:
             raise UserError(f"{row_id!r} is not among the rows of {self.data.name} that were chosen")
         return found
 
+    def anchor(self, row_id: str) -> Sample:
+        """The clean row that the row of that id was made from."""
+        return self._anchors[row_id]
+
     def identity(self, row: Sample) -> dict[str, Json]:
         """The row's columns of a prediction, in the words of a log: the pair key is `clean_id` and `type`."""
         return {

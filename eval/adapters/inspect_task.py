@@ -28,9 +28,12 @@ from robustbench_tc.schema import Json, Prediction, Sample, dumps
 
 from .bench import KEY, Bench
 from .figures import figures
+from .inspect_live import live
 from .inspect_model import InspectBackend, messages
 
 Names = str | list[str]
+
+__all__ = ["benchmark", "live"]
 
 
 @task

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from robustbench_tc.errors import UserError, need_extra
 
 from . import pages
+from .account import Accounts, Login
 from .connections import Guard, one_line, protocol
 from .desk import Desk
 from .limits import MB, Limits
 from .site import Boards
 from .submit_gate import UPLOAD, SubmitGate
-from .submit_page import Login
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -40,7 +40,9 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
         from gradio.utils import get_upload_folder
     except ImportError:
         raise need_extra("gradio", "leaderboard") from None
+    from .api_routes import add_api
     from .submit_page import closed_page, page
+    from .syndication import add_syndication
     from .web import add_routes
 
     limits = Limits() if desk is None else desk.limits
@@ -50,6 +52,8 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     app.add_middleware(SubmitGate, limits=limits, sign_in=login == "hf", folder=folder)
     if login == "hf":
         _sign_in(app)
+    add_api(app, boards, desk, Accounts(login), closed)
+    add_syndication(app, boards)
     add_routes(app, boards)
     made: FastAPI = gr.mount_gradio_app(
         app,

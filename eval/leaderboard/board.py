@@ -15,10 +15,11 @@ from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
 from robustbench_tc.eval.stats.values import codes_of
 
-from . import names
+from . import copies, names, tiers
 from .records import Entry, Submission, Verification, board_version
-from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row, Tier
+from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row
 from .store import current
+from .tiers import Flag, Tier
 
 PAPER = "paper"
 """The version of the paper's own board."""
@@ -37,11 +38,13 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool
     """False: only counts are known, so tests are those of independent samples."""
     rows: tuple[Row, ...]
-    """Ranked by perturbed accuracy."""
+    """Ranked by perturbed accuracy, then those without a rank."""
     past: tuple[Row, ...] = ()
     """Superseded submissions, newest first."""
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading: lines without a place, that no one submitted."""
+    copies: dict[str, Flag] = {}
+    """Rows that have the replies of another one: the flag with its figure."""
 
     def row(self, row_id: str) -> Row | None:
         """A row by its id, superseded ones included."""
@@ -56,17 +59,28 @@ def order(row: Row, focus: str) -> tuple[float, int, str, str]:
 
 
 def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
-    """The rows in the order of `focus`, with their ranks."""
+    """The rows in the order of `focus`: first those that have ranks (`tiers.is_ranked`), then the others."""
     there = [row for row in rows if row.figures.counts(focus) is not None]
     there.sort(key=lambda row: order(row, focus))
-    return [msgspec.structs.replace(row, rank=number) for number, row in enumerate(there, 1)]
+    placed = [row for row in there if tiers.is_ranked(row)]
+    rest = [row for row in there if not tiers.is_ranked(row)]
+    return [
+        *(msgspec.structs.replace(row, rank=number) for number, row in enumerate(placed, 1)),
+        *(msgspec.structs.replace(row, rank=0) for row in rest),
+    ]
 
 
-def marked(rows: Iterable[Row], leader: Row, focus: str) -> list[Row]:
-    """The rows with their p against the leader: asked for what is shown, a test for each row costs."""
+def leader_of(rows: Sequence[Row]) -> Row | None:
+    """The first of rows in the order of `ranked`; None where none has a rank."""
+    return rows[0] if rows and rows[0].rank else None
+
+
+def marked(rows: Iterable[Row], leader: Row | None, focus: str) -> list[Row]:
+    """The rows with their p against the leader: asked for what is shown, a test for each row costs. Rows
+    without a rank have none."""
     return [
         row
-        if row.id == leader.id
+        if leader is None or not row.rank or row.id == leader.id
         else msgspec.structs.replace(row, p_leader=p_of(leader.figures, row.figures, focus))
         for row in rows
     ]
@@ -130,7 +144,7 @@ def _outcomes(figures: Figures) -> Outcomes:
 
 def tier_of(verification: Verification | None) -> Tier:
     """How far a submission's run is vouched for."""
-    return "unverified" if verification is None else "reproduced"
+    return "unverified" if verification is None else verification.kind
 
 
 def row_of(
@@ -149,6 +163,7 @@ def row_of(
         mode=one.mode,
         submitted_at=one.submitted_at,
         tier=tier_of(verification),
+        flags=tuple(flag.code for flag in entry.flags),
         defence=one.defence,
         card=one.card,
         licence=one.licence,
@@ -183,18 +198,27 @@ def boards(
         groups.setdefault(version, []).append(row)
     newest_first = sorted(groups, key=lambda version: places[version].submitted_at, reverse=True)
     found = {
-        version: Board(
-            version=version,
-            dataset_version=places[version].dataset_version,
-            fingerprint=places[version].fingerprint,
-            paired=True,
-            rows=tuple(ranked(row for row in groups[version] if row.superseded_by is None)),
-            past=tuple(row for row in reversed(groups[version]) if row.superseded_by is not None),
-            reference=_reference(entries[row.id] for row in groups[version]),
+        version: _board(
+            version, places[version], groups[version], _reference(entries[row.id] for row in groups[version])
         )
         for version in newest_first
     }
     return {**found, PAPER: paper_board(published)}
+
+
+def _board(version: str, of: Submission, rows: Sequence[Row], reference: tuple[BlindLine, ...]) -> Board:
+    """The board of these rows, which come oldest first."""
+    here, found = copies.flagged(row for row in rows if row.superseded_by is None)
+    return Board(
+        version=version,
+        dataset_version=of.dataset_version,
+        fingerprint=of.fingerprint,
+        paired=True,
+        rows=tuple(ranked(here)),
+        past=tuple(row for row in reversed(rows) if row.superseded_by is not None),
+        reference=reference,
+        copies=found,
+    )
 
 
 def _reference(entries: Iterable[Entry]) -> tuple[BlindLine, ...]:

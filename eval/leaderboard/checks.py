@@ -19,7 +19,7 @@ from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.schema import Prediction, Sample
 
-from . import names, reading
+from . import flags, names, reading
 from .limits import Limits
 from .names import shown
 from .reading import Line
@@ -52,6 +52,11 @@ class Asked(Dataset, frozen=True, kw_only=True, dict=True):
     @cached_property
     def by_id(self) -> dict[str, Sample]:
         return {row.id: row for row in self.rows}
+
+    @cached_property
+    def known(self) -> flags.Known:
+        """What runs on it are held against."""
+        return flags.known(self)
 
 
 class Accepted(msgspec.Struct, frozen=True):

@@ -70,6 +70,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Of one account, and of one address."""
     upload_keep_s: float = 1800.0
     """After this they are removed."""
+    uploads_of_user: int = 3
+    """Uploads of scripts that are on their way at once (`uploads`)."""
+    uploads_of_address: int = 6
+    uploads: int = 48
+    """With `file_bytes`, what uploads on their way may take of the disk."""
+    upload_idle_s: float = 600.0
+    """An upload to which nothing came for so long makes room for another."""
 
     def cpu_of(self, answers: int) -> int:
         """Seconds of processor time that reading and scoring so many answers may take."""

@@ -1,8 +1,6 @@
 """The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
 
-import math
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,23 +11,28 @@ from markupsafe import Markup
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.figures import Axis, Dot
 from robustbench_tc.eval.stats import packs
-from robustbench_tc.eval.stats.blind import BlindLine
-from robustbench_tc.io import numbers, templates
+from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
 
+from . import flags, tiers
+from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
-from .query import SIZES, SORTS, TIERS, Query, View, address
+from .query import SORT_NAMES, TIERS, Query, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
-from .row import FOCUSES, LEVELS, Row
+from .row import LEVELS, Row
 from .tabs import TABS
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
 COLUMNS: dict[str, tuple[str, str]] = {
-    "rank": ("#", "Place by accuracy; ties go by the number of right answers, then by name."),
+    "rank": (
+        "#",
+        "Place by accuracy among runs that are vouched for (see Tier) and carry no flag; ties go by the "
+        "number of right answers, then by name. Below it the ranks that the data allow: every two models "
+        "tested against each other, Holm's correction over all pairs.",
+    ),
     "model": ("Model", "Name, family and who submitted it. The name opens the model's page."),
     "perturbed": (
         "Perturbed",
@@ -46,14 +49,15 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is kept.",
     ),
     "params": ("Params", "Billions of parameters, from the name or as stated by the submitter."),
+    "tokens": ("Tokens", "Mean tokens of an answered row, prompt and completion, as the run says."),
+    "latency": ("Latency", "Median seconds of an answered row, as the run says."),
+    "price": (
+        "Price",
+        "US dollars for 1,000 rows: the tokens at the prices that the submitter stated.",
+    ),
     "mode": ("Mode", "How tools are offered: in the prompt, or by native function calling."),
     "date": ("Date", "When it was submitted (UTC)."),
-    "tier": (
-        "Tier",
-        "Published: counts printed in the paper. Reproduced: a maintainer repeated the run. "
-        "Endpoint-matched: an endpoint that the submitter offered gives the same answers. "
-        "Unverified: answers scored here, the run itself not repeated.",
-    ),
+    "tier": ("Tier", " ".join(f"{name.capitalize()}: {tiers.MEANING[name]}." for name in tiers.TIERS)),
 }
 """Column → heading and explanation."""
 
@@ -64,8 +68,9 @@ DELTA = "Δ is clean accuracy minus this accuracy, as in the paper: positive is 
 def environment() -> jinja2.Environment:
     """The template environment with every filter and constant that the pages use; HTML is escaped."""
     made = templates.environment(__package__, "templates")
-    made.filters |= {"python": repr, "day": day}
+    made.filters |= {"python": repr, "day": day, "whole": whole, "seconds": seconds, "dollars": dollars}
     made.globals |= {
+        "board_address": board_address,
         "strip": strip,
         "shares": figures.shares,
         "heat": heat,
@@ -73,11 +78,15 @@ def environment() -> jinja2.Environment:
         "focus_name": focus_name,
         "style": sheet_path("board.css"),
         "columns": COLUMNS,
+        "sorts": SORT_NAMES,
         "components": taxonomy.COMPONENTS,
         "types": {t.code: t for t in taxonomy.types()},
         "error_modes": schema.ERROR_MODES,
         "modes": MODES,
         "tiers": TIERS,
+        "enough": tiers.ENOUGH,
+        "flag_means": flags.MEANING,
+        "flag_says": flags.says,
         "steps": STEPS,
         "tabs": TABS,
         "paper": PAPER,
@@ -118,22 +127,36 @@ def day(moment: str | None) -> str:
     return NONE if moment is None else moment[:10]
 
 
-def strip(found: Metric, axis: tuple[float, float] = (0.0, 1.0), mark: float | None = None) -> Markup:
+def whole(value: float | None) -> str:
+    """`1,234`"""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """`0.42 s`, `12 s`"""
+    return NONE if value is None else f"{value:.{0 if value >= 10 else 2}f} s"
+
+
+def dollars(value: float | None) -> str:
+    """`$0.012`, `$3.40`, `$25`"""
+    if value is None:
+        return NONE
+    return f"${value:.0f}" if value >= 10 else f"${value:.2f}" if value >= 1 or not value else f"${value:.2g}"
+
+
+def strip(
+    found: Metric,
+    axis: tuple[float, float] = (0.0, 1.0),
+    mark: float | None = None,
+    grid: Iterable[float] = (),
+) -> Markup:
     """A value with its interval; the tick is the model's clean accuracy."""
-    return figures.strip(found.value, found.low, found.high, axis, mark)
-
-
-def axis_of(metrics: Iterable[Metric]) -> tuple[float, float]:
-    """Tenths around every interval, so that differences can be seen."""
-    known = [(one.value, one.low, one.high) for one in metrics if one.value is not None]
-    ends = [end for value, low, high in known for end in (value, low, high) if end is not None] or [0.0, 1.0]
-    tenths = math.floor(10 * min(ends)) / 10, math.ceil(10 * max(ends)) / 10
-    return tenths if tenths[0] < tenths[1] else (0.0, 1.0)
+    return figures.strip(found.value, found.low, found.high, axis, mark, grid)
 
 
 def heat(value: float | None) -> str:
     """The class of a heat-map cell: ten steps from 0 to 1."""
-    return "none" if value is None else f"h{min(9, int(value * 10))}"
+    return "none" if value is None else f"h{min(9, max(0, int(value * 10)))}"
 
 
 def focus_name(focus: str) -> str:
@@ -147,37 +170,6 @@ def focus_name(focus: str) -> str:
     return f"the component {focus}" if focus in taxonomy.COMPONENTS else f"the type {focus}"
 
 
-def blind_of(line: BlindLine, focus: str) -> float | None:
-    """A reference line's accuracy in a focus."""
-    return line.heads[focus] if focus in line.heads else line.types.get(focus)
-
-
-def board_page(view: View, board: Board, versions: Sequence[Board], default: str) -> str:
-    """A board."""
-    families = sorted({row.family for row in board.rows}, key=str.casefold)
-    return render(
-        "board.html.j2",
-        title=f"Board of {label(board)}",
-        here="board",
-        view=view,
-        query=view.query,
-        board=board,
-        boards=versions,
-        default=default,
-        families=[(name, name) for name in families],
-        sizes=[(key, name) for key, (name, _) in SIZES.items()],
-        modes_here=[(mode, name) for mode, name in MODES.items() if any(r.mode == mode for r in board.rows)],
-        tiers_here=[(one, name) for one, name in TIERS.items() if any(r.tier == one for r in board.rows)],
-        focuses=FOCUSES,
-        levels=LEVELS,
-        sorts=SORTS,
-        label=label,
-        axis=axis_of(row.figures.accuracy(view.query.focus) for row in view.rows),
-        blind_of=blind_of,
-        not_behind=not_behind,
-    )
-
-
 def label(board: Board) -> str:
     """`version 1.0.0 (cc827666)`, or the paper's."""
     if board.version == PAPER:
@@ -188,20 +180,6 @@ def label(board: Board) -> str:
 def not_behind(row: Row) -> bool:
     """Not significantly behind the leader, and not the leader."""
     return row.p_leader is not None and row.p_leader >= LEVEL
-
-
-def types_page(board: Board, versions: Sequence[Board], default: str) -> str:
-    """The heat-map of a board: models × types."""
-    return render(
-        "types.html.j2",
-        title=f"Types, {label(board)}",
-        here="types",
-        board=board,
-        boards=versions,
-        default=default,
-        query=Query(version=board.version),
-        label=label,
-    )
 
 
 def model_page(
@@ -254,54 +232,6 @@ def hardest(entry: Entry) -> list[tuple[str, Metric, float | None]]:
     lines = [(code, line.accuracy, line.delta.value) for code, line in entry.types.items()]
     costly = [line for line in lines if (line[2] or 0) > 0]
     return sorted(costly, key=lambda line: (-(line[2] or 0), line[0]))[:5]
-
-
-def progress_page(board: Board, versions: Sequence[Board], default: str) -> str:
-    """Every submission of a board over time."""
-    dated = [row for row in (*board.rows, *board.past) if row.submitted_at is not None]
-    dated.sort(key=lambda row: (row.submitted_at or "", row.id))
-    lines: list[tuple[Row, float, bool]] = []
-    best = -1.0
-    for row in dated:
-        value = row.figures.metric("perturbed").value or 0.0
-        lines.append((row, max(best, value), value > best))
-        best = max(best, value)
-    return render(
-        "progress.html.j2",
-        title=f"Progress, {label(board)}",
-        here="progress",
-        board=board,
-        boards=versions,
-        default=default,
-        query=Query(version=board.version),
-        lines=lines,
-        figure=_course(lines) if lines else "",
-        label=label,
-    )
-
-
-def _course(lines: Sequence[tuple[Row, float, bool]]) -> Markup:
-    """Perturbed accuracy over time, with a step line of the best so far."""
-    when = [datetime.fromisoformat(row.submitted_at or "").timestamp() for row, _, _ in lines]
-    values = [row.figures.metric("perturbed").value or 0.0 for row, _, _ in lines]
-    tenths = range(math.floor(10 * min(values)), max(math.ceil(10 * max(values)), 1) + 1)
-    ends = dict.fromkeys((when[0], when[-1]))
-    steps = [(when[0], lines[0][1])]
-    for moment, (_, best, _) in zip(when, lines, strict=True):
-        steps += [(moment, steps[-1][1]), (moment, best)]
-    return figures.chart(
-        Axis(when[0], when[-1], {end: f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d}" for end in ends}),
-        Axis(tenths[0] / 10, tenths[-1] / 10, {t / 10: numbers.number(t / 10, 1) for t in tenths}),
-        [
-            Dot(moment, value, "ours" if leads else "past", f"{row.model}: {numbers.number(value)}")
-            for moment, value, (row, _, leads) in zip(when, values, lines, strict=True)
-        ],
-        [figures.Path(steps, "ours")],
-        "Perturbed accuracy of every submission over time, with the best so far; the table has the figures",
-        size=(760, 300),
-        right=44,
-        kind="progress",
-    )
 
 
 def error_page(status: int, says: str, default: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,8 +10,10 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .board import Board, marked, order, ranked
-from .row import FOCUSES, Row, Tier
+from . import tiers
+from .board import Board, leader_of, marked, order, ranked
+from .row import FOCUSES, Row
+from .tiers import Tier
 
 SIZES: dict[str, tuple[str, Callable[[float | None], bool]]] = {
     "small": ("up to 4B", lambda size: size is not None and size <= 4),
@@ -33,22 +36,63 @@ LONGEST = 80
 """Characters of a search that are looked at."""
 
 
-def _metric(name: str) -> Callable[[Row], Any]:
-    return lambda row: row.figures.metric(name).value
+MEASURED: dict[str, tuple[str, str, bool]] = {
+    "perturbed": ("perturbed", "Perturbed", True),
+    "clean": ("clean", "Clean", True),
+    **{name: (f"accuracy_{name}", name.capitalize(), True) for name in taxonomy.COMPONENTS},
+    "retention": ("retention", "Retention", True),
+    **{f"delta_{name}": (f"delta_{name}", f"Δ {name}", False) for name in taxonomy.COMPONENTS},
+    **{
+        f"delta_matched_{name}": (f"delta_matched_{name}", f"Δ {name}, matched", False)
+        for name in taxonomy.COMPONENTS
+    },
+}
+"""What has an interval: key → metric, name, and whether more is better."""
+
+ENDS = {"": "Value", "_low": "At least: the interval's low end", "_high": "At most: the interval's high end"}
+
+
+def _end_of(metric: str, end: str) -> Callable[[Row], Any]:
+    name = end.strip("_") or "value"
+    return lambda row: getattr(row.figures.metric(metric), name)
 
 
 SORTS: dict[str, tuple[Callable[[Row], Any], bool]] = {
     "model": (lambda row: row.model.casefold(), False),
-    "perturbed": (_metric("perturbed"), True),
-    "clean": (_metric("clean"), True),
-    **{name: (_metric(f"accuracy_{name}"), True) for name in taxonomy.COMPONENTS},
-    "retention": (_metric("retention"), True),
+    **{
+        f"{key}{end}": (_end_of(metric, end), more)
+        for end in ENDS
+        for key, (metric, _, more) in MEASURED.items()
+    },
     "params": (lambda row: row.params_b, False),
+    "tokens": (lambda row: row.tokens, False),
+    "latency": (lambda row: row.latency_s, False),
+    "price": (lambda row: row.price, False),
     "mode": (lambda row: row.mode, False),
     "date": (lambda row: row.submitted_at, True),
     "tier": (lambda row: row.tier, True),
 }
-"""Columns that can be sorted by: the key, and whether the largest comes first at the first click."""
+"""What can be sorted by: the key, and whether the largest comes first at the first click."""
+
+SORT_NAMES: dict[str, dict[str, str]] = {
+    **{
+        heading: {f"{key}{end}": name for key, (_, name, _) in MEASURED.items()}
+        for end, heading in ENDS.items()
+    },
+    "Stated": {
+        "model": "Model",
+        "params": "Parameters",
+        "tokens": "Tokens",
+        "latency": "Latency",
+        "price": "Price",
+        "mode": "Mode",
+        "date": "Date",
+        "tier": "Tier",
+    },
+}
+"""Heading → sort key → its name."""
+
+WEIGHTS = {"open": "open", "closed": "closed", "unstated": "not stated"}
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,9 +111,18 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     size: str = ""
     mode: str = ""
     tier: str = ""
+    weights: str = ""
+    licence: str = ""
+    since: str = ""
+    """The first day of submission, ISO 8601."""
+    until: str = ""
+    """The last one."""
     show: str = ""
-    """`intervals`: those of every accuracy and Δ, not only of what is ranked by."""
-
+    """`intervals`: those of every accuracy and Δ, not only of what is ranked by. `delta`: Δ on the heat
+    map."""
+    unranked: str = ""
+    """`on`: runs without a rank stand among the others, by accuracy; `off`: they are left out; empty: they
+    follow below where fewer than `tiers.ENOUGH` runs have a rank."""
     page: int = 1
     """Of the rows that fit, PAGE at a time."""
 
@@ -77,6 +130,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     def descending(self) -> bool:
         """The direction that is asked for, else the column's own (see SORTS)."""
         return SORTS[self.sort][1] if not self.dir else self.dir == "desc"
+
+    @property
+    def narrowed(self) -> int:
+        """How many filters are set."""
+        return sum(bool(getattr(self, name)) for name in FILTERS)
+
+
+FILTERS = ("q", "family", "size", "mode", "tier", "weights", "licence", "since", "until")
+"""The fields of a query that leave rows out."""
 
 
 class View(msgspec.Struct, frozen=True):
@@ -86,12 +148,21 @@ class View(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
     """Those of the page, or all that fit."""
     total: int
-    """Ranked rows of the board."""
+    """Rows of the board."""
     ignored: tuple[str, ...] = ()
     fits: int = 0
     """Rows on all pages together."""
     page: int = 1
     pages: int = 1
+    ranked: int = 0
+    """Rows of the board that have a rank."""
+    left_out: int = 0
+    """Rows without a rank that fit and are not shown."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first row among those that fit."""
+        return (self.page - 1) * PAGE + 1
 
 
 def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query, tuple[str, ...]]:
@@ -105,7 +176,9 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         "dir": ("asc", "desc"),
         "size": SIZES,
         "tier": TIERS,
-        "show": ("intervals",),
+        "weights": WEIGHTS,
+        "show": ("intervals", "delta"),
+        "unranked": ("on", "off"),
     }
     wanted: dict[str, str] = {"version": next(iter(versions))}
     ignored = []
@@ -113,7 +186,8 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         value = parameters.get(name, "").strip()[:LONGEST]
         if not value:
             continue
-        if name in allowed and value not in allowed[name]:
+        wrong = value not in allowed[name] if name in allowed else name in DAYS and not _is_day(value)
+        if wrong:
             ignored.append(f"{name}={value}")
             continue
         wanted[name] = value
@@ -122,6 +196,16 @@ def parse(parameters: Mapping[str, str], versions: Iterable[str]) -> tuple[Query
         ignored.append(f"page={page}")
         page = "1"
     return Query(**wanted, page=int(page)), tuple(ignored)
+
+
+DAYS = ("since", "until")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return len(text) == 10 and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def address(query: Query, default: str, path: str = "/", **changes: str | int) -> str:
@@ -140,7 +224,12 @@ def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: 
     Ranks are those of the whole board in the query's focus, whatever is filtered.
     """
     rows = ranked(board.rows, query.focus)
-    kept = [row for row in rows if _fits(row, query)]
+    leader, with_rank = leader_of(rows), sum(row.rank > 0 for row in rows)
+    fit = [row for row in rows if _fits(row, query)]
+    kept = fit if _lists_all(query, with_rank) else [row for row in fit if row.rank]
+    left_out = len(fit) - len(kept)
+    if query.unranked == "on":
+        kept = sorted(kept, key=lambda row: order(row, query.focus))
     if query.sort:
         key, _ = SORTS[query.sort]
         known = [row for row in kept if key(row) is not None]
@@ -151,8 +240,15 @@ def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: 
     pages = 1 if whole else max(1, -(-len(kept) // PAGE))
     page = min(query.page, pages)
     shown = kept if whole else kept[(page - 1) * PAGE : page * PAGE]
-    shown = marked(shown, rows[0], query.focus) if shown else []
-    return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages)
+    shown = marked(shown, leader, query.focus)
+    return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages, with_rank, left_out)
+
+
+def _lists_all(query: Query, with_rank: int) -> bool:
+    """Whether rows without a rank are listed: where they are asked for, or too few have one."""
+    if query.unranked:
+        return query.unranked == "on"
+    return tiers.lists_all(with_rank) or query.tier not in ("", *tiers.TRUSTED)
 
 
 def _fits(row: Row, query: Query) -> bool:
@@ -162,22 +258,40 @@ def _fits(row: Row, query: Query) -> bool:
         and query.family in ("", row.family)
         and query.mode in ("", row.mode)
         and query.tier in ("", row.tier)
+        and query.weights in ("", row.weights or "unstated")
+        and query.licence in ("", row.licence)
         and (not query.size or SIZES[query.size][1](row.params_b))
+        and _submitted_within(row, query)
     )
+
+
+def _submitted_within(row: Row, query: Query) -> bool:
+    if not query.since and not query.until:
+        return True
+    day = (row.submitted_at or "")[:10]
+    return bool(day) and query.since <= day and (not query.until or day <= query.until)
 
 
 def flat(row: Row, focus: str) -> dict[str, Any]:
     """A row for CSV and JSON: one level, one meaning per column (the page explains them)."""
     figures = row.figures
     found: dict[str, Any] = {
-        "rank": row.rank,
+        "rank": row.rank or None,
         "model": row.model,
         "family": row.family,
         "user": row.user,
         "tier": row.tier,
+        "flags": " ".join(row.flags),
         "mode": row.mode,
         "params_b": row.params_b,
         "submitted_at": row.submitted_at,
+        "weights": row.weights,
+        "licence": row.licence,
+        "card": row.card,
+        "defence": row.defence,
+        "tokens": row.tokens,
+        "latency_s": row.latency_s,
+        "price_per_1000": row.price,
         "id": row.id,
         "focus": focus,
         "p_leader": row.p_leader,

@@ -6,7 +6,10 @@ import msgspec
 
 from robustbench_tc.eval.stats.blind import TypeFigures
 from robustbench_tc.eval.stats.packs import Table
+from robustbench_tc.eval.stats.reasked import Reasked
 from robustbench_tc.eval.stats.verified import Beside
+
+from .tiers import Flag
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +52,24 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         return self.user, self.model, self.mode, self.fingerprint
 
 
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows asked again at an endpoint that the submitter offered, and what came out."""
+
+    seed: str
+    """Drawn after the submission: which rows, and the seed of the fresh ones. 16 hex digits."""
+    model: str
+    """As the endpoint calls it."""
+    again: Reasked
+    """Rows of the dataset."""
+    fresh: Reasked
+    """Rows of the same samples and types, built with another seed: nobody had seen them."""
+
+
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """A maintainer has repeated the run of a submission, and what came out."""
+    """A maintainer has repeated the run of a submission, or asked an endpoint again, and what came out."""
 
     format: int = 1
+    kind: Literal["reproduced", "endpoint-matched"] = "reproduced"
     submission: str
     verified_at: str
     by: str
@@ -68,6 +85,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     predictions_sha256: str
     """Of the maintainer's predictions, as they would be stored."""
     package_version: str
+    matched: Matched | None = None
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -132,6 +150,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """How far one gets in the dataset without the request: the board's reference lines."""
     usage: Usage = Usage()
     """As the file says; nobody has measured it again."""
+    flags: tuple[Flag, ...] = ()
+    """What makes the run unlikely to be a model's: those that rest on it alone."""
+    replies: str = ""
+    """A sketch of what it said (`copies.sketch`), which shows whose replies it has."""
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict. They move no place on the board."""
     tables: tuple[Table, ...] = ()

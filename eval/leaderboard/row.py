@@ -1,6 +1,7 @@
 """One line of a board: what tables, filters and tests need of an entry, packed so that thousands fit in
 memory. The whole entry is read from the store when a model's own page asks for it."""
 
+import base64
 import math
 import struct
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from robustbench_tc.eval.stats.values import HEADS, METRICS, codes_of
 from robustbench_tc.eval.stats.verified import Beside
 
 from .records import Entry, Metric
+from .tiers import Tier
 
 LEVELS = tuple(level for level in get_args(taxonomy.Level) if codes_of(level) != (level,))
 """The levels that the core has types of."""
@@ -27,7 +29,6 @@ FOCUSES = ("perturbed", taxonomy.CLEAN, *taxonomy.COMPONENTS, *LEVELS, *taxonomy
 CONDITIONS = (taxonomy.CLEAN, *taxonomy.codes())
 """The rows of `Figures.columns`: clean and the core types, in the taxonomy's order."""
 
-Tier = Literal["published", "reproduced", "endpoint-matched", "unverified"]
 Weights = Literal["open", "closed"]
 
 _SIZES = {"metric": 4, "level": 4, "accuracy": 4, "delta": 4, "counts": 2, "verified": 5}
@@ -61,6 +62,8 @@ class Figures(msgspec.Struct, frozen=True):
     """CONDITIONS × clean ids in sorted order, one character each as in `Entry.verdicts`; None: only counts
     are known, so nothing can be paired."""
     repeats: int = 1
+    replies: bytes = b""
+    """`copies.sketch` of the run."""
 
     @classmethod
     def of(cls, entry: Entry) -> "Figures":
@@ -92,7 +95,7 @@ class Figures(msgspec.Struct, frozen=True):
                     put("verified", name, one.correct, one.n, one.accuracy, one.left_out, one.best)
         except OverflowError:
             raise ValueError("it holds a number that is too large") from None
-        return cls(numbers.astype("<f8").tobytes(), _verdicts(entry), entry.repeats)
+        return cls(numbers.astype("<f8").tobytes(), _verdicts(entry), entry.repeats, _replies(entry.replies))
 
     def _get(self, kind: str, name: str) -> tuple[float | None, ...]:
         found = struct.unpack_from(f"<{_SIZES[kind]}d", self.numbers, 8 * _AT[kind, name])
@@ -188,9 +191,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     figures: Figures
     superseded_by: str | None = None
     rank: int = 0
-    """By perturbed accuracy; 0 for a superseded submission."""
+    """By perturbed accuracy, among runs that have one (`tiers`); 0 for all others."""
     p_leader: float | None = None
     """Of "as good as the leader", see `board.marked`; None for the leader and where nobody asked."""
+
+
+def _replies(text: str) -> bytes:
+    """The bytes of a sketch (`copies.sketch`); none for what is none."""
+    try:
+        found = base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
+    return found if len(found) % 2 == 0 else b""
 
 
 def _four(one: Metric) -> tuple[float | None, float | None, float | None, int]:

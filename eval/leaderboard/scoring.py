@@ -22,6 +22,7 @@ from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.eval.stats.verified import beside
 from robustbench_tc.schema import Json, Prediction, Verdict
 
+from . import copies, flags
 from .checks import Accepted, Asked
 from .records import Claims, Entry, Gain, Metric, TypeLine, Usage
 
@@ -36,7 +37,12 @@ def score(accepted: Accepted, asked: Asked, folder: Path) -> tuple[Entry, list[V
     if len(judged) != len(accepted.predictions):
         raise ValueError("an accepted answer was not judged")
     entry = entry_of_run(folder)
-    return msgspec.structs.replace(entry, usage=usage_of(accepted.predictions)), judged
+    more = {
+        "usage": usage_of(accepted.predictions),
+        "flags": flags.of_run(accepted.predictions, judged, asked, asked.known),
+        "replies": copies.sketch(accepted.predictions),
+    }
+    return msgspec.structs.replace(entry, **more), judged
 
 
 def entry_of_run(folder: Path) -> Entry:

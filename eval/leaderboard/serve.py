@@ -14,10 +14,10 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import inputs
 
+from .account import Login
 from .checks import Asked
 from .limits import Limits
 from .store import Store
-from .submit_page import Login
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -103,6 +103,7 @@ def _site(
     """The app, and the processes that read uploads for it."""
     from .app import create
     from .desk import Desk
+    from .origin import Origin
     from .rebuild import rebuild
     from .records import board_version
     from .scoring import entries_of_paper
@@ -124,7 +125,8 @@ def _site(
     found = rebuild(store, loaded, only_missing=True)
     for one, why in found.not_possible.items():
         progress(f"{one} is not on its board: {why}")
-    boards = Boards(store, entries_of_paper(), served)
+    origin = Origin(dataset, getattr(store, "repo", None))
+    boards = Boards(store, entries_of_paper(), served, origin)
     boards.all()
     return create(boards, desk, login=login, asked=asked, closed=closed), pool
 

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from .board import Board, Difference, differences
+from .origin import Origin
 from .rebuild import load, write_boards
 from .records import Entry, board_version
 from .row import Row
@@ -21,12 +22,17 @@ class Boards:
     """What the pages are made from. Safe under threads."""
 
     def __init__(
-        self, store: Store, published: Mapping[str, Entry], served: tuple[str, str] | None = None
+        self,
+        store: Store,
+        published: Mapping[str, Entry],
+        served: tuple[str, str] | None = None,
+        origin: Origin = Origin(),
     ) -> None:
         """`served`: version and fingerprint that submissions are for; its board is there from the start."""
         self.store = store
+        self.origin = origin
         self._published = published
-        self._served = served
+        self.served = served
         self._lock = threading.Lock()
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}
@@ -58,9 +64,9 @@ class Boards:
             self._revision = revision
 
     def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
-        if self._served is None:
+        if self.served is None:
             return {}
-        dataset_version, fingerprint = self._served
+        dataset_version, fingerprint = self.served
         version = board_version(dataset_version, fingerprint)
         if version in found:
             return {}

@@ -58,7 +58,10 @@ UPLOAD, RECORD, ANSWER, RUN = "upload", "run.json", "checked.json", "run"
 PENDING = "pending.json"
 """Beside them: who may list it."""
 
-UPLOADED = {UPLOAD, RECORD, ANSWER, PENDING, *FILES} | {
+SENT = "sent.json"
+"""Beside an upload that arrives in parts: what was announced (`uploads`)."""
+
+UPLOADED = {UPLOAD, RECORD, ANSWER, PENDING, SENT, *FILES} | {
     f"{RUN}/{name}" for name in ("predictions.parquet", "scores.parquet", "run.json")
 }
 """Every file that the folder of an upload, or of a submission that is being stored, may hold."""

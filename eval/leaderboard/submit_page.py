@@ -1,27 +1,25 @@
-"""The submit page: gradio for the upload; what it says is our own escaped HTML.
+"""The submit page: gradio for the upload and its form; what it says is our own escaped HTML.
 
-No event waits: an upload is placed at the desk, and a timer asks how far it is. So nothing goes through
-gradio's queue, which anybody could fill.
+No event waits for a score: one hands the upload to the desk, a timer asks how far it is.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from robustbench_tc.errors import UserError
 
 from . import pages
+from .account import Login
 from .desk import Desk, steps_of
-from .records import Checked, Step
+from .records import Step
 from .refusal import Refused
 from .submitting import LOCAL, Form, Progress, Submitter
 from .upload import upload_field
 
 if TYPE_CHECKING:
     import gradio as gr
-
-Login = Literal["local", "hf"]
-"""local: everybody is `local`, for a laptop. hf: the account that is signed in on the Space."""
 
 TITLE = "Submit · RobustBench-TC leaderboard"
 
@@ -34,99 +32,69 @@ _NAMES = """() => {
 }"""
 """gradio calls both upload buttons the same; the groups around them tell them apart for a screen reader."""
 
-_POLL_S = 1.0
+_EACH_S = 1.0
+"""Seconds between two looks at an upload that waits."""
+
+_NOT_STATED = "not stated"
+
+_STAGES = {"waiting": "Waiting", "checking": "Checking", "scoring": "Scoring"}
+"""Stages before the result, as the page names them."""
 
 
 def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr.Blocks":
     """The page; `asked` names the dataset version that is taken. `added` is called after each submission."""
     import gradio as gr
 
-    limits = desk.limits
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(600, 3600)) as demo:
         gr.HTML(pages.header("submit"), elem_id="top", padding=False)
-        gr.HTML(pages.render("submit_intro.html.j2", asked=asked, limits=limits), padding=False)
+        gr.HTML(pages.render("submit_intro.html.j2", asked=asked, limits=desk.limits), padding=False)
         signed_in = gr.HTML(visible=login == "hf", padding=False, elem_id="signed-in")
         with gr.Row():
             predictions = upload_field("Predictions: predictions.parquet or .jsonl", "predictions")
             record = upload_field("Run record: run.json", "record")
-        with gr.Row():
-            name = gr.Textbox(
-                label="Model name on the board",
-                info="Optional. Empty: the model of the run record.",
-                max_length=120,
-                min_width=320,
-                elem_id="name",
-            )
-            params = gr.Textbox(
-                label="Parameters in billions",
-                info="Optional. Used where the name does not say (Qwen3-8B does).",
-                max_length=20,
-                min_width=320,
-                elem_id="params",
-            )
+        fields = _form()
         check = gr.Button("Check and score", variant="primary", elem_id="check")
         report = gr.HTML(elem_id="report", padding=False)
         ticket = gr.State("")
+        timer = gr.Timer(_EACH_S, active=False)
         listing = gr.Button("List it on the board", variant="primary", visible=False, elem_id="list")
         outcome = gr.HTML(elem_id="outcome", padding=False)
+        acts = _Acts(desk, added)
 
-        timer = gr.Timer(_POLL_S, active=False)
-
-        def answer(said: str, its_ticket: str, *, listable: bool = False, waits: bool = False) -> Any:
-            return said, its_ticket, gr.Button(visible=listable), gr.Timer(active=waits), ""
-
-        def look_as(who: Submitter | None, its_ticket: str) -> Any:
-            found = _looked(desk, who, its_ticket)
-            if isinstance(found, Checked):
-                return answer(_report(found), its_ticket, listable=found.refused is None)
-            return answer(pages.render("waiting.html.j2", progress=found), its_ticket, waits=True)
-
-        def place_as(who: Submitter | None, upload: Any, run: Any, typed: Any, size: Any) -> Any:
-            form = Form(name=str(typed or "")[:200], params=str(size or "")[:40])
-            placed = _placed(desk, who, upload, run, form)
-            return answer(_report(placed), "") if isinstance(placed, Checked) else look_as(who, placed)
-
-        def list_as(who: Submitter | None, its_ticket: str) -> Any:
-            said, done = _listed(desk, who, its_ticket)
-            if done:
-                added()
-            return said, gr.Button(visible=not done), "" if done else its_ticket
-
-        # gradio fills in request and account by the type of a parameter: one set of functions for each way.
+        # gradio fills in the request and the account by the types of parameters: one set of functions for
+        # each way to sign in.
         if login == "hf":
 
-            def places(
-                a: Any, b: Any, c: Any, d: Any, request: gr.Request, profile: gr.OAuthProfile | None
-            ) -> Any:
-                return place_as(_submitter(request, profile), a, b, c, d)
+            def checks(request: gr.Request, profile: gr.OAuthProfile | None, *given: Any) -> Any:
+                return acts.check(_who(profile, request), given)
 
-            def looks(its_ticket: str, request: gr.Request, profile: gr.OAuthProfile | None) -> Any:
-                return look_as(_submitter(request, profile), its_ticket)
+            def looks(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
+                return acts.look(_who(profile, request), its_ticket)
 
-            def lists(its_ticket: str, request: gr.Request, profile: gr.OAuthProfile | None) -> Any:
-                return list_as(_submitter(request, profile), its_ticket)
+            def lists(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
+                return acts.list(_who(profile, request), its_ticket)
 
             def who(profile: gr.OAuthProfile | None) -> str:
-                user = None if profile is None else profile.username
-                return pages.render("signed_in.html.j2", user=user)
+                return pages.render("signed_in.html.j2", user=None if profile is None else profile.username)
 
             demo.load(who, None, signed_in, api_visibility="private", queue=False)
         else:
 
-            def places(a: Any, b: Any, c: Any, d: Any, request: gr.Request) -> Any:  # type: ignore[misc]
-                return place_as(_local(request), a, b, c, d)
+            def checks(request: gr.Request, *given: Any) -> Any:  # type: ignore[misc]
+                return acts.check(_local(request), given)
 
-            def looks(its_ticket: str, request: gr.Request) -> Any:  # type: ignore[misc]
-                return look_as(_local(request), its_ticket)
+            def looks(request: gr.Request, its_ticket: str) -> Any:  # type: ignore[misc]
+                return acts.look(_local(request), its_ticket)
 
-            def lists(its_ticket: str, request: gr.Request) -> Any:  # type: ignore[misc]
-                return list_as(_local(request), its_ticket)
+            def lists(request: gr.Request, its_ticket: str) -> Any:  # type: ignore[misc]
+                return acts.list(_local(request), its_ticket)
 
         demo.load(None, None, None, js=_NAMES)
-        told = [report, ticket, listing, timer, outcome]
-        check.click(places, [predictions, record, name, params], told, api_name="check", queue=False)
-        timer.tick(looks, [ticket], told, api_name="look", queue=False, show_progress="hidden")
-        listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", queue=False)
+        said = [report, ticket, timer, listing, outcome]
+        options = {"queue": False, "show_progress": "hidden"}  # the queue is the desk's
+        check.click(checks, [predictions, record, *fields], said, api_name="check", **options)
+        timer.tick(looks, [ticket], said, api_name="look", **options)
+        listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", **options)
     return demo
 
 
@@ -140,59 +108,153 @@ def closed_page(why: str) -> "gr.Blocks":
     return demo
 
 
+def _form() -> "list[gr.components.Component]":
+    """The fields beside the files, in the order of `Form`."""
+    import gradio as gr
+
+    def text(elem_id: str, label: str, info: str, longest: int = 60) -> gr.Textbox:
+        return gr.Textbox(label=label, info=info, max_length=longest, min_width=260, elem_id=elem_id)
+
+    with gr.Row():
+        name = text(
+            "name", "Model name on the board", "Optional. Empty: the model of the run record.", longest=120
+        )
+        params = text(
+            "params", "Parameters in billions", "Optional. Used where the name does not say (Qwen3-8B does)."
+        )
+    with gr.Row():
+        card = text("card", "Model card", "Optional. ORG/NAME on the Hub, or an https address.", longest=300)
+        licence = text("licence", "Licence", "Optional. Its SPDX id, such as apache-2.0.")
+        weights = gr.Radio(
+            ["open", "closed", _NOT_STATED],
+            value=_NOT_STATED,
+            label="Weights",
+            info="Whether anybody can download them.",
+            min_width=260,
+            elem_id="weights",
+        )
+    with gr.Row():
+        usd = "Optional. US dollars per million tokens; the board shows what 1,000 rows cost."
+        price_in = text("price-in", "Price of prompt tokens", usd)
+        price_out = text("price-out", "Price of completion tokens", usd)
+    return [name, params, card, licence, weights, price_in, price_out]
+
+
+class _Acts:
+    """What the page's events do. Whatever goes wrong is a line on the page."""
+
+    def __init__(self, desk: Desk, added: Callable[[], None]) -> None:
+        self._desk = desk
+        self._added = added
+
+    def check(self, who: Submitter | None, given: Sequence[Any]) -> Any:
+        """Hands an upload to the desk."""
+        if who is None:
+            return _refused("you are not signed in: sign in with Hugging Face above, then check again")
+        upload, run, *typed = given
+        name, params, card, licence, weights, price_in, price_out = (_text(one) for one in typed)
+        form = Form(
+            name=name,
+            params=params,
+            card=card,
+            licence=licence,
+            weights=None if weights == _NOT_STATED else weights,
+            price_in=price_in,
+            price_out=price_out,
+        )
+        try:
+            ticket = self._desk.place(who, Path(upload) if upload else None, Path(run) if run else None, form)
+        except Refused as refusal:
+            return _steps(steps_of(refusal))
+        except Exception:  # nothing of the server's inside
+            return _refused(_BROKEN, "score")
+        return self.look(who, ticket)
+
+    def look(self, who: Submitter | None, ticket: str) -> Any:
+        """How far an upload is, and at the end the result."""
+        if who is None or not ticket:
+            return _refused("you are not signed in any more: sign in above, then check again")
+        try:
+            now = self._desk.progress(who, ticket)
+            if now.stage != "done":
+                return _said(_stage(now), ticket, ask_again=True)
+            checked = self._desk.result(who, ticket)
+        except Refused as refusal:
+            return _steps(steps_of(refusal))
+        except Exception:
+            return _refused(_BROKEN, "score")
+        passed = checked.submission is not None and checked.refused is None
+        said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
+        return _said(said, ticket if passed else "", listable=passed)
+
+    def list(self, who: Submitter | None, ticket: str) -> Any:
+        """Puts a scored upload on the board."""
+        import gradio as gr
+
+        try:
+            if who is None:
+                raise Refused("quota", "you are not signed in: sign in with Hugging Face above, then list it")
+            made = self._desk.list(who.user, ticket)
+            self._added()
+        except UserError as error:
+            return pages.refused(str(error)), gr.Button(visible=True), ticket
+        except Exception:
+            said = "the server could not list this submission: try again in a moment"
+            return pages.refused(said), gr.Button(visible=True), ticket
+        return pages.listed(made), gr.Button(visible=False), ""
+
+
+_BROKEN = "the server could not check this upload: try again, and tell the maintainers if it stays so"
+
+
+def _said(report: str, ticket: str, *, ask_again: bool = False, listable: bool = False) -> Any:
+    import gradio as gr
+
+    return report, ticket, gr.Timer(active=ask_again), gr.Button(visible=listable), ""
+
+
+def _refused(line: str, step: str = "quota") -> Any:
+    return _steps((Step(step, False, line),))
+
+
+def _steps(steps: Sequence[Step]) -> Any:
+    return _said(pages.report(steps, None, None, None), "")
+
+
+def _stage(now: Progress) -> str:
+    """The stages with the one that it is in. Spoken anew by a screen reader whenever the sentence changes, so
+    the estimate is rounded."""
+    says = _STAGES[now.stage] if now.place is None else f"Waiting, place {now.place} in the queue"
+    if now.seconds is not None:
+        fives = max(5, 5 * math.ceil(now.seconds / 5))
+        about = f"{fives} seconds" if fives < 100 else f"{math.ceil(now.seconds / 60)} minutes"
+        says += f", about {about} until the result"
+    return pages.render(
+        "stage.html.j2",
+        stages=[*_STAGES.values(), "Result"],
+        at=list(_STAGES).index(now.stage),
+        says=f"{says}.",
+    )
+
+
+def _text(typed: Any) -> str:
+    return str(typed or "")[:1000]
+
+
 def _local(request: Any) -> Submitter:
-    return Submitter(LOCAL, request.client.host)
+    return Submitter(LOCAL, _address(request))
 
 
-def _submitter(request: Any, profile: Any) -> Submitter | None:
+def _who(profile: Any, request: Any) -> Submitter | None:
+    """The account that is signed in, with the organisations that it let the Space know of."""
     if profile is None:
         return None
-    orgs = [
-        str(one.get("preferred_username") or "") for one in profile.get("orgs") or () if isinstance(one, dict)
-    ]
-    return Submitter(str(profile.username), request.client.host, tuple(filter(None, orgs)))
+    orgs = profile.get("orgs") if isinstance(profile, dict) else None
+    found = [one.get("preferred_username") for one in orgs or () if isinstance(one, dict)]
+    return Submitter(
+        str(profile.username), _address(request), tuple(name for name in found if isinstance(name, str))
+    )
 
 
-def _report(checked: Checked) -> str:
-    return pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
-
-
-_NOBODY = Checked(
-    steps=(Step("quota", False, "you are not signed in: sign in with Hugging Face above, then check again"),)
-)
-
-
-def _placed(desk: Desk, who: Submitter | None, upload: Any, run: Any, form: Form) -> str | Checked:
-    """The ticket of an upload, or why it is not taken."""
-    if who is None:
-        return _NOBODY
-    try:
-        return desk.place(who, Path(upload) if upload else None, Path(run) if run else None, form)
-    except Refused as refusal:
-        return Checked(steps=steps_of(refusal))
-    except Exception:  # whatever it is, the visitor gets a line and nothing of the server's inside
-        said = "the server could not take this upload: try again, and tell the maintainers if it stays so"
-        return Checked(steps=(Step("score", False, said),))
-
-
-def _looked(desk: Desk, who: Submitter | None, ticket: str) -> Progress | Checked:
-    """How far an upload is, or its answer."""
-    if who is None:
-        return _NOBODY
-    try:
-        found = desk.progress(who, ticket)
-        return found if found.stage != "done" else desk.result(who, ticket, 0)
-    except Refused as refusal:
-        return Checked(steps=steps_of(refusal))
-
-
-def _listed(desk: Desk, who: Submitter | None, given: str) -> tuple[str, bool]:
-    """What to say, and whether it is listed."""
-    if who is None:
-        return pages.refused("you are not signed in: sign in with Hugging Face above, then list it"), False
-    try:
-        return pages.listed(desk.list(who.user, given)), True
-    except UserError as error:
-        return pages.refused(str(error)), False
-    except Exception:
-        return pages.refused("the server could not list this submission: try again in a moment"), False
+def _address(request: Any) -> str:
+    return str(request.client.host) if request is not None and request.client else ""

@@ -14,8 +14,12 @@ class Tab(NamedTuple):
 
 TABS = (
     Tab("board", "/", "Board"),
+    Tab("plots", "/plots", "Plots"),
+    Tab("heatmap", "/heatmap", "Heat map"),
+    Tab("matrix", "/matrix", "Matrix"),
     Tab("types", "/types", "Types"),
     Tab("progress", "/progress", "Progress"),
+    Tab("about", "/about", "About"),
     Tab("submit", "/submit/", "Submit"),
 )
 """In the order in which they are shown. A page that is added is one line here."""

@@ -12,11 +12,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from . import pages
-from .board import Board, marked
+from .board import Board, leader_of, marked
 from .query import Query, address, flat, parse, select
 from .row import Row
 from .site import Boards
 from .store import current
+from .views import VIEWS
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
@@ -36,17 +37,16 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     """Puts the board's pages on the app."""
     shown = _Pages(boards)
     paths = {
-        "/": shown.board,
         "/board.csv": shown.as_csv,
         "/board.json": shown.as_json,
-        "/types": shown.types,
-        "/progress": shown.progress,
         "/model/{row_id}": shown.model,
         "/static/{name}": _static,
         "/favicon.ico": _favicon,
     }
     for path, page in paths.items():
         app.add_route(path, page)
+    for path in VIEWS:
+        app.add_route(path, shown.view)
     app.add_exception_handler(HTTPException, shown.refused)
     app.add_exception_handler(Exception, _failed)
 
@@ -74,13 +74,13 @@ class _Pages:
     def _asked(self, request: Request) -> tuple[Query, tuple[str, ...]]:
         return parse(dict(request.query_params), self._boards.all())
 
-    async def board(self, request: Request) -> Response:
+    async def view(self, request: Request) -> Response:
         query, ignored = self._asked(request)
-        found = self._board_of(query.version)
-        versions = list(self._boards.all().values())
-        return self._kept(
-            ("board", query, ignored),
-            lambda: pages.board_page(select(found, query, ignored), found, versions, self._default()),
+        found, path = self._board_of(query.version), request.url.path
+        return await run_in_threadpool(
+            self._kept,
+            (path, query, ignored),
+            lambda: VIEWS[path](self._boards, found, query, ignored),
         )
 
     async def as_csv(self, request: Request) -> Response:
@@ -118,28 +118,13 @@ class _Pages:
         content = self._boards.page(("json", query), make)
         return _download(content, "application/json", f"board-{query.version}.json")
 
-    async def types(self, request: Request) -> Response:
-        found = self._board_of(request.query_params.get("version") or self._default())
-        versions = list(self._boards.all().values())
-        return self._kept(
-            ("types", found.version), lambda: pages.types_page(found, versions, self._default())
-        )
-
-    async def progress(self, request: Request) -> Response:
-        found = self._board_of(request.query_params.get("version") or self._default())
-        versions = list(self._boards.all().values())
-        return self._kept(
-            ("progress", found.version), lambda: pages.progress_page(found, versions, self._default())
-        )
-
     async def model(self, request: Request) -> Response:
         row_id = request.path_params["row_id"]
         found = self._boards.find(row_id)
         if found is None:
             raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
         row, of = found
-        if row.rank:
-            [row] = marked([row], of.rows[0], "perturbed")
+        [row] = marked([row], leader_of(of.rows), "perturbed")
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None
         return await run_in_threadpool(

@@ -171,7 +171,7 @@ def serve(asked: Asked, limits: Limits) -> None:
     os.nice(10)  # visitors come first
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
-    asked.fingerprint(), asked.by_id, schema.prediction_features(scored=True)
+    asked.fingerprint(), asked.by_id, asked.known, schema.prediction_features(scored=True)
     rows, saying = len(asked.by_id), threading.Lock()
 
     def one(job: Job) -> None:

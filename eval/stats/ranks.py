@@ -18,7 +18,7 @@ EXACT = 30
 CLEAR = 1e-6
 """A pair whose p is surely below is not worked out further: its p is this bound's."""
 
-MOST = 2000
+MOST = 1000
 """Models that are tested against each other: among more, the first ones are."""
 
 

@@ -23,6 +23,7 @@ from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
 from .eval.callables.task import Reply, Task
 from .eval.evaluate import Evaluated, Names, evaluate, words
+from .eval.leaderboard.client import Submitted, submit
 from .eval.leaderboard.serve import serve
 from .eval.live.after import score_live, show_episode
 from .eval.live.evaluate import Played, run_live
@@ -61,6 +62,7 @@ __all__ = [
     "Played",
     "Published",
     "Reply",
+    "Submitted",
     "Task",
     "UserError",
     "Workers",
@@ -88,6 +90,7 @@ __all__ = [
     "score_live",
     "serve",
     "show_episode",
+    "submit",
     "summarise_journal",
 ]
 """The verbs, and what they take and give; the rest is for other modules of the package."""
@@ -680,11 +683,12 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
     from .builders.sources.pins import pins
     from .builders.toolrl_report import TrainingReport
-    from .dataset_cards import citation, responsible_ai
+    from .dataset_cards import responsible_ai
     from .dataset_cards.checkpoint import checkpoint_card
     from .dataset_cards.croissant import About, croissant
     from .dataset_cards.facts import release_facts
     from .dataset_cards.training import training_card
+    from .io import citation
     from .release.freeze import OWN_PROFILE, licence_text
 
     if facts.kind == "checkpoint":

@@ -169,10 +169,11 @@ def render_live(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
     from .builders.live.report import LiveReport
     from .builders.sources.pins import pins
-    from .dataset_cards import citation, responsible_ai
+    from .dataset_cards import responsible_ai
     from .dataset_cards.croissant import About, croissant
     from .dataset_cards.facts import release_facts
     from .dataset_cards.live import examples_of, live_card
+    from .io import citation
     from .release.freeze import licence_text
 
     try:

@@ -20,6 +20,7 @@ from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.provenance import Rebuild, rebuilt
+from robustbench_tc.audits.provenance.clean_rows import found_digests
 from robustbench_tc.audits.provenance.files import files_checks, named
 from robustbench_tc.audits.report import AuditReport, Check, visible
 from robustbench_tc.errors import UserError
@@ -280,6 +281,16 @@ def test_the_real_build_without_sources_is_held_against_the_digest(
 
 
 # --- releases -----------------------------------------------------------------------------------------
+
+
+def test_damaged_errata_are_one_failure_that_names_the_line(bundled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "robustbench-tc"
+    shutil.copytree(bundled, out, copy_function=shutil.copyfile)
+    (out / "errata.jsonl").write_text("{}\n")
+    folder = Folder(out)
+    assert found_digests(folder, ["bfcl_v3"]) == found_digests(Folder(bundled), ["bfcl_v3"])
+    [failure] = {(one.where, one.what) for one in folder.unreadable}
+    assert failure[0] == "errata.jsonl" and failure[1].startswith("errata.jsonl, line 1: ")
 
 
 @pytest.fixture(scope="module")

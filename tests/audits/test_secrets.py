@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc.audits.hygiene import reviewed, secrets
-from robustbench_tc.audits.hygiene.decoded import views
+from robustbench_tc.audits.hygiene.decoded import LONGEST, views
 from robustbench_tc.audits.hygiene.leaves import Leaf, leaves
 from robustbench_tc.audits.hygiene.personal import personal
 from robustbench_tc.audits.hygiene.redact import redact
@@ -227,3 +227,10 @@ def test_a_reviewed_credential_passes_anywhere_and_a_reviewed_text_only_unchange
 
 def test_html_entities_of_a_card_are_no_hiding_place_for_tokens() -> None:
     assert "openai_key" in {match.kind for match in tokens(html.escape(f"<b>{TOKENS['openai_key']}</b>"))}
+
+
+def test_a_text_above_the_limit_is_searched_as_it_stands() -> None:
+    escaped = "\\u0041"
+    for length, texts in ((LONGEST, 2), (LONGEST + 1, 1)):
+        text = escaped + "." * (length - len(escaped))
+        assert len(list(views(text))) == texts

@@ -1,7 +1,6 @@
 """Defences: what each shows, what it makes of replies, what it asks, and that a chain is its composition."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -28,23 +27,13 @@ from ..conftest import ROOT
 from ..loopback import LoopbackServer
 from ..loopback import reply as completion
 from . import small
+from .defence_bars import FREE, kept_gold
 from .test_eval_command import Rbtc, rbtc
 
 __all__ = ["rbtc"]
 
 ROWS = {row.id: row for row in small.rows()}
 TIMEOUT = ROWS["bfcl_v3__made_1::transient_timeout"]
-FREE = (
-    "dedupe",
-    "namespace",
-    "namespace:prefix",
-    "namespace:first",
-    "offers",
-    "hint",
-    "clarify",
-    "spotlight",
-)
-"""Defences that ask no further request and refuse no row."""
 
 
 @pytest.fixture(scope="module")
@@ -541,22 +530,7 @@ def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) ->
 
 
 def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(paper: Dataset) -> None:
-    kept: Counter[str] = Counter()
-    rows: Counter[str] = Counter()
-    dedupe, offers = defend.parse(["dedupe"]), defend.parse(["offers"])
-    anchors = paper.anchors()
-    for row in paper.rows:
-        code = row.type_code
-        if code.startswith("same_name_"):
-            assert row.gold_tool_index is not None
-            gold = row.tools[row.gold_tool_index]
-            rows[code] += 1
-            kept[code] += [t for t in shown(dedupe, row).tools if t.name == gold.name] == [gold]
-        elif row.component == "reward":
-            left = shown(offers, row).tools
-            golden = {call.name for answer in row.golden_answers for call in answer}
-            rows[code] += 1
-            kept[code] += golden <= {t.name for t in left} and len(left) == len(anchors[row.id].tools)
+    kept, rows = kept_gold(paper)
     assert {code: (kept[code], rows[code]) for code in rows} == {
         "same_name_A": (140, 140), "same_name_B": (138, 138), "same_name_C": (144, 146),
         "same_name_D": (79, 144), "same_name_E": (81, 146),

@@ -80,9 +80,14 @@ class Rollout:
             return "\n".join(message.content for message in self._row.turns[self._turn].messages)
         results = []
         for number, call in enumerate(calls):
-            said = TOO_MANY if number >= MAX_CALLS else await self._result(call)
+            said = TOO_MANY if number >= MAX_CALLS else _as_json(await self._carried_out(call))
             results.append(f'{{"name": {json.dumps(call.name, ensure_ascii=False)}, "results": {said}}}')
         return f"<obs> [{', '.join(results)}] </obs>"
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        """What one call is answered, as the world writes it: for a loop that hands calls over one by one."""
+        self._answers += 1
+        return await self._carried_out(PlainCall(name, json.dumps(arguments)))
 
     def was_seen(self) -> None:
         """The last answer went to the model."""
@@ -103,8 +108,7 @@ class Rollout:
             finished=self._finished,
         )
 
-    async def _result(self, call: Any) -> str:
-        """The text of one call, as JSON."""
+    async def _carried_out(self, call: Any) -> str:
         arguments = json.loads(call.arguments)
         step = await self._world.call(call.name, arguments)
         self._calls += 1
@@ -114,15 +118,19 @@ class Rollout:
             key = json.dumps([call.name, arguments], sort_keys=True)
             self._unsafe += int(self._done.get(key, 0) > 0)
             self._done[key] = self._done.get(key, 0) + step.executed
-        try:
-            json.loads(step.text)
-        except ValueError:
-            return json.dumps(step.text, ensure_ascii=False)
         return step.text
 
     def _pays_twice(self, name: str) -> bool:
         tool = next((one for one in self._row.tools if one.name == name), None)
         return isinstance(tool, LiveTool) and tool.writes and not tool.idempotent
+
+
+def _as_json(text: str) -> str:
+    try:
+        json.loads(text)
+    except ValueError:
+        return json.dumps(text, ensure_ascii=False)
+    return text
 
 
 async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:

@@ -133,7 +133,7 @@ class RequestWords:
                 for name, value in _pairs("chat-template-arg", self.chat_template_arg or ()).items()
             },
             "max_cost": self.max_cost,
-            "price": None if self.price is None else _price(self.price),
+            "price": None if self.price is None else price_of(self.price),
             "batch": self.batch,
             "note": _console.note,
             "concurrency": self.concurrency,
@@ -287,7 +287,8 @@ def _text(file: Path) -> str:
         raise UserError(f"--system {file}: not a text in UTF-8") from None
 
 
-def _price(text: str) -> tuple[float, float]:
+def price_of(text: str) -> tuple[float, float]:
+    """`--price IN,OUT`. Raises UserError."""
     try:
         asked, answered = map(float, text.split(","))
     except ValueError:

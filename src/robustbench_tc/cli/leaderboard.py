@@ -1,19 +1,18 @@
-"""`rbtc leaderboard`: serve the board, check a submission, verify one, rebuild, export a Space."""
+"""`rbtc leaderboard`: serve the board, submit, check a submission, verify one, rebuild, export a Space."""
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ..errors import UserError
 from ..io import numbers
 from . import _console
+from ._checked import print_checked
 from ._replacing import DiscardChanges, Force
+from ._submit import submit
 from ._words import one_of
-
-if TYPE_CHECKING:
-    from ..eval.leaderboard.records import Checked
 
 app = typer.Typer(
     help="The leaderboard: serve it, check and verify submissions, rebuild it, export it as a Space.",
@@ -29,6 +28,8 @@ RepoOption = Annotated[
 DatasetOption = Annotated[str, typer.Option("--dataset", help="Release folder, or Hub id org/name.")]
 RevisionOption = Annotated[str | None, typer.Option("--revision", help="Of a Hub dataset.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+app.command()(submit)
 
 
 @app.command()
@@ -151,38 +152,9 @@ def submit_check(
     if as_json:
         _console.json(checked)
     else:
-        _print(checked)
+        print_checked(checked)
     if checked.refused is not None:
         raise typer.Exit(1)
-
-
-def _print(checked: "Checked") -> None:
-    from rich.table import Table
-
-    from .. import taxonomy
-    from ..eval.leaderboard.refusal import STEPS
-
-    echo = _console.out.print
-    for step in checked.steps:
-        word = {True: "passed", False: "FAILED", None: "not reached"}[step.passed]
-        echo(f"{word:12}{STEPS[step.code]}{': ' + step.text if step.text else ''}", markup=False)
-        for line in step.details:
-            echo(f"            {line}", markup=False)
-    if checked.entry is None:
-        return
-    table = Table()
-    for name in ("rows", "n", "right", "accuracy", "95 %"):
-        table.add_column(name, justify="left" if name == "rows" else "right", no_wrap=True)
-    for name in (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS):
-        metric = checked.entry.metrics[name if name in checked.entry.metrics else f"accuracy_{name}"]
-        correct, n = checked.entry.counts[name]
-        table.add_row(name, str(n), str(correct), numbers.number(metric.value), numbers.interval(metric))
-    echo(table)
-    claims = checked.claims
-    if claims is not None:
-        echo(
-            f"the file's own verdicts (not used) agree in {claims.agree} of {claims.rows} rows", markup=False
-        )
 
 
 @app.command()

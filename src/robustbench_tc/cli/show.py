@@ -50,6 +50,17 @@ def list_lm_eval() -> None:
     _console.echo(str(Path(adapters.__file__).resolve().parent / "lm_eval"))
 
 
+@app.command("verifiers")
+def list_verifiers() -> None:
+    """The folder with the tasksets for verifiers, which an environment of its own installs.
+
+    Example: rbtc list verifiers
+    """
+    from ..eval import adapters
+
+    _console.echo(str(Path(adapters.__file__).resolve().parent / "verifiers"))
+
+
 def show(
     wanted: Annotated[str, typer.Argument(metavar="ID", help="An id, a clean_id, or a unique prefix.")],
     type_code: Annotated[str | None, typer.Option("--type", help="Only the row of this type.")] = None,

@@ -1,88 +1,127 @@
-"""Every verdict through inspect_ai and lm-eval beside `rbtc eval`'s, over a whole dataset and eight agents.
+"""Every figure that the pages of adapters and defences state: `make adapters-check`, or PART=defences of it.
 
-    python -m tests.eval.adapters.bars DATASET OUT
+    python -m tests.eval.adapters.bars RELEASE OUT [PART …]
 
-A log that is in OUT already is not made again, so the command goes on where it stopped. It takes an hour.
+RELEASE is a build of profile paper; the live dataset is built into OUT. A part's lines are printed as they
+come and kept in OUT/PART.txt once it is through.
+
+    defences   what is known by construction (docs/defences.md), in this process
+    gold       verifiers' own validation over every live row and every row of RELEASE
+    episodes   1,000 random live episodes through every adapter
+    verdicts   eight agents over every row through inspect_ai and lm-eval (an hour)
 """
 
+import json
 import sys
-from itertools import pairwise
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
+from robustbench_tc.api_live import build_live
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.live import inputs
 
-from robustbench_tc import api, taxonomy
-from robustbench_tc.eval.adapters.logs import opened
+from ..defence_bars import figures as defences
+from . import episodes, played, trained, verdict_bars
 
-from .harnesses import asked_by_inspect, asked_by_lm_eval
-
-AGENTS = (
-    "thinks-the-gold",
-    "silent",
-    "oracle",
-    "gives-up-on-error",
-    "retries-with-a-changed-argument",
-    "name-biased",
-    "typo-copier",
-    "quotes-the-gold",
-)
-STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
-QUICK = ("--max-samples", "50", "--max-connections", "32", "--no-log-realtime", "--no-log-model-api")
+EPISODES = 1_000
 
 
-def verdicts(name: Path) -> dict[str, tuple[object, ...]]:
-    with opened([str(name)]) as found:
-        rows = found[0].read().rows
-    columns = ("id", "correct", "error_mode", "stage", "stage_detail", "injected")
-    return {one[0]: one[1:] for one in zip(*(rows[column].tolist() for column in columns), strict=True)}
+def live_dataset(out: Path) -> Path:
+    """All tasks and faults of the bundled worlds."""
+    folder = out / "robustbench-tc-live"
+    if not folder.is_dir():
+        build_live(out=folder)
+    return folder
 
 
-def own_run(dataset: Path, agent: str, out: Path, *types: str) -> Path:
-    if not (out / "scores.parquet").is_file():
-        api.evaluate(dataset, agent=agent, mode="prompt", types=types, out=out)
-    return out
+def of_gold(release: Path, out: Path) -> Iterator[str]:
+    for name, dataset, more in (
+        ("rbtc-live", live_dataset(out), ()),
+        ("rbtc-static", release, ()),
+        ("rbtc-static", release, ("--taskset.mode", "fc")),
+    ):
+        yield validated(name, dataset, *more)
 
 
-def main(dataset: Path, out: Path) -> None:
-    runs: dict[str, tuple[Path, Path, Path, Path]] = {}
-    for agent in AGENTS:
-        place = out / agent
-        place.mkdir(parents=True, exist_ok=True)
-        whole, static = (
-            own_run(dataset, agent, place / "own"),
-            own_run(dataset, agent, place / "static", *STATIC),
+def validated(name: str, dataset: Path, *more: str) -> str:
+    """What `vf-validate` counts: gold has to earn 1, and a row that nobody played less than 1."""
+    with tempfile.TemporaryDirectory() as place:
+        done = played.verifiers(
+            *("vf-validate", name, "--taskset.dataset", dataset, "--runtime.type", "subprocess"),
+            *("--rich", "False", "--max-concurrent", 8, "-o", "out", *more),
+            place=Path(place),
         )
-        inspected = next((place / "logs").glob("*.eval"), None) or asked_by_inspect(
-            dataset, agent, place, *QUICK
-        )
-        measured = next((place / "out").glob("*/results_*.json"), None) or asked_by_lm_eval(
-            dataset, agent, place
-        )
-        runs[agent] = whole, inspected, static, measured
-        for name, ours, theirs in (("inspect_ai", whole, inspected), ("lm-eval", static, measured)):
-            left, right = verdicts(ours), verdicts(theirs)
-            equal = sum(left[one] == right.get(one) for one in left)
-            say(f"{agent}, {name}: {equal} of {len(left)} verdicts are rbtc eval's ({len(right)} in the log)")
-    for name, at in (("inspect_ai", 0), ("lm-eval", 2)):
-        same = 0
-        for a, b in pairwise(AGENTS):
-            of_runs = statistics(runs[a][at], runs[b][at])
-            same += statistics(runs[a][at + 1], runs[b][at + 1]) == of_runs
-        say(f"{name}: {same} of {len(AGENTS) - 1} comparisons of logs equal those of runs to the last digit")
-
-
-def statistics(a: Path, b: Path) -> bytes:
-    """A comparison without the names of its runs."""
-    found = api.compare(a, b)
-    return msgspec.json.encode(
-        (found.overall, found.deltas, found.types, found.overall_holm, found.deltas_holm)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [path] = Path(place).glob("out/*/summary.json")
+        found = json.loads(path.read_text())
+    checks = found["checks"]
+    words = " ".join(more)
+    return (
+        f"{name} {words}: gold earns 1 in {checks['gold']['valid']} of {found['total']} rows, "
+        f"no reply less than 1 in {checks['noop']['valid']}"
     )
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+def of_episodes(release: Path, out: Path) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as place:
+        yield from compared(live_dataset(out), EPISODES, Path(place))
+
+
+def compared(dataset: Path, count: int, place: Path, *only: str) -> Iterator[str]:
+    """A line for each adapter beside our own loop. `only`: of the harnesses, without training's loops."""
+    rows = inputs.load(str(dataset)).rows
+    drawn = episodes.drawn(rows, count)
+    ours = played.by_us(dataset, drawn, place)
+    right = sum(one["success"] is True for one in ours)
+    yield f"{count} episodes of {len(rows)} rows: {right} earn 1 in our own loop"
+    through: dict[str, Callable[..., list[played.Record]]] = {
+        "inspect_ai": played.by_inspect,
+        "verifiers": played.by_verifiers,
+    }
+    for name, play in through.items():
+        if only and name not in only:
+            continue
+        theirs = play(dataset, drawn, place)
+        same = sum(a["success"] == b["success"] for a, b in zip(ours, theirs, strict=True))
+        whole = sum(
+            all(a[name] == b[name] for name in played.COLUMNS) for a, b in zip(ours, theirs, strict=True)
+        )
+        yield f"{name}: {same} of {count} rewards are ours, {whole} with all of {', '.join(played.COLUMNS)}"
+    if only:
+        return
+    verl, trl = trained.by_retry_live(dataset, drawn), trained.by_trl(dataset, drawn)
+    yield f"TRL: {sum(a == b for a, b in zip(verl, trl, strict=True))} of {count} rewards are retry_live's"
+    pairs = [(a, b) for a, b in zip(ours, verl, strict=True) if played.same_course(a)]
+    same = sum(bool(a["success"]) == bool(b["reached"]) for a, b in pairs)
+    yield f"retry_live: {same} of {len(pairs)} end states that its loop can compare are right where ours are"
+
+
+PARTS: dict[str, Callable[[Path, Path], Iterator[str]]] = {
+    "defences": lambda release, out: defences(release),
+    "gold": of_gold,
+    "episodes": of_episodes,
+    "verdicts": verdict_bars.figures,
+}
+
+
+def main(release: Path, out: Path, *parts: str) -> None:
+    """Prints the lines of these parts; of all where none is named."""
+    for part in parts:
+        if part not in PARTS:
+            raise unknown("part", part, PARTS)
+    out.mkdir(parents=True, exist_ok=True)
+    for part in parts or PARTS:
+        lines = []
+        for line in PARTS[part](release, out):
+            lines.append(line)
+            sys.stdout.write(f"{part}: {line}\n")
+            sys.stdout.flush()
+        (out / f"{part}.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
+    try:
+        main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), *sys.argv[3:])
+    except UserError as error:
+        sys.exit(str(error))

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import api
+from robustbench_tc.api_live import build_live
 from robustbench_tc.eval import agent_server, inputs
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.adapters.zipped import Zip
@@ -18,6 +19,7 @@ from robustbench_tc.eval.stats.values import METRICS, from_counts
 from tests.conftest import ROOT, Done
 from tests.eval import small
 
+from .bars import compared
 from .harnesses import asked_by_inspect, inspect, program
 
 ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
@@ -108,6 +110,38 @@ def test_other_providers_are_not_asked_for_calls(release: Path, tmp_path: Path) 
         place=tmp_path,
     )
     assert "mode=fc needs chat completions" in done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program("inspect", "inspect")
+    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    build_live(out=folder, worlds=("calendar",), kinds=("silent_no_op",))
+    return folder
+
+
+def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, tmp_path: Path) -> None:
+    lines = list(compared(live, 40, tmp_path, "inspect_ai"))
+    assert lines[1].startswith("inspect_ai: 40 of 40 rewards are ours, 40 with all of success, ")
+    [log] = (tmp_path / "inspect-0" / "logs").glob("*.eval")
+    with Zip(log) as members:
+        header = json.loads(members.read("header.json") or b"")
+    [scores] = header["results"]["scores"]
+    shown = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
+    assert {"clean", "success_silent_no_op", "delta_silent_no_op"} <= set(shown)
+    assert shown["delta_silent_no_op"] == pytest.approx(shown["clean"] - shown["success_silent_no_op"])
+    with opened([str(log)]) as found:  # pairs by the ids of its samples, as any other log
+        assert len(found[0].read().rows["id"]) == 40
+
+
+def test_wrong_words_for_live_are_one_line(live: Path, tmp_path: Path) -> None:
+    for words, said in (
+        (("-T", "dataset=nowhere"), "nowhere"),
+        (("-T", f"dataset={live}", "-T", "types=silent_op"), "unknown type in this dataset"),
+    ):
+        done = inspect("eval", "robustbench_tc/live", "--model", "mockllm/model", *words, place=tmp_path)
+        assert done.returncode != 0 and said in done.stdout + done.stderr, done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_nothing_of_ours_imports_inspect_ai() -> None:

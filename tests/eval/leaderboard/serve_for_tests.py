@@ -1,4 +1,5 @@
-"""Serves the board on a free port with limits that tests can reach; prints the port when it listens."""
+"""Serves the board with limits that tests can reach, on a free port or the one that is named; prints the
+port when it listens."""
 
 import sys
 
@@ -6,7 +7,7 @@ import msgspec
 
 
 def main() -> None:
-    dataset, store, limits = sys.argv[1:4]
+    dataset, store, limits, *port = sys.argv[1:5]
     from robustbench_tc.eval.leaderboard.limits import Limits
     from robustbench_tc.eval.leaderboard.serve import serve
 
@@ -15,7 +16,7 @@ def main() -> None:
         sys.stdout.flush()
 
     bounds = msgspec.json.decode(limits, type=Limits)
-    serve(dataset, store=store, limits=bounds, workers=1, port=0, started=started)
+    serve(dataset, store=store, limits=bounds, workers=1, port=int(*port), started=started)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ from robustbench_tc.eval.leaderboard.board import (
     ranked,
     row_of,
 )
-from robustbench_tc.eval.leaderboard.pages import blind_of, board_page, sure_gains, types_page
+from robustbench_tc.eval.leaderboard.board_page import blind_of, board_page
+from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
+from robustbench_tc.eval.leaderboard.pages import sure_gains
 from robustbench_tc.eval.leaderboard.query import Query, address, parse, select
 from robustbench_tc.eval.leaderboard.records import Entry, Gain, Metric, TypeLine, Usage, Verification
 from robustbench_tc.eval.leaderboard.row import Figures, Row
@@ -77,7 +79,7 @@ def row(model: str, found: Entry, row_id: str = "") -> Row:
         params_b=None,
         mode="fc",
         submitted_at="2026-11-20T10:00:00+00:00",
-        tier="unverified",
+        tier="reproduced",
         figures=Figures.of(found),
     )
 
@@ -165,8 +167,8 @@ def test_boards_are_apart_by_version_and_the_newest_submission_counts(published:
     assert list(found) == ["1.0.0-eeeeeeee", "1.0.0-ffffffff", PAPER]
     board = found["1.0.0-ffffffff"]
     assert [(one.model, one.user, one.tier) for one in board.rows] == [
-        ("one", "bob", "unverified"),
         ("two", "ann", "reproduced"),
+        ("one", "bob", "unverified"),
         ("one", "ann", "unverified"),
     ]
     assert [(one.id, one.superseded_by, one.rank) for one in board.past] == [(made[0].id, made[2].id, 0)]
@@ -202,7 +204,8 @@ def test_reference_lines_stand_below_the_models_and_are_not_entrants() -> None:
 
     for focus in ("perturbed", "reward", "CD"):
         assert shown(board, focus).count("reference, reads no request") == 3
-    assert "references, not entrants" in types_page(board, list(made.values()), board.version)
+    view = select(board, Query(version=board.version))
+    assert "references, not entrants" in heatmap_page(view, board, list(made.values()), board.version)
     assert "reference, reads no request" not in shown(made[PAPER], "perturbed")
 
 

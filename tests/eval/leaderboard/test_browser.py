@@ -341,7 +341,7 @@ def test_files_of_the_server_cannot_be_named_in_place_of_an_upload(
         {"path": f"{server.url}/board.json", **typed},
     ]
     for number, chosen in enumerate(tries):
-        event = {"data": [chosen, chosen, "Stolen-3B", ""], "session_hash": f"thief{number}"}
+        event = {"data": [chosen, chosen, "Stolen-3B", *[""] * 6], "session_hash": f"thief{number}"}
         status, said = sent(server, "/submit/gradio_api/run/check", json.dumps(event).encode())
         assert status == 500 and "report" not in said, said
     for path in paths:

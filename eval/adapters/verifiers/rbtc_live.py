@@ -1,0 +1,30 @@
+"""Live episodes: `vf-eval rbtc-live`. Tools are the world's own, the reward is success by the end state."""
+
+import verifiers.v1 as vf
+from rbtc_core import RowHarness, RowsConfig, RowTask, tasks
+
+__all__ = ["LiveTaskset", "RowHarness"]
+
+
+class LiveConfig(RowsConfig):
+    """A dataset of `rbtc build live`."""
+
+    dataset: str = "robustbench-tc-live"
+    ids: str = ""
+    """Row ids or tasks, separated by commas."""
+    mode: str = "fc"
+    """fc: native tools; prompt: calls are read from texts."""
+    worlds: str = ""
+    """Python files of worlds that robustbench-tc does not bring, separated by commas."""
+    world_python: str | None = None
+    """The Python that has BFCL's classes."""
+
+
+class LiveTaskset(vf.Taskset[RowTask, LiveConfig]):
+    """One task for each row."""
+
+    def load(self) -> list[RowTask]:
+        config = self.config
+        more = {name: getattr(config, name) for name in ("ids", "mode", "worlds", "world_python")}
+        found: list[RowTask] = tasks(config, "live", config.settings(config.dataset, **more))
+        return found

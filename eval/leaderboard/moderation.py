@@ -1,0 +1,112 @@
+"""What a maintainer takes off the board, and why: records that are only ever added.
+
+    moderation/ID-0001.json     one decision on the submission ID, numbered in its order
+
+The last decision on a submission counts. A record that cannot be read hides its submission, which its name
+says: it may have been the one that hides it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+
+Action = Literal["hide", "withdraw", "unhide"]
+
+SAYS: dict[Action, str] = {
+    "hide": "hidden by a maintainer",
+    "withdraw": "withdrawn at the wish of its submitter",
+    "unhide": "put back on the board",
+}
+
+LONGEST = 500
+"""Characters of a reason."""
+
+UNREADABLE = "a record on it cannot be read; a maintainer has to look"
+
+_FILE = re.compile(r"(?P<id>[0-9]{8}-[0-9a-f]{12})-(?P<number>[0-9]{4})\.json")
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """One record."""
+
+    format: int = 1
+    submission: str
+    action: Action
+    reason: str
+    """Public."""
+    by: str
+    at: str
+    """UTC, ISO 8601."""
+
+
+def check_reason(text: str) -> str:
+    """One line of a reason that may be shown. Raises UserError."""
+    reason = " ".join(text.split())
+    if not reason:
+        raise UserError("--reason is empty: say in a few words why, it is shown on the submission's page")
+    if len(reason) > LONGEST:
+        raise UserError(f"--reason has {len(reason)} characters: at most {LONGEST} are taken")
+    if not reason.isprintable():
+        raise UserError("--reason holds characters that cannot be shown: leave them out")
+    return reason
+
+
+def file_name(submission: str, number: int) -> str:
+    """The file of the n-th decision on a submission."""
+    return f"{submission}-{number:04}.json"
+
+
+def read(folder: Path) -> tuple[dict[str, tuple[Decision, ...]], list[str]]:
+    """Every decision by submission, in order, and one line for each that cannot be read.
+
+    In place of an unreadable one stands a decision to hide.
+    """
+    found: dict[str, tuple[Decision, ...]] = {}
+    damaged: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        named = _FILE.fullmatch(path.name)
+        if named is None:
+            damaged.append(f"moderation {path.name} is left out: it is not named as a record is")
+            continue
+        one = named["id"]
+        try:
+            decision = msgspec.json.decode(path.read_bytes(), type=Decision)
+            if decision.submission != one:
+                raise ValueError(f"it is about {decision.submission[:40]!r}")
+        except (OSError, ValueError, RecursionError) as error:
+            damaged.append(f"moderation {path.name} cannot be read, so {one} is hidden: {error}")
+            decision = Decision(submission=one, action="hide", reason=UNREADABLE, by="", at="")
+        found[one] = (*found.get(one, ()), decision)
+    return found, damaged
+
+
+def hidden(decisions: Mapping[str, Iterable[Decision]]) -> dict[str, Decision]:
+    """The submissions that are off the board, each with the decision that counts.
+
+    An unreadable record cannot be overruled by the ones after it: nobody knows what was decided.
+    """
+    off = {}
+    for one, made in decisions.items():
+        made = tuple(made)
+        unreadable = [decision for decision in made if not decision.at]
+        last = unreadable[0] if unreadable else made[-1]
+        if last.action != "unhide":
+            off[one] = last
+    return off
+
+
+def refuse_idle(action: Action, submission: str, now: Decision | None) -> None:
+    """UserError where the action would change nothing."""
+    if action == "unhide" and now is None:
+        raise UserError(f"{submission} is not hidden")
+    if action == "unhide" and now is not None and not now.at:
+        raise UserError(f"{submission}: {UNREADABLE}: repair or remove that file of moderation/ first")
+    if action == "hide" and now is not None:
+        raise UserError(f"{submission} is off the board already ({SAYS[now.action]}: {now.reason})")
+    if action == "withdraw" and now is not None and now.action == "withdraw":
+        raise UserError(f"{submission} is withdrawn already: {now.reason}")

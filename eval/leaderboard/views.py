@@ -1,0 +1,79 @@
+"""Which page stands at which address: every view of a board is made from the boards and a query alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from robustbench_tc.eval.stats.ranks import Places
+
+from . import places
+from .about import about_page
+from .board import Board
+from .board_page import board_page
+from .heatmap import heatmap_page
+from .matrix import matrix_page
+from .plots import plots_page
+from .progress import progress_page
+from .query import Query, select
+from .site import Boards
+from .types_page import types_page
+
+Ignored = tuple[str, ...]
+Made = Callable[[Boards, Board, Query, Ignored], str]
+
+
+def _others(boards: Boards) -> tuple[Sequence[Board], str]:
+    """Every board, and the version that an address without one means."""
+    every = boards.all()
+    return list(every.values()), next(iter(every))
+
+
+def allowed_places(boards: Boards, board: Board, focus: str) -> Mapping[str, Places]:
+    """`places.places`, worked out once for each state of the board."""
+    kept = boards.page(
+        ("places", board.version, focus), lambda: msgspec.json.encode(places.places(board, focus))
+    )
+    return msgspec.json.decode(kept, type=dict[str, Places])
+
+
+def _board(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    shown = select(board, query, ignored)
+    return board_page(shown, board, *_others(boards), allowed_places(boards, board, query.focus))
+
+
+def _plots(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    every = select(board, query, whole=True).rows
+    return plots_page(select(board, query, ignored), every, board, *_others(boards))
+
+
+def _heatmap(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    return heatmap_page(select(board, query, ignored), board, *_others(boards))
+
+
+def _matrix(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    shown = select(board, msgspec.structs.replace(query, page=1), ignored)
+    return matrix_page(shown, board, *_others(boards), allowed_places(boards, board, query.focus))
+
+
+def _types(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    return types_page(board, *_others(boards))
+
+
+def _progress(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    return progress_page(board, *_others(boards), query.page)
+
+
+def _about(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
+    return about_page(*_others(boards), boards.origin)
+
+
+VIEWS: dict[str, Made] = {
+    "/": _board,
+    "/plots": _plots,
+    "/heatmap": _heatmap,
+    "/matrix": _matrix,
+    "/types": _types,
+    "/progress": _progress,
+    "/about": _about,
+}
+"""Path → what makes its page. One that is added also needs its line in `tabs.TABS`."""

@@ -1,0 +1,195 @@
+"""The same random live episodes (`episodes`) through our own loop and other harnesses: what each says."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from robustbench_tc.eval import agent_server
+from robustbench_tc.eval.adapters.live_rows import LiveRows
+from robustbench_tc.eval.adapters.zipped import Zip
+from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.live.conversation import Conversation
+from robustbench_tc.eval.live.episode import Place, play
+from robustbench_tc.eval.live.score import score_episodes
+from robustbench_tc.eval.record import Answer
+from robustbench_tc.live import LiveRow
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import Json, dumps
+from robustbench_tc.worlds.host import HostWorlds
+from tests.conftest import ROOT
+
+from .episodes import Played, completion
+from .harnesses import inspect, program
+
+Record = dict[str, Any]
+VERIFIERS = ROOT / "eval/adapters/verifiers"
+
+COLUMNS = ("success", "information", "ended", "steps", "met", "recovered", "silent_failure", "says")
+"""What is compared beside the reward, which is `success`."""
+
+
+class Said:
+    """A speaker that replies as an episode has it."""
+
+    def __init__(self, played: Played) -> None:
+        self._played = played
+
+    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
+        one = self._played.reply(base.number - 1)
+        calls = [
+            {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}
+            for at, call in enumerate(one.calls)
+        ]
+        return msgspec.structs.replace(base, text=one.text, tool_calls=calls or None)
+
+
+def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
+    """As `rbtc live run` plays and scores them."""
+    data = inputs.load(str(dataset))
+    rows = {row.id: row for row in data.rows}
+    settings = LiveRows(str(dataset), opened=HostWorlds())._settings
+    types = inputs.world_types(data.rows)
+
+    async def run() -> list[Record]:
+        found, one_at_a_time = [], asyncio.Semaphore(1)
+        async with HostWorlds() as worlds:
+            with Store(place / "journal.jsonl") as journal:
+                for repeat, one in enumerate(played):
+                    row = rows[one.row]
+                    at, world = Place.of(row, settings, repeat), types[row.world]
+                    episode, _ = await play(at, journal, Said(one), worlds, world, one_at_a_time)
+                    found.append(episode)
+            return msgspec.to_builtins(await score_episodes(found, rows, worlds))  # type: ignore[no-any-return]
+
+    return asyncio.run(run())
+
+
+@contextmanager
+def serving(rows: Sequence[LiveRow], played: Sequence[Played]) -> Iterator[str]:
+    """An address that plays the episodes one after the other: a request without a reply of ours in it begins
+    the next one, which has to be of the row that is due."""
+    from aiohttp import web
+
+    by_id = {row.id: row for row in rows}
+    due = iter(played)
+    now: list[Played] = []
+
+    async def chat(request: web.Request) -> web.Response:
+        messages = msgspec.json.decode(await request.read())["messages"]
+        said = sum(one["role"] == "assistant" for one in messages)
+        if not said:
+            now[:] = [next(due)]
+        row = by_id[now[0].row]
+        opening = next(one["content"] for one in messages if one["role"] == "user")
+        if opening != row.turns[0].messages[0].content:
+            return web.Response(status=400, text=f"another row is due: {row.id}")
+        answer = completion(now[0].reply(said), said + 1)
+        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+    app = web.Application(client_max_size=2**26)
+    app.router.add_post("/v1/chat/completions", chat)
+    with agent_server._in_thread(app) as port:
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+def rounds(played: Sequence[Played]) -> Iterator[list[Played]]:
+    """Episodes in pieces in which no row stands twice."""
+    piece: list[Played] = []
+    for one in played:
+        if any(other.row == one.row for other in piece):
+            yield piece
+            piece = []
+        piece.append(one)
+    if piece:
+        yield piece
+
+
+def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
+    """Through the task `live` of inspect_ai, one sample at a time."""
+    rows, found = inputs.load(str(dataset)).rows, []
+    for number, piece in enumerate(rounds(played)):
+        folder = place / f"inspect-{number}"
+        folder.mkdir(parents=True)
+        with serving(rows, piece) as url:
+            done = inspect(
+                *("eval", "robustbench_tc/live", "--model", "openai-api/rbtc/random"),
+                *("-T", f"dataset={dataset}", "-T", f"ids={','.join(one.row for one in piece)}"),
+                *("--max-samples", "1", "--max-connections", "1", "--max-retries", "0"),
+                *("--no-log-realtime", "--no-log-model-api"),
+                place=folder,
+                RBTC_BASE_URL=url,
+            )
+        assert done.returncode == 0, done.stdout + done.stderr
+        [log] = (folder / "logs").glob("*.eval")
+        with Zip(log) as members:
+            records = {}
+            for name in members.names("samples/"):
+                sample = json.loads(members.read(name) or b"")
+                records[sample["id"]] = sample["scores"]["success"]["metadata"]
+        found += [records[one.row] for one in piece]
+    return found
+
+
+def verifiers(name: str, *words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program of verifiers in `place`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    env = kept | {"PYTHONPATH": str(VERIFIERS), "RBTC_PYTHON": sys.executable, "OPENAI_API_KEY": "none"}
+    return subprocess.run(
+        [program("verifiers", name), *map(str, words)],
+        cwd=place,
+        env=env | {"HOME": str(place)} | more,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+    )
+
+
+EVAL = ("--env.agent.runtime.type", "subprocess", "--no-push", "--no-rich", "--client.type", "eval")
+"""What keeps `vf-eval` on this machine."""
+
+
+def by_verifiers(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
+    """Through the taskset of verifiers, one rollout at a time."""
+    rows, found = inputs.load(str(dataset)).rows, []
+    for number, piece in enumerate(rounds(played)):
+        folder = place / f"verifiers-{number}"
+        folder.mkdir(parents=True)
+        with serving(rows, piece) as url:
+            done = verifiers(
+                *("vf-eval", "rbtc-live", *EVAL, "--client.base-url", url, "-m", "random", "-c", 1),
+                *("--client.api-key-var", "OPENAI_API_KEY", "-o", "out"),
+                *("--env.taskset.dataset", dataset),
+                *("--env.taskset.ids", ",".join(one.row for one in piece)),
+                place=folder,
+            )
+        assert done.returncode == 0, done.stdout + done.stderr
+        records = {id_: record for id_, _, record in traces(folder)}
+        found += [records[one.row] for one in piece]
+    return found
+
+
+def traces(folder: Path) -> list[tuple[str, float, Record]]:
+    """Of a run of `vf-eval`: row id, reward, and what our scorer said."""
+    [path] = folder.glob("out/*/traces.jsonl")
+    found = []
+    for line in path.read_text().splitlines():
+        episode: Json = json.loads(line)
+        [trace] = episode["traces"]
+        [reward] = [one["score"] for one in trace["rewards"].values()]
+        found.append((episode["task"]["data"]["id"], reward, trace["info"]["robustbench_tc"]["record"]))
+    return found
+
+
+def same_course(record: Record) -> bool:
+    """Whether training's loop plays an episode the same: there nobody is told to decide, a report of the
+    failure ends nothing, a turn has no most steps, and nothing that was undone counts as right."""
+    ours_alone = (record["asked"], record["undone"], record["gave_up"])
+    return record["ended"] == "done" and not any(ours_alone)

@@ -1,0 +1,114 @@
+"""The process that has our rows, spoken to in lines: what the tasksets of verifiers rest on."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.api_live import build_live
+from robustbench_tc.eval.adapters.serve import Service
+from tests.eval import small
+
+from .episodes import Reply, completion, drawn
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    build_live(out=folder, worlds=("orders",), kinds=("silent_no_op",))
+    return folder
+
+
+def asked(*lines: Any) -> list[dict[str, Any]]:
+    """The answers of one service to these requests, one after the other."""
+
+    async def run() -> list[dict[str, Any]]:
+        service = Service()
+        try:
+            return [
+                await service.answer(line if isinstance(line, bytes) else json.dumps(line).encode())
+                for line in lines
+            ]
+        finally:
+            await service.close()
+
+    return asyncio.run(run())
+
+
+def opened(dataset: Path, kind: str = "live", **settings: Any) -> dict[str, Any]:
+    return {"id": 0, "do": "open", "kind": kind, "settings": {"dataset": str(dataset), **settings}}
+
+
+def test_gold_earns_one_and_an_episode_goes_on_until_it_ends(dataset: Path) -> None:
+    begin = {"id": 2, "do": "begin", "row": "orders_1::clean"}
+    say = {"do": "reply", "dialogue": 1, "completion": completion(Reply("Done."), 1)}
+    first, gold, begun, *said, end = asked(
+        opened(dataset, ids="orders_1"),
+        {"id": 1, "do": "gold", "row": "orders_1::live_silent_no_op"},
+        begin,
+        *[say] * 6,
+        {"do": "end", "dialogue": 1},
+    )
+    assert {row["type"] for row in first["rows"]} == {"clean", "live_silent_no_op"}
+    assert gold["score"]["reward"] == 1.0
+    assert begun["ask"]["tools"] and begun["ask"]["messages"][0]["role"] == "user"
+    ended = [one["ask"] is None for one in said if "ask" in one]
+    assert ended[-1] and not any(ended[:-1])
+    assert {one["error"] for one in said if "error" in one} == {"this dialogue has ended"}
+    assert end["score"]["reward"] == 0.0 and end["score"]["record"]["silent_failure"] is True
+
+
+def test_every_static_row_has_gold_that_earns_one(tmp_path: Path) -> None:
+    release = small.write(tmp_path / "release", small.rows())
+    for mode in ("prompt", "fc"):
+        first, *gold = asked(
+            opened(release, "static", mode=mode),
+            *({"do": "gold", "row": row.id} for row in small.rows()),
+        )
+        assert len(first["rows"]) == len(gold) and {one["score"]["reward"] for one in gold} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"{", "not a request: "),
+        (b"[]", "a request is a JSON object"),
+        ({"do": "stop"}, "unknown request 'stop'"),
+        ({"do": "begin", "row": "x"}, "no rows were opened"),
+        ({"do": "begin", "rows": "x"}, "not a request: "),
+        ({"do": "end", "dialogue": 7}, "not a request: "),
+        ({"do": "open", "kind": "dead", "settings": {}}, "unknown kind of rows 'dead'"),
+        ({"do": "open", "kind": "live", "settings": {"dataset": "nowhere"}}, "nowhere"),
+        ({"do": "open", "kind": "static", "settings": {"sorces": ""}}, "unknown setting 'sorces'"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_one_line(line: Any, said: str) -> None:
+    [found] = asked(line)
+    assert said in found["error"] and "\n" not in found["error"]
+
+
+def test_the_process_ends_with_its_input(dataset: Path) -> None:
+    lines = [opened(dataset), {"id": 1, "do": "begin", "row": "nothing"}]
+    done = subprocess.run(
+        [sys.executable, "-m", "robustbench_tc.eval.adapters.serve"],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and done.stderr == ""
+    assert len(said[0]["rows"]) > 30
+
+
+def test_random_episodes_are_drawn_from_the_seed_alone(dataset: Path) -> None:
+    from robustbench_tc.eval.live import inputs
+
+    rows = inputs.load(str(dataset)).rows
+    one, again, other = drawn(rows, 70), drawn(rows, 70), drawn(rows, 70, seed=1)
+    assert one == again != other and len(one) == 70
+    assert [played.row for played in one[: len(rows)]] == [row.id for row in rows]

@@ -1,0 +1,141 @@
+"""Rows and live episodes as tasksets of verifiers, in its own environment (`make test-verifiers`)."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc import api
+from robustbench_tc.api_live import build_live
+from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval.live import inputs as live_inputs
+from tests.conftest import ROOT
+from tests.eval import small
+
+from . import played
+from .bars import compared, validated
+from .episodes import Played, Reply, drawn
+from .harnesses import program
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program("verifiers", "vf-eval")
+    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    build_live(out=folder, worlds=("orders",), kinds=("timeout_after_effect",))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small.write(tmp_path_factory.mktemp("verifiers") / "release", small.rows())
+
+
+def test_gold_earns_one_in_every_row(dataset: Path, release: Path) -> None:
+    assert validated("rbtc-live", dataset) == (
+        "rbtc-live : gold earns 1 in 40 of 40 rows, no reply less than 1 in 40"
+    )
+    count = len(small.rows())
+    for mode in ("prompt", "fc"):
+        said = validated("rbtc-static", release, "--taskset.mode", mode)
+        assert f"gold earns 1 in {count} of {count} rows, no reply less than 1 in {count}" in said
+
+
+def test_forty_random_episodes_earn_what_they_earn_in_our_loop(dataset: Path, tmp_path: Path) -> None:
+    lines = list(compared(dataset, 40, tmp_path, "verifiers"))
+    assert lines[1].startswith("verifiers: 40 of 40 rewards are ours, 40 with all of success, ")
+
+
+@pytest.mark.parametrize("mode", ["prompt", "fc"])
+def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, tmp_path: Path) -> None:
+    agent = "retries-with-a-changed-argument"
+    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+        done = played.verifiers(
+            *("vf-eval", "rbtc-static", *played.EVAL, "--client.base-url", url, "-m", agent, "-o", "out"),
+            *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", release),
+            *("--env.taskset.mode", mode),
+            place=tmp_path,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    theirs = {name: (record["correct"], record["error_mode"]) for name, _, record in played.traces(tmp_path)}
+    own = api.evaluate(str(release), agent=agent, mode=mode, out=tmp_path / "own").folder
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(own.scores_path, columns=["id", "correct", "error_mode"]).to_pylist()
+    assert theirs == {row["id"]: (row["correct"], row["error_mode"]) for row in rows}
+    assert len({right for right, _ in theirs.values()}) == 2
+
+
+@contextmanager
+def oracle(dataset: Path) -> Iterator[str]:
+    """An address where gold's calls of the clean rows are made, in the rows' order."""
+    rows = [row for row in live_inputs.load(str(dataset)).rows if row.clean]
+    due = [
+        Played(
+            row.id,
+            tuple(
+                reply
+                for turn in row.golden_calls
+                for reply in (*(Reply(calls=(call,)) for call in turn), Reply("Done."))
+            ),
+        )
+        for row in rows
+    ]
+    with played.serving(rows, due) as url:
+        yield url
+
+
+def test_the_commands_of_the_page(dataset: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs/verifiers.md").read_text()
+    install, validate, evaluate = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+    assert install.count("$(rbtc list verifiers)") == 2
+    words = [sys.executable, "-m", "robustbench_tc", "list", "verifiers"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    listed = Path(subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout.strip())
+    assert "verifiers==0.4.0" in (listed / "requirements.txt").read_text()
+    assert (listed / "pyproject.toml").is_file()
+    (tmp_path / "robustbench-tc-live").symlink_to(dataset)
+    given = shlex.split(validate.partition("bin/")[2])
+    done = played.verifiers(*given, "-n", 2, "--rich", "False", place=tmp_path)
+    assert done.returncode == 0 and '"valid_rate": 1.0' in done.stdout, done.stdout + done.stderr
+    given = shlex.split(evaluate.partition("bin/")[2])
+    assert {"--no-push", "subprocess"} <= set(given)
+    with oracle(dataset) as url:
+        given[given.index("http://localhost:8000/v1")] = url
+        done = played.verifiers(
+            *given, "-n", 3, "-c", 1, "--env.taskset.types", "clean", "-o", "out", place=tmp_path
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [reward for _, reward, _ in played.traces(tmp_path)] == [1.0, 1.0, 1.0]
+
+
+def test_what_is_wrong_is_one_line(dataset: Path, tmp_path: Path) -> None:
+    common = ("vf-validate", "rbtc-live", "--runtime.type", "subprocess", "--rich", "False")
+    for more, said in (
+        (("--taskset.dataset", "nowhere"), "nowhere"),
+        (("--taskset.dataset", str(dataset), "--taskset.types", "silent_op"), "silent_op"),
+        (("--taskset.python", "/nowhere/python"), "/nowhere/python: No such file or directory"),
+        (("--taskset.python", "/bin/false"), "/bin/false has ended"),
+    ):
+        done = played.verifiers(*common, *more, place=tmp_path)
+        assert done.returncode != 0 and said in done.stderr, done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_server_that_fails_gives_no_reward(dataset: Path, tmp_path: Path) -> None:
+    rows = live_inputs.load(str(dataset)).rows
+    with played.serving(rows, drawn(rows[1:2], 1)) as url:  # another row is due: the request is refused
+        done = played.verifiers(
+            *("vf-eval", "rbtc-live", *played.EVAL, "--client.base-url", url, "-m", "m", "-n", 1),
+            *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", dataset, "-o", "out"),
+            place=tmp_path,
+        )
+    [path] = tmp_path.glob("out/*/traces.jsonl")
+    [trace] = json.loads(path.read_text().splitlines()[0])["traces"]
+    assert not trace["ok"] and "robustbench_tc" not in trace["info"], done.stdout

@@ -1,0 +1,166 @@
+"""Live episodes under TRL: its own loop with scripted texts, and the rewards of `retry_live`'s rollout."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl", reason="needs TRL: make test-trl")
+
+from robustbench_tc.api_live import build_live
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.live import inputs
+from robustbench_tc.train_recipes.trl import live
+from tests.eval.adapters import episodes, trained
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    build_live(out=folder, kinds=("timeout_after_effect", "silent_no_op", "injected_instruction"))
+    return folder
+
+
+def tokenizer() -> Any:
+    """One token a byte, with the template of a family that calls tools."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+    from trl.chat_template_utils import qwen3_chat_template
+
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    raw.train_from_iterator([], trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        chat_template=qwen3_chat_template,
+    )
+
+
+def written(reply: episodes.Reply, last: bool) -> str:
+    """A reply as a model of that family writes it."""
+    if last:
+        return reply.text
+    calls = [{"name": name, "arguments": given} for name, given in trained.calls_of(reply)]
+    return "\n".join(f"<tool_call>\n{json.dumps(call)}\n</tool_call>" for call in calls)
+
+
+def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: Path, tmp_path: Path) -> None:
+    """One step of GRPO over tasks of both worlds, faults among them; the texts are scripted."""
+    import torch
+    from datasets import Dataset
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from trl import GRPOConfig, GRPOTrainer
+
+    rows = inputs.load(str(dataset)).rows
+    drawn = {one.row: one for one in episodes.drawn(rows, len(rows))}
+    wanted = (
+        "orders_1::clean",
+        "orders_6::live_timeout_after_effect",
+        "calendar_2::live_silent_no_op",
+        "calendar_5::live_injected_instruction",
+    )
+    played = [drawn[name] for name in wanted]
+    turns = {row.id: len(row.turns) for row in rows}
+    scripts = {
+        row.turns[0].messages[0].content: trained.as_trl_has_it(drawn[row.id], turns[row.id])
+        for row in rows
+        if row.id in wanted
+    }
+    words = tokenizer()
+    said: list[float] = []
+
+    class Scripted(GRPOTrainer):  # type: ignore[misc,unused-ignore]
+        def _generate_single_turn(self, prompt_ids: Any, *_: Any, **more: Any) -> Any:
+            made = []
+            for ids in prompt_ids:
+                text = words.decode(ids)
+                [script] = [found for opening, found in scripts.items() if opening in text]
+                number = text.count("<|im_start|>assistant") - 1
+                answer = written(script[number], number == len(script) - 1)
+                made.append(words.encode(answer + "<|im_end|>"))
+            return made, None
+
+    found = {row["clean_id"] + "::" + row["type_code"]: row for row in live.rows(str(dataset))}
+    reward = live.reward()
+
+    def kept(*given: Any, **more: Any) -> list[float]:
+        said.extend(reward(*given, **more))
+        return said[-len(given[0]) if given else -8 :]
+
+    torch.set_num_threads(1)
+    config = Qwen2Config(
+        vocab_size=len(words),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=65_536,
+    )
+    settings = GRPOConfig(
+        output_dir=str(tmp_path),
+        max_steps=1,
+        num_generations=2,
+        per_device_train_batch_size=8,
+        max_completion_length=40_000,
+        shuffle_dataset=False,
+        use_cpu=True,
+        bf16=False,
+        report_to="none",
+        save_strategy="no",
+        logging_steps=1,
+        remove_unused_columns=False,
+    )
+    trainer = Scripted(
+        Qwen2ForCausalLM(config),
+        kept,
+        args=settings,
+        train_dataset=Dataset.from_list([found[name] for name in wanted]),
+        processing_class=words,
+        environment_factory=live.environments(),
+    )
+    trainer.train()
+    expected = [one["score"] for one in trained.by_retry_live(dataset, played)]
+    assert said == [score for score in expected for _ in range(2)]
+    assert len(set(said)) > 1
+    [logged] = [line for line in trainer.state.log_history if "reached" in line]
+    assert logged["score"] == pytest.approx(sum(said) / len(said))
+
+
+def test_tools_have_the_schemas_of_the_world(dataset: Path) -> None:
+    from transformers.utils import get_json_schema
+
+    tools = {row.world: row.tools for row in inputs.load(str(dataset)).rows}
+    for world, made in live.environments().items():
+        for tool in tools[world]:
+            seen = get_json_schema(getattr(made, tool.name))["function"]
+            assert seen["description"] == tool.description
+            declared = seen["parameters"]
+            assert set(declared["required"]) == set(tool.plain.required)
+            assert list(declared["properties"]) == list(tool.plain.properties)
+            for name, about in tool.plain.properties.items():
+                same = {key: declared["properties"][name].get(key) for key in ("type", "description", "enum")}
+                assert same == {key: about.get(key) for key in ("type", "description", "enum")}, tool.name
+
+
+def test_forty_random_episodes_earn_what_the_rollout_earns(dataset: Path) -> None:
+    played = episodes.drawn(inputs.load(str(dataset)).rows, 40, seed=1)
+    ours, theirs = trained.by_retry_live(dataset, played), trained.by_trl(dataset, played)
+    assert ours == theirs and len({one["score"] for one in ours}) > 2
+
+
+def test_rows(dataset: Path, tmp_path: Path) -> None:
+    train, held = live.rows(str(dataset), "train"), live.rows(str(dataset), "validation")
+    both = live.rows(str(dataset))
+    assert len(train) + len(held) == len(both) > 100
+    assert not {row["clean_id"] for row in train} & {row["clean_id"] for row in held}
+    assert {row["environment"] for row in both} == {"orders", "calendar"}
+    with pytest.raises(UserError, match="not a live dataset"):
+        live.rows(str(tmp_path))

@@ -235,6 +235,7 @@ def measured(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.leaderboard_attack", "--serve", str(folder / "release")]
     space = {
         "SPACE_ID": "acme/board",
+        "SYSTEM": "spaces",
         "OAUTH_CLIENT_ID": "of-the-benchmark",
         "OAUTH_CLIENT_SECRET": SECRET,
         "OAUTH_SCOPES": "openid profile",

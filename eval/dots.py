@@ -1,13 +1,15 @@
 """Which dots of a crowded chart are drawn: of those that would cover each other, the first."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+
+import numpy as np
 
 CELL = 6.0
 """Pixels within which two dots cover each other."""
 
 
 def thinned(
-    places: Sequence[tuple[float, float]], size: tuple[int, int], keep: Collection[int], at_most: int
+    places: Sequence[tuple[float, float]], size: tuple[int, int], keep: Sequence[int], at_most: int
 ) -> list[int]:
     """The indices of at most `at_most` dots, those of `keep` last, so that they lie on top.
 
@@ -15,14 +17,15 @@ def thinned(
     `keep` the first are taken.
     """
     front = list(keep)[:at_most]
-    kept, cell = set(keep), CELL
-    while True:
-        taken: dict[tuple[int, int], int] = {}
-        for i, (across, up) in enumerate(places):
-            if i not in kept:
-                taken.setdefault((int(across * size[0] / cell), int(up * size[1] / cell)), i)
-        if len(taken) + len(front) <= at_most:
-            return [*taken.values(), *front]
+    others = np.setdiff1d(np.arange(len(places)), np.array(keep, np.int64))
+    pixels = np.array(places, np.float64).reshape(-1, 2)[others] * size
+    cell = CELL
+    while len(others):
+        cells = (pixels // cell).astype(np.int64)
+        _, first = np.unique(cells[:, 0] * 100_000 + cells[:, 1], return_index=True)
+        if len(first) + len(front) <= at_most:
+            return [*others[np.sort(first)].tolist(), *front]
         if cell > max(size):
-            return front
+            break
         cell *= 1.25
+    return front

@@ -6,6 +6,7 @@ from robustbench_tc import __version__, taxonomy
 from robustbench_tc.eval.stats import ranks
 from robustbench_tc.io import citation
 
+from . import flags, tiers
 from .board import PAPER, Board
 from .origin import Origin
 from .pages import label, render
@@ -26,6 +27,7 @@ def about_page(boards: Sequence[Board], default: str, origin: Origin) -> str:
         dataset=origin.dataset_address,
         results=origin.results_address,
         exact=ranks.EXACT,
-        flags={},
+        flags=flags.MEANING,
+        tier_means=tiers.MEANING,
         package_version=__version__,
     )

@@ -10,7 +10,7 @@ here waits for a worker but `result`.
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -156,6 +156,7 @@ class Desk:
             same = next((one for one in submissions if one.id.endswith(made.id.partition("-")[2])), None)
             if same is None:
                 names.refuse_lookalike(made.model, {one.model for one in submissions} | names.reserved())
+                _refuse_name(Submitter(user, "", pending.orgs), made, submissions)
                 self._quota(Submitter(user, "", pending.orgs), made)
                 self.store.add(made, self._folder(ticket) / RUN, entry)
         return same or made
@@ -205,9 +206,10 @@ class Desk:
             if checked.submission is None:
                 return checked
             try:
+                _refuse_name(who, checked.submission, submissions)
                 self._quota(who, checked.submission)
             except Refused as refusal:  # the report is shown all the same
-                return msgspec.structs.replace(checked, steps=checked.steps + steps_of(refusal))
+                return msgspec.structs.replace(checked, steps=_with(checked.steps, refusal))
             (folder / PENDING).write_bytes(encode(Pending(who.user, checked, who.orgs)))
             self._make_room(who.user, folder)
             return checked
@@ -301,6 +303,25 @@ def steps_of(refusal: Refused) -> tuple[Step, ...]:
     if refusal.step in APART:
         return (Step(refusal.step, False, str(refusal)),)
     return Trail().refused(refusal)
+
+
+def _with(steps: tuple[Step, ...], refusal: Refused) -> tuple[Step, ...]:
+    """The steps of a scored upload, with the one that fails after all."""
+    if refusal.step in APART:
+        return (*steps, *steps_of(refusal))
+    return tuple(
+        Step(refusal.step, False, str(refusal)) if step.code == refusal.step else step for step in steps
+    )
+
+
+def _refuse_name(who: Submitter, made: Submission, submissions: Sequence[Submission]) -> None:
+    """Raises Refused for a name that is another's: an organisation's, or a version of a model of somebody
+    else's."""
+    names.check_organisation(made.model, who.user, who.orgs)
+    mine = {one.model for one in submissions if one.user == who.user}
+    others = {one.model for one in submissions} - mine - {made.model}
+    if made.model not in names.reserved() and made.model not in {one.model for one in submissions}:
+        names.refuse_version(made.model, names.reserved(), others)
 
 
 def _copy(source: Path, target: Path, bound: int, what: str) -> None:

@@ -38,7 +38,7 @@ class HubStore(Store):
         parts = [path.split("/") for path in files]
         there = {part[1] for part in parts if part[0] == "submissions" and len(part) == 3}
         wanted = [one for one in sorted(there) if not self.path(one).is_dir()]
-        patterns = [f"submissions/{one}/*" for one in wanted] + ["verifications/*.json"]
+        patterns = [f"submissions/{one}/*" for one in wanted] + ["verifications/*.json", "moderation/*.json"]
         copy = Path(
             self._ask(
                 "fetching it",
@@ -48,9 +48,10 @@ class HubStore(Store):
         with self.locked():
             for one in wanted:
                 self._take(copy / "submissions" / one)
-            for path in sorted((copy / "verifications").glob("*.json")):
-                with atomic_file(self.folder / "verifications" / path.name, replace=True) as beside:
-                    shutil.copyfile(path, beside)
+            for part in ("verifications", "moderation"):
+                for path in sorted((copy / part).glob("*.json")):
+                    with atomic_file(self.folder / part / path.name, replace=True) as beside:
+                        shutil.copyfile(path, beside)
         return len(wanted)
 
     def _take(self, source: Path) -> None:

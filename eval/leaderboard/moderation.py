@@ -100,6 +100,12 @@ def hidden(decisions: Mapping[str, Iterable[Decision]]) -> dict[str, Decision]:
     return off
 
 
+def page_says(decision: Decision) -> str:
+    """What stands in the place of the submission's page."""
+    when = f" on {decision.at[:10]}" if decision.at else ""
+    return f"This submission is off the board ({SAYS[decision.action]}{when}). Reason: {decision.reason}"
+
+
 def refuse_idle(action: Action, submission: str, now: Decision | None) -> None:
     """UserError where the action would change nothing."""
     if action == "unhide" and now is None:

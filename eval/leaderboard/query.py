@@ -218,8 +218,11 @@ def address(query: Query, default: str, path: str = "/", **changes: str | int) -
     return f"{path}?{urlencode(kept)}" if kept else path
 
 
-def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: bool = False) -> View:
-    """The rows of a view: of its page, or `whole`. A page beyond the last is the last.
+def select(
+    board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: bool = False, marks: bool = True
+) -> View:
+    """The rows of a view: of its page, or `whole`. A page beyond the last is the last. Without `marks` no row
+    is tested against the leader.
 
     Ranks are those of the whole board in the query's focus, whatever is filtered.
     """
@@ -240,7 +243,8 @@ def select(board: Board, query: Query, ignored: tuple[str, ...] = (), *, whole: 
     pages = 1 if whole else max(1, -(-len(kept) // PAGE))
     page = min(query.page, pages)
     shown = kept if whole else kept[(page - 1) * PAGE : page * PAGE]
-    shown = marked(shown, leader, query.focus)
+    if marks:
+        shown = marked(shown, leader, query.focus)
     return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages, with_rank, left_out)
 
 

@@ -68,6 +68,8 @@ def rebuild(
     new: list[str] = []
     _, unread = store.verifications()
     why: dict[str, str] = {line.split()[1]: line for line in damaged}
+    _, hiding = store.off_the_board()
+    why |= {f"moderation/{line.split()[1]}": line for line in hiding}
     why |= {f"verifications/{line.split()[1]}.json": line for line in unread}
     for one in submissions:
         old = store.entry(one.id)
@@ -98,7 +100,8 @@ def rebuild(
 
 def load(store: Store, published: Mapping[str, Entry]) -> dict[str, Board]:
     """The boards of what is stored."""
-    submissions, _ = store.submissions()
+    off, _ = store.off_the_board()
+    submissions = [one for one in store.submissions()[0] if one.id not in off]
     verifications, _ = store.verifications()
     entries = {one.id: entry for one in submissions if (entry := store.entry(one.id)) is not None}
     return boards(submissions, verifications, entries, published)

@@ -5,6 +5,7 @@
                      predictions.parquet   the raw answers, without any verdict     (Prediction)
                      run.json              how they were asked                      (RunRecord)
       verifications/ID.json                a maintainer repeated the run            (Verification)
+      moderation/ID-0001.json              a submission taken off the board         (Decision)
       entries/ID.json                      computed: may be thrown away             (Entry)
       boards/VERSION.json                  computed: the table that is served
       incoming/                            uploads that nobody has listed yet
@@ -32,9 +33,11 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.io.folders import is_more_than
 from robustbench_tc.io.removal import remove_files
 
+from . import moderation
+from .moderation import Decision
 from .records import Entry, Submission, Verification, encode
 
-PARTS = ("submissions", "verifications", "entries", "boards", "incoming")
+PARTS = ("submissions", "verifications", "moderation", "entries", "boards", "incoming")
 
 FILES = ("record.json", "predictions.parquet", "run.json")
 CARD = """---
@@ -48,7 +51,8 @@ configs:
 One folder per submission: `record.json`, the raw answers (`predictions.parquet`) and the run record
 (`run.json`). Submissions are added by the leaderboard and never changed; a newer one of the same user, model
 and mode supersedes an older one on the board, and both stay here. `verifications/` says which runs were
-repeated by a maintainer. Every figure of the board can be computed again from these files:
+repeated by a maintainer, `moderation/` which are off the board, and why.
+Every figure of the board can be computed again from these files:
 `rbtc leaderboard rebuild`.
 """
 
@@ -96,9 +100,9 @@ class Store:
 
     def _is_unmarked(self) -> bool:
         """Whether it is one from before folders had markers: all of its parts, and nothing else."""
-        there = list(self.folder.iterdir())
-        return {path.name for path in there} - {".lock"} == set(PARTS) and all(
-            (self.folder / part).is_dir() and not (self.folder / part).is_symlink() for part in PARTS
+        there = {path.name for path in self.folder.iterdir()} - {".lock"}
+        return there | {"moderation"} == set(PARTS) and all(
+            (self.folder / part).is_dir() and not (self.folder / part).is_symlink() for part in there
         )
 
     # --- reading --------------------------------------------------------------------------------------
@@ -131,6 +135,12 @@ class Store:
                 damaged.append(f"verification {path.stem} is left out: {error}")
         return found, damaged
 
+    def off_the_board(self) -> tuple[dict[str, Decision], list[str]]:
+        """The submissions that are hidden or withdrawn, each with the decision that counts, and one line for
+        each decision that cannot be read: its submission is hidden."""
+        decisions, damaged = moderation.read(self.folder / "moderation")
+        return moderation.hidden(decisions), damaged
+
     def submission(self, submission_id: str) -> Submission:
         """Raises UserError."""
         found, _ = self.submissions()
@@ -154,7 +164,7 @@ class Store:
 
     def revision(self) -> tuple[int, ...]:
         """Another value after every addition: two looks at folders, cheap enough for every request."""
-        parts = ("submissions", "verifications", "entries")
+        parts = ("submissions", "verifications", "moderation", "entries")
         return tuple((self.folder / part).stat().st_mtime_ns for part in parts)
 
     # --- writing --------------------------------------------------------------------------------------
@@ -198,6 +208,19 @@ class Store:
         with atomic_file(self.folder / name, replace=True) as beside:
             beside.write_bytes(encode(verification))
             self._publish({name: beside}, f"Verified {verification.submission}")
+
+    def decide(self, decision: Decision) -> None:
+        """Stores a decision behind those on the same submission. Call it under `locked`.
+
+        Raises UserError where it would change nothing.
+        """
+        off, _ = self.off_the_board()
+        moderation.refuse_idle(decision.action, decision.submission, off.get(decision.submission))
+        before = len(list((self.folder / "moderation").glob(f"{decision.submission}-*.json")))
+        name = f"moderation/{moderation.file_name(decision.submission, before + 1)}"
+        with atomic_file(self.folder / name) as beside:
+            beside.write_bytes(encode(decision))
+            self._publish({name: beside}, f"{decision.submission}: {moderation.SAYS[decision.action]}")
 
     def put_entry(self, submission_id: str, entry: Entry) -> None:
         """Stores a computed entry, in the place of an older one. Not published: it can be computed again."""

@@ -8,11 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from .names import LOCAL as LOCAL
 from .names import shown
 from .refusal import Refused
-
-LOCAL = "local"
-"""The account of everybody on a board that signs nobody in."""
 
 _LICENCE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 .,+()/_-]{0,58}[A-Za-z0-9.+)])?")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from heapq import nlargest
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
@@ -10,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from robustbench_tc.io import numbers
 
+from . import moderation
 from .api_answers import ANYBODY, delivered, guarded
 from .badge import SHOWN, badge
 from .feed import LATEST, News, feed
@@ -30,6 +32,7 @@ def add_syndication(app: FastAPI, boards: Boards) -> None:
 class _Syndication:
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
+        self._decisions = boards.store.folder / "moderation"
 
     async def badge(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -65,7 +68,9 @@ class _Syndication:
             raise Problem(400, "the Host is not one")
         address = f"{request.url.scheme}://{host}"
         content = await run_in_threadpool(
-            self._boards.page, ("feed", address), lambda: feed(self._news(), address).encode()
+            self._boards.page,
+            ("feed", address, _changed(self._decisions)),
+            lambda: feed(self._news(), address).encode(),
         )
         return delivered(request, content, "application/atom+xml")
 
@@ -82,6 +87,16 @@ class _Syndication:
                 text=f"Perturbed accuracy {numbers.number(found.value)} {numbers.interval(found)}, clean "
                 f"{numbers.number(row.figures.metric('clean').value)}; {row.tier}.",
             )
+        for made in moderation.read(self._decisions)[0].values():
+            for number, decision in enumerate(made, 1):
+                if decision.at:
+                    yield News(
+                        at=decision.at,
+                        what=f"{decision.action}-{number}",
+                        about=decision.submission,
+                        title=f"Submission {decision.submission} is {moderation.SAYS[decision.action]}",
+                        text=decision.reason,
+                    )
         names = {row.id: row for row in dated}
         for submission_id, one in self._boards.store.verifications()[0].items():
             if submission_id in names:
@@ -93,3 +108,11 @@ class _Syndication:
                     text=f"{one.by} repeated the run: perturbed accuracy {numbers.number(one.repeated)}, "
                     f"submitted {numbers.number(one.submitted)}.",
                 )
+
+
+def _changed(folder: Path) -> int:
+    """Another number after every record in a folder that may not be there."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.across import Across, across
 
-from .board import Board, ranked
+from .board import Board, order
 from .pages import label, render
 from .query import Query
 from .row import Row
@@ -39,10 +39,11 @@ def types_page(board: Board, versions: Sequence[Board], default: str) -> str:
 
 def _line(board: Board, code: str) -> TypeOfBoard:
     found = [row.figures.type(code) for row in board.rows]
-    order = ranked(board.rows, code)
+    most = across(accuracy.value for accuracy, _ in found).most
+    first = [row for row, (accuracy, _) in zip(board.rows, found, strict=True) if accuracy.value == most]
     return TypeOfBoard(
         code,
         across(accuracy.value for accuracy, _ in found),
         across(delta.value for _, delta in found),
-        order[0] if order else None,
+        min(first, key=lambda row: order(row, code)) if most is not None else None,
     )

@@ -42,16 +42,16 @@ def _board(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
 
 
 def _plots(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
-    every = select(board, query, whole=True).rows
-    return plots_page(select(board, query, ignored), every, board, *_others(boards))
+    every = select(board, query, whole=True, marks=False).rows
+    return plots_page(select(board, query, ignored, marks=False), every, board, *_others(boards))
 
 
 def _heatmap(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
-    return heatmap_page(select(board, query, ignored), board, *_others(boards))
+    return heatmap_page(select(board, query, ignored, marks=False), board, *_others(boards))
 
 
 def _matrix(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
-    shown = select(board, msgspec.structs.replace(query, page=1), ignored)
+    shown = select(board, msgspec.structs.replace(query, page=1), ignored, marks=False)
     return matrix_page(shown, board, *_others(boards), allowed_places(boards, board, query.focus))
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from . import pages
+from . import moderation, pages
 from .board import Board, leader_of, marked
 from .query import Query, address, flat, parse, select
 from .row import Row
@@ -122,6 +122,9 @@ class _Pages:
         row_id = request.path_params["row_id"]
         found = self._boards.find(row_id)
         if found is None:
+            off = self._boards.store.off_the_board()[0].get(row_id)
+            if off is not None:
+                raise HTTPException(410, moderation.page_says(off))
             raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
         row, of = found
         [row] = marked([row], leader_of(of.rows), "perturbed")
@@ -169,7 +172,8 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
     entry = boards.entry(row.id)
     if entry is None:
         raise HTTPException(404, f"The figures of {row.id} are being made again: try in a moment.")
-    submissions, _ = boards.store.submissions()
+    off, _ = boards.store.off_the_board()
+    submissions = [one for one in boards.store.submissions()[0] if one.id not in off]
     mine = next((one for one in submissions if one.id == row.id), None)
     line = {one.id for one in submissions if mine is not None and one.line == mine.line}
     newest = current(submissions).get(row.id) if mine is not None else None

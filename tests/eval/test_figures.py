@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from robustbench_tc.eval import figures, labels
+from robustbench_tc.eval import dots, figures, labels
 from robustbench_tc.eval.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
@@ -244,3 +244,15 @@ def test_a_logarithmic_axis_has_few_ticks_inside(exponent: float, width: float) 
     found = figures.decades(low, high)
     assert len(found) <= 7 and all(low <= value <= high for value in found)
     assert len(found) >= 2 or width < 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60), st.integers(1, 30))
+def test_a_crowd_is_thinned_to_what_fits_and_keeps_what_it_must(
+    places: list[tuple[float, float]], at_most: int
+) -> None:
+    keep = list(range(0, len(places), 7))
+    found = dots.thinned(places, (400, 300), keep, at_most)
+    assert len(found) == len(set(found)) <= max(at_most, 0)
+    assert set(found) >= set(keep[:at_most])
+    alone = dots.thinned(places[:1], (400, 300), [], at_most)
+    assert alone == list(range(len(places[:1])))

@@ -1,4 +1,4 @@
-"""`rbtc leaderboard`: serve the board, submit, check a submission, verify one, rebuild, export a Space."""
+"""`rbtc leaderboard`: serve the board, submit, check a submission, verify or hide one, rebuild, export."""
 
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from ..errors import UserError
 from ..io import numbers
 from . import _console
 from ._checked import print_checked
+from ._moderating import hide, unhide, withdraw
 from ._replacing import DiscardChanges, Force
 from ._submit import submit
 from ._words import one_of
@@ -30,6 +31,9 @@ RevisionOption = Annotated[str | None, typer.Option("--revision", help="Of a Hub
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 app.command()(submit)
+app.command()(hide)
+app.command()(withdraw)
+app.command()(unhide)
 
 
 @app.command()

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
 )
 
+pytest.importorskip("axe_playwright_python", reason="axe comes with the extra browser (make env-leaderboard)")
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
 if not CHROMIUM.is_file():
     pytest.skip(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)", allow_module_level=True)
@@ -228,7 +232,21 @@ def test_nothing_chosen_names_what_to_choose(page: Any) -> None:
     assert "choose one" in page.inner_text("#report .verdict")
 
 
-VIEWS = ("/", "/?focus=CD", "/types", "/progress", "/model/paper-o4-mini?against=paper-Qwen3-8B", "/submit/")
+VIEWS = (
+    "/",
+    "/?focus=CD&show=intervals",
+    "/?version=paper",
+    "/plots?version=paper",
+    "/heatmap",
+    "/heatmap?version=paper&show=delta",
+    "/matrix?version=paper",
+    "/types",
+    "/progress",
+    "/about",
+    "/model/paper-o4-mini?against=paper-Qwen3-8B",
+    "/model/nobody",
+    "/submit/",
+)
 
 CONTRAST = """() => {
   const parse = (text) => text.match(/[0-9.]+/g).map(Number).concat(1).slice(0, 4);
@@ -267,6 +285,8 @@ UNNAMED = """() => [...document.querySelectorAll("input, select, textarea, butto
 
 UNREACHABLE = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
   .filter(el => el.checkVisibility() && el.tabIndex < 0 && !el.disabled)
+  // A plot's points are links beside those of the table, which are reached.
+  .filter(el => !(el.closest("svg") && el.closest("main").querySelector("table tbody a")))
   .map(el => el.outerHTML.slice(0, 120))"""
 
 
@@ -277,23 +297,63 @@ def test_every_view_can_be_read_named_and_reached(
 ) -> None:
     watched = Watched(browser, server, size, scheme)
     page = watched.page
+
+    def violations(only: str | None = None) -> list[str]:
+        options = {"resultTypes": ["violations"]} | ({"runOnly": [only]} if only else {})
+        found = page.evaluate(f"options => {{ {AXE}; return axe.run(document, options); }}", options)
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
+
     for view in VIEWS:
         page.goto(view)
         page.wait_for_selector("#check" if view == "/submit/" else "main")
         page.wait_for_timeout(300)
+        assert violations() == [], view
         assert page.evaluate(CONTRAST) == [], view
         assert page.evaluate(UNNAMED) == [], view
         assert page.evaluate(UNREACHABLE) == [], view
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+        if view == "/about":
+            page.evaluate("""() => { const bad = document.createElement("img"); bad.src = "data:,";
+                document.querySelector("main").append(bad); }""")
+            assert [one.partition(":")[0] for one in violations("image-alt")] == ["image-alt"], "axe is blind"
         page.evaluate(FAINT)
         assert len(page.evaluate(CONTRAST)) == 1, "the contrast check sees nothing"
-        for figure in page.locator("svg[role=img]").all():
+        for figure in page.locator("svg[role=img], svg[role=group]").all():
             assert figure.locator("xpath=ancestor::main//table").count() > 0, view
+    watched.errors = [error for error in watched.errors if "404" not in error]  # the page of an error
     if size is DESKTOP:
         upload(page, run_of("oracle") / "predictions.parquet", None)
         page.wait_for_timeout(300)
         assert page.evaluate(CONTRAST) == []
     watched.close()
+
+
+def test_on_a_phone_the_filters_fold_and_the_name_stays(browser: Any, server: Server) -> None:
+    watched = Watched(browser, server, PHONE)
+    page = watched.page
+    page.goto("/?version=paper&mode=prompt")
+    assert not page.is_visible("#mode") and "(1 set)" in page.inner_text(".fold summary")
+    page.click(".fold summary")
+    assert page.is_visible("#mode") and page.is_visible("#sort")
+    left = "document.querySelector('table.board tbody th').getBoundingClientRect().left"
+    before = page.evaluate(left)
+    page.evaluate("document.querySelector('.scroll').scrollLeft = 400")
+    assert 0 <= page.evaluate(left) <= before
+    watched.close()
+    wide = Watched(browser, server, DESKTOP)
+    wide.page.goto("/?version=paper")
+    assert wide.page.is_visible("#mode") and not wide.page.is_visible(".fold summary")
+    wide.close()
+
+
+def test_a_point_of_a_plot_leads_to_its_model(page: Any) -> None:
+    page.goto("/plots?version=paper")
+    point = page.locator("svg.scatter a").first
+    address = point.get_attribute("href")
+    point.locator("circle").dispatch_event("click")
+    page.wait_for_url(f"**{address}")
+    page.goto("/matrix?version=paper&q=qwen3")
+    assert 2 < page.locator("table.matrix tbody tr").count() < 21
 
 
 def test_the_board_is_worked_by_keyboard_alone(page: Any) -> None:

@@ -122,3 +122,24 @@ def test_quotas_of_labs_are_read_before_anything_is_served(tmp_path: Path) -> No
     found = run("serve", "--quota", "acme=5", "--quota", "acme=6").exception
     assert isinstance(found, UserError) and "twice" in str(found)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_submission_is_hidden_withdrawn_and_put_back(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:
+    store = Store(tmp_path / "results")
+    one = listed(store, asked, run_of("oracle"), "Alpha-3B")
+    where = ("--store", store.folder, "--reason")
+    done = run("hide", one, *where, "its answers are the golden ones")
+    assert done.exit_code == 0 and "hidden by a maintainer" in done.output
+    assert store.off_the_board()[0][one].reason == "its answers are the golden ones"
+    again = run("hide", one, *where, "once more").exception
+    assert isinstance(again, UserError) and "off the board already" in str(again)
+    assert "withdrawn at the wish" in run("withdraw", one, *where, "asked for").output
+    assert "put back" in run("unhide", one, *where, "it was right").output and not store.off_the_board()[0]
+    for arguments, says in (
+        (("unhide", one, *where, "x"), "is not hidden"),
+        (("hide", one, *where, " "), "is empty"),
+        (("hide", "nothing", *where, "x"), "no submission"),
+    ):
+        found = run(*arguments).exception
+        assert isinstance(found, UserError) and says in str(found)
+    assert len(list((store.folder / "moderation").iterdir())) == 3

@@ -25,6 +25,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from robustbench_tc.eval.leaderboard import pages
+from robustbench_tc.eval.leaderboard.views import VIEWS
 from robustbench_tc.eval.leaderboard.web import POLICY, add_routes
 
 
@@ -72,8 +73,8 @@ def test_the_papers_board_shows_table_2_to_three_decimals(client: TestClient) ->
 def test_every_page_of_the_paper_opens_and_has_no_script(client: TestClient) -> None:
     for address in (
         "/",
-        "/types",
-        "/progress",
+        *VIEWS,
+        "/heatmap?show=delta",
         "/model/paper-o4-mini",
         "/model/paper-o4-mini?against=paper-Qwen3-8B",
         *(f"/?focus={code}" for code in FOCUSES),
@@ -169,7 +170,7 @@ def test_hostile_texts_in_a_record_are_shown_inert(
     with store.locked():
         store.add(one, run_of("oracle"), entry({"CD": [1, 1]}))
     boards.refresh()
-    for address in ("/", "/types", "/progress", f"/model/{one.id}"):
+    for address in (*VIEWS, f"/model/{one.id}"):
         page = client.get(address).text.replace('<img src="/badge/', "")
         assert "<script" not in page and "<img" not in page and "49" not in page.split("<main")[1][:400]
 

@@ -13,6 +13,7 @@ from robustbench_tc.eval.leaderboard.board import PAPER, paper_board
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.feed import LATEST, News, feed
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.moderation import Decision, file_name
 from robustbench_tc.eval.leaderboard.row import Row
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 
@@ -147,3 +148,21 @@ def test_a_host_that_is_none_is_refused(board: Served, host: str) -> None:
 
 def test_the_papers_board_has_no_news(board: Served) -> None:
     assert PAPER not in board.ask("GET", "/feed.xml").body.decode()
+
+
+def test_what_is_hidden_is_news_with_its_reason(board: Served) -> None:
+    folder = board.store.folder / "moderation"
+    folder.mkdir(exist_ok=True)
+    one = "20261121-000000000001"
+    made = Decision(
+        submission=one, action="hide", reason="<b>copied</b>", by="lee", at="2026-11-30T00:00:00+00:00"
+    )
+    path = folder / file_name(one, 1)
+    path.write_bytes(msgspec.json.encode(made))
+    try:
+        root = ElementTree.fromstring(board.ask("GET", "/feed.xml").body)
+        first = root.find(ATOM + "entry")
+        assert first is not None and first.findtext(ATOM + "summary") == "<b>copied</b>"
+        assert first.findtext(ATOM + "title") == f"Submission {one} is hidden by a maintainer"
+    finally:
+        path.unlink()

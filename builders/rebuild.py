@@ -81,9 +81,11 @@ def rebuild(
     accept: Accept | None = None,
     taken: Taken | None = None,
     beside: Mapping[str, bytes] | None = None,
+    seed: int | None = None,
 ) -> BuildReport:
     """Builds into `out` what `folder` says it is; without `sources` from its own clean rows.
 
+    `seed`: another one than it was built with.
     A build of the bundled samples always has its sources. Raises UserError where the build cannot be made
     again.
     """
@@ -100,7 +102,7 @@ def rebuild(
         profile=settings.profile,
         sources=sources,
         codes=codes,
-        seed=settings.seed,
+        seed=settings.seed if seed is None else seed,
         errata=errata.read(folder / errata.NAME),
         allow_missing=True,
     )

@@ -10,9 +10,11 @@ from robustbench_tc.worlds.handle import Worlds, WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
 from .. import wire
+from ..defend.base import Request
 from ..evaluate import Names, words
 from ..inputs import Selection
 from ..live import inputs, prompts
+from ..live.carrying_out import carried_out
 from ..live.episode import Place, Stage, bounded
 from ..live.score import LiveScore, score_episodes
 from ..live.speakers import ScriptedSpeaker
@@ -89,7 +91,8 @@ class LiveRows:
         dialogue = LiveDialogue(place, self._worlds, self._types[row.world])
         oracle = ScriptedSpeaker("oracle", self._clean)
         while dialogue.ask() is not None:
-            await dialogue.reply(await oracle.reply(dialogue.so_far, dialogue.base(), ""))
+            request = Request(dialogue.so_far.scene().shown, ())
+            await dialogue.reply(await oracle.reply(dialogue.so_far, dialogue.base(), "", request))
         return await dialogue.score()
 
 
@@ -117,7 +120,9 @@ class LiveDialogue:
             self._error = answer.error
             return
         wanted = self.so_far.read(answer)
-        self.so_far.add(answer, await self._stage.carry_out(wanted) if wanted else ())
+        self.so_far.add(
+            answer, await self._stage.carry_out(carried_out(self.so_far, wanted)) if wanted else ()
+        )
 
     def episode(self) -> Episode:
         """The episode, as the run's parquet has it."""

@@ -23,6 +23,8 @@ from .submit_gate import UPLOAD, SubmitGate
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from .front import Front
+
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -123,7 +125,7 @@ def _sign_in(app: "FastAPI") -> None:
 
 
 def run(
-    app: "FastAPI",
+    app: "FastAPI | Front",
     listening: socket,
     limits: Limits,
     *,

@@ -7,7 +7,6 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import blind
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval, apart_from, of_counts
 from robustbench_tc.eval.stats.paired import compare_lines
@@ -16,6 +15,7 @@ from robustbench_tc.eval.stats.significance import fisher_p, holm, paired_p
 from robustbench_tc.eval.stats.values import codes_of
 
 from . import copies, names, tiers
+from .index import Kept, kept
 from .records import Entry, Submission, Verification, board_version
 from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row
 from .store import current
@@ -41,14 +41,19 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Ranked by perturbed accuracy, then those without a rank."""
     past: tuple[Row, ...] = ()
     """Superseded submissions, newest first."""
+    defended: tuple[Row, ...] = ()
+    """Defended runs, superseded ones included: they have no place, and stand on the tab of the defences."""
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading: lines without a place, that no one submitted."""
+    notice: str = ""
+    """What is not on it yet, in a sentence."""
     copies: dict[str, Flag] = {}
     """Rows that have the replies of another one: the flag with its figure."""
 
     def row(self, row_id: str) -> Row | None:
-        """A row by its id, superseded ones included."""
-        return next((row for row in (*self.rows, *self.past) if row.id == row_id), None)
+        """A row by its id, superseded and defended ones included."""
+        every = (*self.rows, *self.past, *self.defended)
+        return next((row for row in every if row.id == row_id), None)
 
 
 def order(row: Row, focus: str) -> tuple[float, int, str, str]:
@@ -109,12 +114,16 @@ class Difference(msgspec.Struct, frozen=True):
     """Types only: corrected for looking at all of them."""
 
 
-def differences(a: Figures, b: Figures) -> tuple[Difference, ...]:
+TESTED = tuple(name for name in FOCUSES if name not in LEVELS)
+"""What two rows are compared in: a level's types stand for themselves."""
+
+
+def differences(a: Figures, b: Figures, wanted: Sequence[str] = TESTED) -> tuple[Difference, ...]:
     """b beside a, both of one dataset version: paired where samples are known, else independent."""
-    there = [name for name in FOCUSES if a.counts(name) and b.counts(name) and name not in LEVELS]
+    there = [name for name in wanted if a.counts(name) and b.counts(name)]
     found: dict[str, tuple[Interval, float]] = {}
     if _pairs(a, b):
-        pairs = compare_lines(_outcomes(a), _outcomes(b), {name: codes_of(name) for name in there})
+        pairs = compare_lines(outcomes(a), outcomes(b), {name: codes_of(name) for name in there})
         found = {name: (pair.difference, pair.p) for name, pair in pairs.items()}
     else:
         for name in there:
@@ -125,7 +134,9 @@ def differences(a: Figures, b: Figures) -> tuple[Difference, ...]:
     return tuple(Difference(name, interval, p, corrected.get(name)) for name, (interval, p) in found.items())
 
 
-def _outcomes(figures: Figures) -> Outcomes:
+def outcomes(figures: Figures) -> Outcomes:
+    """The verdicts of a row as counts. Two rows of one board can be paired; nothing is known of pairs of
+    answers inside one."""
     right, there = figures.columns()
     nothing = np.zeros_like(right.T)
     return Outcomes(
@@ -148,9 +159,9 @@ def tier_of(verification: Verification | None) -> Tier:
 
 
 def row_of(
-    one: Submission, entry: Entry, verification: Verification | None = None, superseded_by: str | None = None
+    one: Submission, entry: Kept, verification: Verification | None = None, superseded_by: str | None = None
 ) -> Row:
-    """A submission's line, without a rank. Raises ValueError for an entry that cannot be one of a run."""
+    """A submission's line, without a rank."""
     used = (entry.usage.prompt_tokens, entry.usage.completion_tokens)
     prices = (one.price_in, one.price_out)
     known = None not in used
@@ -163,7 +174,7 @@ def row_of(
         mode=one.mode,
         submitted_at=one.submitted_at,
         tier=tier_of(verification),
-        flags=tuple(flag.code for flag in entry.flags),
+        flags=entry.flags,
         defence=one.defence,
         card=one.card,
         licence=one.licence,
@@ -173,7 +184,7 @@ def row_of(
         price=sum((n or 0.0) * (usd or 0.0) for n, usd in zip(used, prices, strict=True)) / 1000
         if known and None not in prices
         else None,
-        figures=Figures.of(entry),
+        figures=entry.figures,
         superseded_by=superseded_by,
     )
 
@@ -181,32 +192,43 @@ def row_of(
 def boards(
     submissions: Sequence[Submission],
     verifications: Mapping[str, Verification],
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, Entry | Kept],
     published: Mapping[str, Entry],
 ) -> dict[str, Board]:
     """Every board by its version, the paper's last. Submissions come oldest first; one without an entry is
     left out (the caller says so)."""
-    newer = current(submissions)
+    newer, known = current(submissions), kept(entries)
     groups: dict[str, list[Row]] = {}
+    defended: dict[str, list[Row]] = {}
     places: dict[str, Submission] = {}
     for one in submissions:
-        if one.id not in entries:
+        if one.id not in known:
             continue
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
-        row = row_of(one, entries[one.id], verifications.get(one.id), newer[one.id])
-        groups.setdefault(version, []).append(row)
-    newest_first = sorted(groups, key=lambda version: places[version].submitted_at, reverse=True)
+        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id])
+        (defended if row.defence else groups).setdefault(version, []).append(row)
+    newest_first = sorted(places, key=lambda version: places[version].submitted_at, reverse=True)
     found = {
         version: _board(
-            version, places[version], groups[version], _reference(entries[row.id] for row in groups[version])
+            version,
+            places[version],
+            groups.get(version, []),
+            _reference(known[row.id] for row in groups.get(version, ())),
+            defended.get(version, []),
         )
         for version in newest_first
     }
     return {**found, PAPER: paper_board(published)}
 
 
-def _board(version: str, of: Submission, rows: Sequence[Row], reference: tuple[BlindLine, ...]) -> Board:
+def _board(
+    version: str,
+    of: Submission,
+    rows: Sequence[Row],
+    reference: tuple[BlindLine, ...],
+    defended: Sequence[Row] = (),
+) -> Board:
     """The board of these rows, which come oldest first."""
     here, found = copies.flagged(row for row in rows if row.superseded_by is None)
     return Board(
@@ -216,15 +238,16 @@ def _board(version: str, of: Submission, rows: Sequence[Row], reference: tuple[B
         paired=True,
         rows=tuple(ranked(here)),
         past=tuple(row for row in reversed(rows) if row.superseded_by is not None),
+        defended=tuple(defended),
         reference=reference,
         copies=found,
     )
 
 
-def _reference(entries: Iterable[Entry]) -> tuple[BlindLine, ...]:
+def _reference(entries: Iterable[Kept]) -> tuple[BlindLine, ...]:
     """The reference lines of entries of one dataset: those of an audit, if one of them has them."""
-    found = [blind.lines(entry.needs_no_reading) for entry in entries]
-    return max(found, key=len, default=())
+    found = {id(entry.reference): entry.reference for entry in entries}
+    return max(found.values(), key=lambda lines: (len(lines), msgspec.json.encode(lines)), default=())
 
 
 def paper_board(published: Mapping[str, Entry]) -> Board:

@@ -5,7 +5,7 @@ scorers. What is taken over is the answers themselves.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -13,10 +13,10 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import predictions, wire
+from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.read_reply import read_reply
-from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.eval.record import RunRecord, Session
 from robustbench_tc.schema import Prediction, Sample
 
 from . import flags, names, reading
@@ -99,10 +99,12 @@ def check(
     listed: Iterable[str] = (),
     limits: Limits,
     trail: Trail,
+    complete: Callable[[Sequence[Line]], None] = lambda lines: None,
 ) -> Accepted:
     """An upload as the answers to score. `name` is what the user typed, else the run record's model is taken.
 
-    Raises Refused by the first check that fails; what passed before it is on the trail.
+    `complete` gets the answers once they are known to be those of the dataset's rows, before a reply is
+    parsed. Raises Refused by the first check that fails; what passed before it is on the trail.
     """
     lines = reading.read(upload, len(asked.by_id) * limits.repeats, limits)
     trail.passed("size", f"{upload.stat().st_size:,} bytes, {len(lines):,} rows")
@@ -112,13 +114,15 @@ def check(
     trail.passed("dataset", f"version {asked.label}, fingerprint {asked.fingerprint()[:12]}")
     repeats = run.settings.repeat if run is not None else 1 + max(line.repeat for line in lines)
     ordered = _every_row_once(lines, asked, repeats, limits)
+    complete(ordered)
     trail.passed(
         "ids", f"{len(asked.by_id):,} rows" + (f", each asked {repeats} times" if repeats > 1 else "")
     )
     if run is None:
         raise problem
     _record_fits(run, lines, asked)
-    trail.passed("record", f"{run.settings.model}, mode {run.settings.mode}")
+    behind = f", behind {', '.join(run.settings.defend)}: it has no place" if run.settings.defend else ""
+    trail.passed("record", f"{run.settings.model}, mode {run.settings.mode}{behind}")
     model = names.check_model(name or run.settings.model)
     names.refuse_lookalike(model, {*listed, *names.reserved()})
     trail.passed("name", model)
@@ -210,12 +214,7 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
             f"the run record names dataset version {shown(run.dataset_version or 'unversioned')}, this board "
             f"is of {asked.label}",
         )
-    if settings.defend:
-        raise Refused(
-            "record",
-            f"the run is behind defences ({shown(', '.join(settings.defend), 80)}), the board ranks models "
-            "as they are: send the run without --defend",
-        )
+    _chain(settings.defend)
     if settings.selection != Selection() or run.expected != len(lines):
         raise Refused(
             "record",
@@ -229,6 +228,21 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
                 f"the file has answers of {shown(line.model)} in mode {line.mode}, the run record is of "
                 f"{shown(settings.model)} in mode {settings.mode}: {RECORD}",
             )
+
+
+def _chain(words: Sequence[str]) -> None:
+    """Raises Refused for defences that are none, or that `rbtc eval --defend` writes otherwise."""
+    others = [word for word in words if word != "schema"]  # which is made with jsonschema: not needed here
+    try:
+        known = defend.names(defend.parse(others[: defend.MOST]))
+    except UserError as error:
+        raise Refused("record", f"the run's defences cannot be read ({shown(str(error), 160)})") from None
+    if known != tuple(others) or len(words) > len(others) + 1:
+        raise Refused(
+            "record",
+            f"the run's defences are written {shown(', '.join(words), 80)}, "
+            f"`rbtc eval --defend` writes {', '.join(known)}: {RECORD}",
+        )
 
 
 def _prediction(line: Line, row: Sample, asked: Asked, model: str, run: RunRecord) -> Prediction:
@@ -288,6 +302,17 @@ def _injected(taken: Sequence[Prediction]) -> str:
     return f"{sum(said):,} of {len(said):,} transition rows met the error"
 
 
+def _requests(run: RunRecord) -> list[Session]:
+    """How many requests all sessions made, and nothing else of them; none where that is not said."""
+    made, again = (sum(getattr(one, name) for one in run.sessions) for name in ("requests", "retries"))
+    if not 0 <= again <= made <= 10**12:
+        return []
+    counted = Session(
+        started="", endpoint="", package_version="", concurrency=0, requests=made, retries=again
+    )
+    return [counted] if made else []
+
+
 def _public(run: RunRecord, asked: Asked, taken: Sequence[Prediction], model: str) -> RunRecord:
     """The run record as it is stored: without places on the submitter's machine, totals counted by us."""
     return msgspec.structs.replace(
@@ -299,7 +324,7 @@ def _public(run: RunRecord, asked: Asked, taken: Sequence[Prediction], model: st
         settings=msgspec.structs.replace(run.settings, model=model),
         also=(),
         reused={},
-        sessions=[],
+        sessions=_requests(run),
         served_models=[],
         totals=predictions.totals(taken),
         flagged={},

@@ -272,7 +272,9 @@ class Desk:
                 "come tomorrow",
             )
         if made is not None:
-            listed = next((one for one in mine if one.model == made.model), None)
+            listed = next(
+                (one for one in mine if (one.model, one.defence) == (made.model, made.defence)), None
+            )
             if listed is not None and listed.id != made.id:
                 raise Refused(
                     "quota",

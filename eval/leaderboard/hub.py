@@ -12,6 +12,7 @@ from typing import Any
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 
+from .records import ENTRY_VERSION, Entry, Submission
 from .store import CARD, FILES, Store
 
 
@@ -21,6 +22,8 @@ class HubStore(Store):
     def __init__(self, folder: Path, repo: str) -> None:
         super().__init__(folder)
         self.repo = repo
+        self.synced = False
+        """Whether the folder has what the Hub has: before, nothing can be added."""
 
     def sync(self) -> int:
         """Makes the repository if need be and fetches what this machine lacks; how many submissions."""
@@ -28,7 +31,7 @@ class HubStore(Store):
 
         api = HfApi()
         self._ask("creating it", lambda: api.create_repo(self.repo, repo_type="dataset", exist_ok=True))
-        files = self._ask("listing it", lambda: api.list_repo_files(self.repo, repo_type="dataset"))
+        files = set(self._ask("listing it", lambda: api.list_repo_files(self.repo, repo_type="dataset")))
         if "README.md" not in files:
             card = CommitOperationAdd("README.md", CARD.encode())
             self._ask(
@@ -38,7 +41,12 @@ class HubStore(Store):
         parts = [path.split("/") for path in files]
         there = {part[1] for part in parts if part[0] == "submissions" and len(part) == 3}
         wanted = [one for one in sorted(there) if not self.path(one).is_dir()]
-        patterns = [f"submissions/{one}/*" for one in wanted] + ["verifications/*.json", "moderation/*.json"]
+        entries = [one for one in sorted(there) if self._of_entry(one) in files]
+        entries = [one for one in entries if not (self.entries / f"{one}.json").exists()]
+        patterns = [f"submissions/{one}/*" for one in wanted] + [self._of_entry(one) for one in entries]
+        if len(wanted) == len(there):  # a new machine: thousands of patterns take their time
+            patterns = ["submissions/*", f"entries/{ENTRY_VERSION}/*"]
+        patterns += ["verifications/*.json", "moderation/*.json"]
         copy = Path(
             self._ask(
                 "fetching it",
@@ -46,13 +54,28 @@ class HubStore(Store):
             )
         )
         with self.locked():
+            for one in entries:  # first, so that nothing is scored that need not be
+                self._copy(copy / self._of_entry(one), self.entries / f"{one}.json")
             for one in wanted:
                 self._take(copy / "submissions" / one)
             for part in ("verifications", "moderation"):
                 for path in sorted((copy / part).glob("*.json")):
-                    with atomic_file(self.folder / part / path.name, replace=True) as beside:
-                        shutil.copyfile(path, beside)
+                    self._copy(path, self.folder / part / path.name)
+        self.synced = True
         return len(wanted)
+
+    def _of_entry(self, submission_id: str) -> str:
+        return f"entries/{ENTRY_VERSION}/{submission_id}.json"
+
+    def _copy(self, source: Path, target: Path) -> None:
+        if source.is_file():
+            with atomic_file(target, replace=True) as beside:
+                shutil.copyfile(source, beside)
+
+    def add(self, submission: Submission, run: Path, entry: Entry) -> None:
+        if not self.synced:
+            raise UserError(f"the results in {self.repo} are still being fetched: try again in a moment")
+        super().add(submission, run, entry)
 
     def _take(self, source: Path) -> None:
         """A submission of the Hub into the folder. Its name is a folder's, so nothing else can be written."""

@@ -27,8 +27,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Address space of the reading process, beyond what it has when it starts."""
     cpu_s: float = 4.0
     """Processor time of a check, with one second more for every `rows_per_cpu_s` answers: 8 s for the paper's
-    3,977 rows, where a run takes about 1 s."""
+    3,977 rows, where a run of short replies takes about 1 s."""
     rows_per_cpu_s: int = 1_000
+    chars_per_cpu_s: int = 1_000_000
+    """Characters of replies for which there is one second more: honest runs that think for 4,000 and for
+    16,000 characters before each call took 0.6 s and 0.5 s a million."""
+    text_cpu_s: float = 50.0
+    """The most that the length of the replies adds: 58 s in all for the paper's rows, asked once."""
     wall_per_cpu: float = 4.0
     """Seconds of a clock for each of processor time: other processes want the cores too."""
     per_day: int = 10
@@ -78,9 +83,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     upload_idle_s: float = 600.0
     """An upload to which nothing came for so long makes room for another."""
 
-    def cpu_of(self, answers: int) -> int:
-        """Seconds of processor time that reading and scoring so many answers may take."""
-        return math.ceil(self.cpu_s + answers / self.rows_per_cpu_s)
+    def cpu_of(self, answers: int, chars: float = 0) -> int:
+        """Seconds of processor time that reading and scoring so many answers, with replies of so many
+        characters together, may take."""
+        of_text = min(chars / self.chars_per_cpu_s, self.text_cpu_s)
+        return math.ceil(self.cpu_s + answers / self.rows_per_cpu_s + of_text)
 
     def usual_s(self, answers: int) -> float:
         """Seconds of processor time that no usual run takes: what takes more goes on behind the others."""

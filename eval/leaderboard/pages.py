@@ -14,6 +14,7 @@ from robustbench_tc.eval import figures
 from robustbench_tc.eval.stats import packs
 from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
+from robustbench_tc.safe_text import safe
 
 from . import flags, tiers
 from .badge import board_address
@@ -69,6 +70,7 @@ def environment() -> jinja2.Environment:
     """The template environment with every filter and constant that the pages use; HTML is escaped."""
     made = templates.environment(__package__, "templates")
     made.filters |= {"python": repr, "day": day, "whole": whole, "seconds": seconds, "dollars": dollars}
+    made.filters["inert"] = safe
     made.globals |= {
         "board_address": board_address,
         "strip": strip,
@@ -110,7 +112,8 @@ def sheet(name: str) -> bytes:
         "board.css": b":root {\n%b}\n@media (prefers-color-scheme: dark) {\n:root {\n%b}\n}\n",
         "submit.css": b":root {\n%b}\n.dark {\n%b}\n",
     }
-    return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + static(name)
+    own = static(name) + (static("single.css") if name == "board.css" else b"")
+    return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + own
 
 
 def sheet_path(name: str) -> str:
@@ -193,6 +196,8 @@ def model_page(
     submission: Submission | None,
     against: Row | None,
     differences: Sequence[Difference],
+    elsewhere: Sequence[tuple[Board, Row]] = (),
+    samples: bool = False,
 ) -> str:
     """Everything about one submission or one of the paper's models."""
     return render(
@@ -205,6 +210,8 @@ def model_page(
         default=default,
         query=Query(version=board.version),
         history=history,
+        elsewhere=elsewhere,
+        samples=samples,
         verification=verification,
         submission=submission,
         against=against,

@@ -9,16 +9,19 @@ from pathlib import Path
 import msgspec
 
 import robustbench_tc
+from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io.numbers import number, p_value
 
+from . import stored
 from .board import LEVEL, Board, boards, p_of
 from .checks import Accepted, Asked, Trail, check
+from .index import Index
 from .limits import Limits
 from .records import Entry, Submission, Verification, encode
-from .row import Figures
+from .row import Figures, Row
 from .scoring import entries_of_paper, score
 from .store import Store
 
@@ -36,18 +39,32 @@ class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
     boards_changed: tuple[str, ...]
 
 
-def rescore(store: Store, submission: Submission, asked: Asked) -> Entry:
+def rescore(folder: Path, submission: Submission, asked: Asked) -> Entry:
     """The entry of a stored submission from its raw predictions. Raises UserError where they are damaged."""
-    folder = store.path(submission.id)
     raw = folder / "predictions.parquet"
-    if sha256(raw.read_bytes()).hexdigest() != submission.predictions_sha256:
-        raise UserError(f"{raw} is not what was submitted: its sha256 is another")
-    answers = tuple(predictions.read(raw))
-    run = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunRecord)
-    accepted = Accepted(submission.model, run, answers, (None,) * len(answers))
-    with tempfile.TemporaryDirectory() as temporary:
-        entry, _ = score(accepted, asked, Path(temporary) / "run")
+    try:
+        stored.seen(raw)
+        if sha256(raw.read_bytes()).hexdigest() != submission.predictions_sha256:
+            raise UserError(f"{raw} is not what was submitted: its sha256 is another")
+        answers = tuple(predictions.read(raw))
+        run = stored.decode(folder / "run.json", RunRecord)
+        accepted = Accepted(submission.model, run, answers, (None,) * len(answers))
+        with tempfile.TemporaryDirectory() as temporary:
+            entry, _ = score(accepted, asked, Path(temporary) / "run")
+    except UserError:
+        raise
+    except Exception as error:  # whatever a file that was changed by hand makes a reader raise
+        said = stored.said(error) or type(error).__name__
+        raise UserError(f"{submission.id} cannot be scored: {said}") from None
     return entry
+
+
+def rescored(folder: Path, submission: Submission, asked: Asked) -> Entry | str:
+    """`rescore`, or why not."""
+    try:
+        return rescore(folder, submission, asked)
+    except UserError as error:
+        return str(error)
 
 
 def rebuild(
@@ -55,11 +72,13 @@ def rebuild(
     asked: Sequence[Asked],
     *,
     only_missing: bool = False,
+    num_proc: int = 1,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Rebuilt:
     """Computes entries and boards from what was submitted and replaces what differs.
 
-    A submission of a dataset version that is not among `asked` keeps the entry that it has.
+    A submission of a dataset version that is not among `asked` keeps the entry that it has. The number of
+    processes moves no byte.
     """
     datasets = {one.fingerprint(): one for one in asked}
     submissions, damaged = store.submissions()
@@ -71,24 +90,33 @@ def rebuild(
     _, hiding = store.off_the_board()
     why |= {f"moderation/{line.split()[1]}": line for line in hiding}
     why |= {f"verifications/{line.split()[1]}.json": line for line in unread}
+    todo = []
     for one in submissions:
-        old = store.entry(one.id)
-        if only_missing and old is not None:
+        if only_missing and store.entry(one.id) is not None:
             continue
-        if one.fingerprint not in datasets:
+        if one.fingerprint in datasets:
+            todo.append(one)
+        else:
             why[one.id] = f"dataset version {one.dataset_version} ({one.fingerprint[:8]}) was not given"
-            continue
+
+    def work(one: Submission) -> Entry | str:
+        return rescored(store.path(one.id), one, datasets[one.fingerprint])
+
+    done = map(work, todo) if num_proc <= 1 else parallel.forked(work, todo, num_proc)
+    for one, found in zip(todo, done, strict=True):
         progress(one.id)
-        try:
-            entry = rescore(store, one, datasets[one.fingerprint])
-        except UserError as error:
-            why[one.id] = str(error)
+        if isinstance(found, str):
+            why[one.id] = found
             continue
-        (new if old is None else same if old == entry else changed).append(one.id)
-        if old != entry:
+        old = store.entry(one.id)
+        (new if old is None else same if old == found else changed).append(one.id)
+        if old != found:
             with store.locked():
-                store.put_entry(one.id, entry)
-    moved = write_boards(store, load(store, entries_of_paper()))
+                store.put_entry(one.id, found)
+    store.publish_entries([*changed, *new])
+    index = Index(store)
+    moved = write_boards(store, load(store, entries_of_paper(), index))
+    index.save()
     return Rebuilt(
         same=tuple(same),
         changed=tuple(changed),
@@ -98,24 +126,62 @@ def rebuild(
     )
 
 
-def load(store: Store, published: Mapping[str, Entry]) -> dict[str, Board]:
+def load(store: Store, published: Mapping[str, Entry], index: Index | None = None) -> dict[str, Board]:
     """The boards of what is stored."""
+    found = index or Index(store)
+    found.look()
     off, _ = store.off_the_board()
-    submissions = [one for one in store.submissions()[0] if one.id not in off]
+    submissions = [one for one in found.submissions if one.id not in off]
     verifications, _ = store.verifications()
-    entries = {one.id: entry for one in submissions if (entry := store.entry(one.id)) is not None}
-    return boards(submissions, verifications, entries, published)
+    return boards(submissions, verifications, found.entries, published)
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """One line of a served table, pinned."""
+
+    rank: int
+    id: str
+    model: str
+    tier: str
+    figures: str
+    """sha256 over every number and verdict that the board shows of it."""
+
+
+class _Table(msgspec.Struct, frozen=True):
+    version: str
+    dataset_version: str
+    fingerprint: str | None
+    rows: tuple[_Place, ...]
+    past: tuple[_Place, ...]
+
+
+def table(board: Board) -> bytes:
+    """What a rebuild compares: who stands where, with a digest of every figure."""
+
+    def place(row: Row) -> _Place:
+        digest = sha256(row.figures.numbers + (row.figures.verdicts or b"")).hexdigest()[:32]
+        return _Place(row.rank, row.id, row.model, row.tier, digest)
+
+    return encode(
+        _Table(
+            board.version,
+            board.dataset_version,
+            board.fingerprint,
+            tuple(map(place, board.rows)),
+            tuple(map(place, board.past)),
+        )
+    )
 
 
 def write_boards(store: Store, found: Mapping[str, Board]) -> tuple[str, ...]:
-    """Writes the served tables; the versions whose table is another than before."""
+    """Writes the tables; the versions whose table is another than before."""
     moved = []
     with store.locked():
         for version, board in found.items():
-            table = encode(board)
-            if store.board(version) != table:
+            made = table(board)
+            if store.board(version) != made:
                 moved.append(version)
-                store.put_board(version, table)
+                store.put_board(version, made)
     return tuple(moved)
 
 
@@ -145,7 +211,10 @@ def verify(
             f"({submission.fingerprint[:8]}): name that dataset with --dataset"
         )
     repeated = record.open_run(run)
-    stored = msgspec.json.decode((store.path(submission_id) / "run.json").read_bytes(), type=RunRecord)
+    try:
+        before = stored.decode(store.path(submission_id) / "run.json", RunRecord)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{submission_id} is damaged: {stored.said(error)}") from None
     accepted = check(
         repeated.predictions_path,
         run / "run.json",
@@ -156,7 +225,7 @@ def verify(
         trail=Trail(),
     )
     for what in ("mode", "decoding", "prompt_version", "repeat"):
-        ours, wanted = getattr(repeated.record.settings, what), getattr(stored.settings, what)
+        ours, wanted = getattr(repeated.record.settings, what), getattr(before.settings, what)
         if ours != wanted:
             raise UserError(f"{run} has another {what} than {submission_id}: {ours} here, {wanted} there")
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,10 +1,13 @@
 """What is stored of a submission, and what is computed from it."""
 
+from hashlib import sha256
 from typing import Literal
 
 import msgspec
 
+from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.stats.blind import TypeFigures
+from robustbench_tc.eval.stats.defences import Cost
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.reasked import Reasked
 from robustbench_tc.eval.stats.verified import Beside
@@ -47,9 +50,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """The chain of `--defend`; empty for an undefended run."""
 
     @property
-    def line(self) -> tuple[str, str, str, str]:
+    def line(self) -> tuple[str, ...]:
         """Submissions that agree in this are one line of a board: the newest one counts."""
-        return self.user, self.model, self.mode, self.fingerprint
+        return self.user, self.model, self.mode, self.fingerprint, self.defence
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +157,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What makes the run unlikely to be a model's: those that rest on it alone."""
     replies: str = ""
     """A sketch of what it said (`copies.sketch`), which shows whose replies it has."""
+    cost: Cost | None = None
+    """Requests and tokens as `rbtc defences` counts them, from the run record and the file."""
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict. They move no place on the board."""
     tables: tuple[Table, ...] = ()
@@ -161,6 +166,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: dict[str, str] | None = None
     """Per type one character for each clean_id in sorted order: right answers as a digit, `-` without a row.
     Two entries of one dataset can be paired from this alone. None: only counts are known."""
+
+
+SCORES = 1
+"""Raise it when scorers or statistics change what an entry says of the same answers."""
+
+
+def _shape(of: object) -> object:
+    """A JSON schema without its words."""
+    if isinstance(of, dict):
+        return {key: _shape(value) for key, value in of.items() if key != "description"}
+    return [_shape(value) for value in of] if isinstance(of, list) else of
+
+
+_SHAPE = sha256(msgspec.json.encode(_shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[:8]
+ENTRY_VERSION = f"reader{READER_VERSION}-scores{SCORES}-{_SHAPE}"
+"""What an entry rests on beside the answers: entries of another version are not mixed with these."""
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):

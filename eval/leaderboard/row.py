@@ -32,7 +32,7 @@ CONDITIONS = (taxonomy.CLEAN, *taxonomy.codes())
 Weights = Literal["open", "closed"]
 
 _SIZES = {"metric": 4, "level": 4, "accuracy": 4, "delta": 4, "counts": 2, "verified": 5}
-_KEYS = (
+KEYS = (
     *(("metric", name) for name in METRICS),
     *(("level", name) for name in LEVELS),
     *((kind, code) for code in taxonomy.codes() for kind in ("accuracy", "delta")),
@@ -43,13 +43,13 @@ _KEYS = (
 
 def _places() -> Iterator[tuple[tuple[str, str], int]]:
     at = 0
-    for kind, name in _KEYS:
+    for kind, name in KEYS:
         yield (kind, name), at
         at += _SIZES[kind]
 
 
 _AT = dict(_places())
-WIDTH = sum(_SIZES[kind] for kind, _ in _KEYS)
+WIDTH = sum(_SIZES[kind] for kind, _ in KEYS)
 """Numbers of one entry. NaN stands for what it does not have."""
 
 
@@ -74,9 +74,15 @@ class Figures(msgspec.Struct, frozen=True):
             at = _AT[kind, name]
             numbers[at : at + len(values)] = [math.nan if value is None else value for value in values]
 
-        for name in ("perturbed", taxonomy.CLEAN):
-            if name not in entry.metrics or name not in entry.counts:
+        for name in HEADS:
+            correct, n = entry.counts.get(name, (0, 0))
+            if not 0 <= correct <= n or not 0 < n < 2**26:
+                raise ValueError(f"it has no count of {name}")
+        for name in METRICS:
+            if name not in entry.metrics and name != "retention_with_transition":
                 raise ValueError(f"it has no figure of {name}")
+        if not 1 <= entry.repeats <= 9:
+            raise ValueError("its number of repeats is out of range")
         try:
             for name in METRICS:
                 if name in entry.metrics:
@@ -96,6 +102,11 @@ class Figures(msgspec.Struct, frozen=True):
         except OverflowError:
             raise ValueError("it holds a number that is too large") from None
         return cls(numbers.astype("<f8").tobytes(), _verdicts(entry), entry.repeats, _replies(entry.replies))
+
+    def check(self) -> None:
+        """Raises ValueError for bytes that `of` cannot have made."""
+        if len(self.numbers) != 8 * WIDTH or len(self.verdicts or b"") % len(CONDITIONS):
+            raise ValueError("these are no figures")
 
     def _get(self, kind: str, name: str) -> tuple[float | None, ...]:
         found = struct.unpack_from(f"<{_SIZES[kind]}d", self.numbers, 8 * _AT[kind, name])

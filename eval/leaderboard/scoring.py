@@ -11,7 +11,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
 from robustbench_tc.eval.record import RunFolder
-from robustbench_tc.eval.stats import blind, levels, stages
+from robustbench_tc.eval.stats import blind, defences, levels, stages
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Given
@@ -67,6 +67,7 @@ def entry_of_run(folder: Path) -> Entry:
             Gain(one.type_code, one.lost, one.gained, one.gain, one.error) for one in gains(summary, rest)
         ),
         repeats=outcomes.repeats,
+        cost=defences.cost(run),
         packs={name: n for name, n in packs.items() if name != "core"},
         tables=(
             levels.table(levels.levels(outcomes)),

@@ -4,14 +4,15 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError, need_extra, unknown
 from robustbench_tc.eval import inputs
 
 from .account import Login
@@ -49,8 +50,9 @@ def serve(
 
     `dataset`: the release that submissions are taken for; None takes none. `store`: the results folder, kept
     equal to the Hub's `results_repo` where one is named. `login`: by default `hf` in a Space, else `local`.
-    `port` 0 takes a free one. `started` gets the address once it can be opened, `progress` a line for every
-    submission that is left out.
+    `port` 0 takes a free one. The port opens first: `started` gets the address then, and the rest (results
+    on the Hub, the dataset, the submit page, entries that are missing) comes behind it. `progress` gets a
+    line for that, and for every submission that is left out.
 
     Raises UserError where gradio is missing (extra `leaderboard`), the address is taken, or the dataset or
     the store cannot be used.
@@ -58,24 +60,26 @@ def serve(
     >>> stop = Event()
     >>> Thread(target=serve, kwargs={"port": 0, "stop": stop, "started": print}).start()  # doctest: +SKIP
     """
-    from .app import run
-
+    for needed in ("gradio", "fastapi"):
+        if find_spec(needed) is None:
+            raise need_extra(needed, "leaderboard")
     if login not in (None, *get_args(Login)):
         raise unknown("login", login or "", get_args(Login))
     in_space = "SPACE_ID" in os.environ
     with closing(_listen(host, port)) as listening:
-        app, pool = _site(
+        site = _Site(
             None if dataset is None else str(dataset),
             revision,
-            open_store(store, results_repo),
+            open_store(store, results_repo, sync=False),
             login or ("hf" if in_space else "local"),
             workers,
             limits or Limits(),
             progress,
+            stop or Event(),
         )
-        with nullcontext() if pool is None else closing(pool):
+        with closing(site):
             started(f"http://{host}:{listening.getsockname()[1]}")
-            run(app, listening, limits or Limits(), behind_proxy=in_space, stop=stop)
+            site.run(listening, in_space)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -91,48 +95,86 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _site(
-    dataset: str | None,
-    revision: str | None,
-    store: Store,
-    login: Login,
-    workers: int,
-    limits: Limits,
-    progress: Callable[[str], None],
-) -> "tuple[FastAPI, Pool | None]":
-    """The app, and the processes that read uploads for it."""
-    from .app import create
-    from .desk import Desk
-    from .origin import Origin
-    from .rebuild import rebuild
-    from .records import board_version
-    from .scoring import entries_of_paper
-    from .site import Boards
-    from .worker import Pool
+class _Site:
+    """The board of a server, from the open port to its end."""
 
-    pool, desk, asked, served = None, None, "", None
-    closed = "it was started without a dataset (--dataset)."
-    loaded: list[Asked] = []
-    if dataset is not None:
-        folder = inputs.locate(dataset, revision)
-        data = load_asked(str(folder))
-        loaded.append(data)
-        pool = Pool(worker_command(folder, limits), _SHARING * workers)
-        pool.warm()
-        desk = Desk(store, pool, limits)
-        served = (data.label, data.fingerprint())
-        asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
-    found = rebuild(store, loaded, only_missing=True)
-    for one, why in found.not_possible.items():
-        progress(f"{one} is not on its board: {why}")
-    origin = Origin(dataset, getattr(store, "repo", None))
-    boards = Boards(store, entries_of_paper(), served, origin)
-    boards.all()
-    return create(boards, desk, login=login, asked=asked, closed=closed), pool
+    def __init__(
+        self,
+        dataset: str | None,
+        revision: str | None,
+        store: Store,
+        login: Login,
+        workers: int,
+        limits: Limits,
+        progress: Callable[[str], None],
+        stop: Event,
+    ) -> None:
+        from .behind import Behind
+        from .hub import HubStore
+        from .origin import Origin
+        from .scoring import entries_of_paper
+        from .site import Boards
+
+        self._dataset, self._revision, self._login = dataset, revision, login
+        self._workers, self._limits, self._stop = workers, limits, stop
+        self._ended = Event()
+        self._pool: Pool | None = None
+        origin = Origin(dataset, store.repo if isinstance(store, HubStore) else None)
+        self._boards = Boards(store, entries_of_paper(), origin=origin, tell=progress)
+        self._boards.fetching = isinstance(store, HubStore)
+        self._behind = Behind(self._boards, progress, self._ended)
+
+    def run(self, listening: socket.socket, in_space: bool) -> None:
+        """Serves until it is stopped. Raises UserError where the rest cannot be made."""
+        from fastapi import FastAPI
+
+        from .app import run
+        from .front import Front
+        from .web import add_routes
+
+        first = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+        add_routes(first, self._boards)
+        front = Front(first, self._load, self._make, self._stop.set)
+        run(front, listening, self._limits, behind_proxy=in_space, stop=self._stop)
+        if front.error is not None:
+            raise front.error
+
+    def close(self) -> None:
+        """Ends what runs beside it."""
+        self._ended.set()
+        self._boards.close()
+        if self._pool is not None:
+            self._pool.close()
+
+    def _load(self) -> None:
+        self._boards.refresh()
+        self._behind.start()
+
+    def _make(self) -> "FastAPI":
+        """The whole app."""
+        from .app import create
+        from .desk import Desk
+        from .records import board_version
+        from .worker import Pool
+
+        desk, asked = None, ""
+        if self._dataset is not None:
+            folder = inputs.locate(self._dataset, self._revision)
+            data = load_asked(str(folder))
+            command = worker_command(folder, self._limits)
+            self._pool = Pool(command, _SHARING * self._workers)
+            self._pool.warm()
+            desk = Desk(self._boards.store, self._pool, self._limits)
+            self._boards.datasets.add(data)
+            self._boards.serves(data.label, data.fingerprint())
+            self._behind.score_with(lambda: Pool(command, self._workers))
+            asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
+        closed = "it was started without a dataset (--dataset)."
+        return create(self._boards, desk, login=self._login, asked=asked, closed=closed)
 
 
-def open_store(folder: str | Path, results_repo: str | None) -> Store:
-    """The results folder, brought up to date with the Hub where there is a repository."""
+def open_store(folder: str | Path, results_repo: str | None, *, sync: bool = True) -> Store:
+    """The results folder, brought up to date with the Hub where there is a repository and `sync`."""
     from .hub import HubStore
 
     path = Path(folder).expanduser()
@@ -141,7 +183,8 @@ def open_store(folder: str | Path, results_repo: str | None) -> Store:
     if results_repo is None:
         return Store(path)
     store = HubStore(path, results_repo)
-    store.sync()
+    if sync:
+        store.sync()
     return store
 
 

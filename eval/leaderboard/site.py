@@ -1,21 +1,29 @@
 """The boards as they stand: loaded once, looked after cheaply, loaded again when something was added."""
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
 
 from .board import Board, Difference, differences
+from .datasets import Datasets
+from .index import Index
 from .origin import Origin
-from .rebuild import load, write_boards
-from .records import Entry, board_version
+from .rebuild import load
+from .records import Entry, Submission, board_version
 from .row import Row
 from .store import Store
 
-CACHED = 512
-"""Rendered pages that are kept."""
+CACHED_BYTES = 96 * 2**20
+"""Of rendered pages that are kept."""
 
 ENTRIES = 64
 """Whole entries that are kept."""
+
+TICK_NS = 50_000_000
+"""Two changes of a folder within one tick of its file system's clock may have the same time."""
 
 
 class Boards:
@@ -27,16 +35,30 @@ class Boards:
         published: Mapping[str, Entry],
         served: tuple[str, str] | None = None,
         origin: Origin = Origin(),
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`served`: version and fingerprint that submissions are for; its board is there from the start."""
+        """`served`: version and fingerprint that submissions are for; its board is there from the start.
+        `tell` gets one line for each stored file that is left out."""
         self.store = store
         self.origin = origin
-        self._published = published
         self.served = served
+        self.datasets = Datasets()
+        """The datasets at hand: only their boards have pages of samples."""
+        self.fetching = False
+        """Whether results are still on their way from the Hub."""
+        self._published = published
+        self._tell = tell
+        self._told: set[str] = set()
+        self._index = Index(store)
+        self._missing: tuple[Submission, ...] = ()
+        self._cannot: dict[str, str] = {}
         self._lock = threading.Lock()
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}
+        self._page_lock = threading.Lock()
         self._pages: OrderedDict[object, bytes] = OrderedDict()
+        self._page_bytes = 0
+        self._making: dict[object, threading.RLock] = {}
         self._entries: OrderedDict[str, Entry] = OrderedDict()
 
     def all(self) -> dict[str, Board]:
@@ -46,22 +68,72 @@ class Boards:
         """
         if self._revision is None:
             self.refresh()
-        elif self.store.revision() != self._revision and not self._lock.locked():
+        elif self._is_old() and not self._lock.locked():
             threading.Thread(target=self.refresh, daemon=True).start()
         return self._boards
 
-    def refresh(self) -> None:
-        """Makes the boards again if something was added, and waits for it."""
+    def _is_old(self) -> bool:
+        try:
+            return self.store.revision() != self._revision
+        except OSError:  # the folder is away: what is known stays
+            return False
+
+    def refresh(self, *, always: bool = False) -> None:
+        """Makes the boards again if something was added, or `always`, and waits for it."""
         with self._lock:
-            revision = self.store.revision()
-            if revision == self._revision:
+            revision, now = self.store.revision(), time.time_ns()
+            if revision == self._revision and not always:
                 return
-            found = load(self.store, self._published)
-            write_boards(self.store, found)
-            self._boards = found | self._empty(found)
-            self._pages.clear()
-            self._entries.clear()
-            self._revision = revision
+            found = load(self.store, self._published, self._index)
+            self._index.save(always=False)
+            self._say([*self._index.damaged, *self.store.verifications()[1]])
+            self._missing = tuple(one for one in self._index.submissions if one.id not in self._index.entries)
+            made = found | self._empty(found)
+            with self._page_lock:
+                self._boards = {version: self._noticed(board) for version, board in made.items()}
+                self._pages.clear()
+                self._page_bytes = 0
+                self._entries.clear()
+            self._revision = revision if now - max(revision) > TICK_NS else ()
+
+    def serves(self, dataset_version: str, fingerprint: str) -> None:
+        """Names the dataset that submissions are for, once it is loaded."""
+        self.served = dataset_version, fingerprint
+        self.refresh(always=True)
+
+    def missing(self) -> list[Submission]:
+        """Submissions to the served dataset that have no entry and may get one, oldest first."""
+        if self.served is None:
+            return []
+        return [
+            one for one in self._missing if one.fingerprint == self.served[1] and one.id not in self._cannot
+        ]
+
+    def cannot(self, submission_id: str, why: str) -> None:
+        """Notes that a submission cannot be scored: nobody waits for it."""
+        self._cannot[submission_id] = why
+        self.refresh(always=True)
+
+    def close(self) -> None:
+        """Leaves what makes the next start quick."""
+        with self._lock:
+            self._index.save()
+
+    def _say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            if line not in self._told:
+                self._told.add(line)
+                self._tell(line)
+
+    def _noticed(self, board: Board) -> Board:
+        waiting = len(self.missing()) if self.served and board.fingerprint == self.served[1] else 0
+        said = []
+        if self.fetching and board.fingerprint is not None:
+            said.append("The stored results are still being fetched.")
+        if waiting:
+            are = "submissions are" if waiting > 1 else "submission is"
+            said.append(f"{waiting:,} {are} still being scored and will appear here.")
+        return msgspec.structs.replace(board, notice=" ".join(said))
 
     def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
         if self.served is None:
@@ -81,16 +153,32 @@ class Boards:
         }
 
     def page(self, key: object, make: Callable[[], bytes]) -> bytes:
-        """A page that depends on the boards and `key` alone: kept until a board changes."""
+        """A page that depends on the boards and `key` alone: made once, kept until a board changes."""
         boards = self.all()
-        found = self._pages.get(key)
-        if found is None:
-            found = make()
-            if boards is self._boards:  # else it shows an older board
-                self._pages[key] = found
-                while len(self._pages) > CACHED:
-                    self._pages.popitem(last=False)
+        with self._page_lock:
+            found = self._pages.get(key)
+            if found is not None:
+                self._pages.move_to_end(key)
+                return found
+            making = self._making.setdefault(key, threading.RLock())
+        with making:
+            with self._page_lock:
+                found = self._pages.get(key)
+            if found is None:
+                found = make()
+                self._keep(key, found, boards)
         return found
+
+    def _keep(self, key: object, page: bytes, boards: dict[str, Board]) -> None:
+        with self._page_lock:
+            self._making.pop(key, None)
+            if boards is not self._boards or len(page) > CACHED_BYTES // 4:  # it shows an older board
+                return
+            self._page_bytes += len(page) - len(self._pages.pop(key, b""))
+            self._pages[key] = page
+            while self._page_bytes > CACHED_BYTES:
+                _, oldest = self._pages.popitem(last=False)
+                self._page_bytes -= len(oldest)
 
     def find(self, row_id: str) -> tuple[Row, Board] | None:
         """The row of a submission or paper model, and the first board that has it."""
@@ -106,7 +194,7 @@ class Boards:
             return self._published.get(row_id.removeprefix("paper-"))
         found = self._entries.get(row_id) or self.store.entry(row_id)
         if found is not None:
-            with self._lock:
+            with self._page_lock:
                 self._entries[row_id] = found
                 self._entries.move_to_end(row_id)
                 while len(self._entries) > ENTRIES:

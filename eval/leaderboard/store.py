@@ -6,12 +6,13 @@
                      run.json              how they were asked                      (RunRecord)
       verifications/ID.json                a maintainer repeated the run            (Verification)
       moderation/ID-0001.json              a submission taken off the board         (Decision)
-      entries/ID.json                      computed: may be thrown away             (Entry)
-      boards/VERSION.json                  computed: the table that is served
+      entries/ENTRY_VERSION/ID.json        computed: may be thrown away             (Entry)
+      boards/                              computed: tables, and an index for a quick start
       incoming/                            uploads that nobody has listed yet
       rbtc.json                            says that the folder is ours
 
 A submission is written beside, synced and renamed: it is wholly there or not at all, whatever is killed when.
+Whatever becomes of a stored file later leaves out that submission alone, with one line (`stored`).
 """
 
 import fcntl
@@ -23,7 +24,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -33,9 +33,9 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.io.folders import is_more_than
 from robustbench_tc.io.removal import remove_files
 
-from . import moderation
+from . import moderation, stored
 from .moderation import Decision
-from .records import Entry, Submission, Verification, encode
+from .records import ENTRY_VERSION, Entry, Submission, Verification, encode
 
 PARTS = ("submissions", "verifications", "moderation", "entries", "boards", "incoming")
 
@@ -70,9 +70,16 @@ UPLOADED = {UPLOAD, RECORD, ANSWER, PENDING, SENT, *FILES} | {
 }
 """Every file that the folder of an upload, or of a submission that is being stored, may hold."""
 
-_TICKET = re.compile(r"[A-Za-z0-9_-]{24}")
 
-T = TypeVar("T", bound=msgspec.Struct)
+class Read(msgspec.Struct, frozen=True):
+    """A submission as it was read."""
+
+    seen: tuple[int, ...]
+    """What changes with its files: see `stored.seen`."""
+    submission: Submission
+
+
+_TICKET = re.compile(r"[A-Za-z0-9_-]{24}")
 
 
 class Store:
@@ -82,8 +89,16 @@ class Store:
         """Opens the folder, or makes it. Raises UserError for one that is something else."""
         self.folder = folder.absolute()
         self._own()
-        for part in PARTS:
-            (self.folder / part).mkdir(exist_ok=True)
+        self.read: dict[str, Read] = {}
+        """What has been read of the submissions, by the folder's name."""
+        try:
+            for part in (*PARTS, f"entries/{ENTRY_VERSION}"):
+                (self.folder / part).mkdir(exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"{error.filename} cannot be a folder ({error.strerror}): move it away, or name another "
+                "folder for the results"
+            ) from None
 
     def _own(self) -> None:
         if self.folder.is_symlink():
@@ -107,32 +122,48 @@ class Store:
 
     # --- reading --------------------------------------------------------------------------------------
 
-    def submissions(self) -> tuple[list[Submission], list[str]]:
-        """Every submission, oldest first, and one line for each that cannot be read."""
-        found, damaged = [], []
-        for path in sorted((self.folder / "submissions").iterdir()):
-            if path.name.startswith("."):
+    def submissions(self, *, verify: bool = False) -> tuple[list[Submission], list[str]]:
+        """Every submission, oldest first, and one line for each that cannot be read.
+
+        One that was read before is not looked at again unless `verify`: it never changes.
+        """
+        found: dict[str, Submission] = {}
+        damaged = []
+        for name in sorted(path.name for path in (self.folder / "submissions").iterdir()):
+            if name.startswith("."):
                 continue
+            known = self.read.get(name)
             try:
-                one = _decode(path / "record.json", Submission)
-                missing = [name for name in FILES if not (path / name).is_file()]
-                if missing:
-                    raise ValueError(f"it has no {', '.join(missing)}")
-                if one.id != path.name:
-                    raise ValueError(f"its record is that of {one.id}")
-                found.append(one)
+                if known is None or verify:
+                    files = self._seen(name)
+                    if known is None or known.seen != files:
+                        known = Read(files, self._record(name))
+                        self.read[name] = known
+                found[name] = known.submission
             except (OSError, ValueError) as error:
-                damaged.append(f"submission {path.name} is left out: {error}")
-        return sorted(found, key=lambda one: (one.submitted_at, one.id)), damaged
+                damaged.append(f"submission {name} is left out: {stored.said(error)}")
+        for name in set(self.read) - set(found):
+            self.read.pop(name, None)
+        return sorted(found.values(), key=lambda one: (one.submitted_at, one.id)), damaged
+
+    def _seen(self, name: str) -> tuple[int, ...]:
+        return tuple(part for file in FILES for part in stored.seen(self.path(name) / file))
+
+    def _record(self, name: str) -> Submission:
+        one = stored.decode(self.path(name) / "record.json", Submission)
+        stored.sound(one, name)
+        return one
 
     def verifications(self) -> tuple[dict[str, Verification], list[str]]:
         """By submission id, and one line for each that cannot be read: it counts as absent."""
         found, damaged = {}, []
         for path in sorted((self.folder / "verifications").glob("*.json")):
             try:
-                found[path.stem] = _decode(path, Verification)
+                found[path.stem] = stored.decode(path, Verification)
+                if found[path.stem].submission != path.stem:
+                    raise ValueError(f"it is that of {found.pop(path.stem).submission[:40]}")
             except (OSError, ValueError) as error:
-                damaged.append(f"verification {path.stem} is left out: {error}")
+                damaged.append(f"verification {path.stem} is left out: {stored.said(error)}")
         return found, damaged
 
     def off_the_board(self) -> tuple[dict[str, Decision], list[str]]:
@@ -155,17 +186,33 @@ class Store:
         """The folder of a submission, there or not."""
         return self.folder / "submissions" / submission_id
 
+    @property
+    def entries(self) -> Path:
+        """The folder of the entries of this version."""
+        return self.folder / "entries" / ENTRY_VERSION
+
     def entry(self, submission_id: str) -> Entry | None:
-        """The computed entry; None where there is none yet."""
+        """The computed entry; None where there is none that can be read, so that it is computed again."""
         try:
-            return _decode(self.folder / "entries" / f"{submission_id}.json", Entry)
+            return stored.decode(self.entries / f"{submission_id}.json", Entry, stored.ENTRY_BYTES)
         except (OSError, ValueError):
             return None
 
+    def entries_seen(self) -> dict[str, tuple[int, int]]:
+        """Submission id → what changes with its entry."""
+        with os.scandir(self.entries) as found:
+            there = [(one.name, one.stat(follow_symlinks=False)) for one in found if one.is_file()]
+        return {
+            name.removesuffix(".json"): (of.st_mtime_ns, of.st_size)
+            for name, of in there
+            if name.endswith(".json") and not name.startswith(".")
+        }
+
     def revision(self) -> tuple[int, ...]:
-        """Another value after every addition: two looks at folders, cheap enough for every request."""
-        parts = ("submissions", "verifications", "moderation", "entries")
-        return tuple((self.folder / part).stat().st_mtime_ns for part in parts)
+        """Another value after every addition: a look at four folders, cheap enough for every request."""
+        parts = ("submissions", "verifications", "moderation")
+        folders = (*(self.folder / part for part in parts), self.entries)
+        return tuple(folder.stat().st_mtime_ns for folder in folders)
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -182,13 +229,15 @@ class Store:
         Raises UserError where it cannot be stored; then it is not there.
         """
         self.put_entry(submission.id, entry)
+        computed = self.entries / f"{submission.id}.json"
         staged = self.incoming()
         try:
             (staged / "record.json").write_bytes(encode(submission))
             for name in ("predictions.parquet", "run.json"):
                 shutil.copyfile(run / name, staged / name)
             self._publish(
-                {f"submissions/{submission.id}/{name}": staged / name for name in FILES},
+                {f"submissions/{submission.id}/{name}": staged / name for name in FILES}
+                | {computed.relative_to(self.folder).as_posix(): computed},
                 f"Submission {submission.id}: {submission.model} by {submission.user}",
             )
             self._place(staged, submission.id)
@@ -223,16 +272,21 @@ class Store:
             self._publish({name: beside}, f"{decision.submission}: {moderation.SAYS[decision.action]}")
 
     def put_entry(self, submission_id: str, entry: Entry) -> None:
-        """Stores a computed entry, in the place of an older one. Not published: it can be computed again."""
-        with atomic_file(self.folder / "entries" / f"{submission_id}.json", replace=True) as beside:
+        """Stores a computed entry, in the place of an older one. `publish_entries` sends it on."""
+        with atomic_file(self.entries / f"{submission_id}.json", replace=True) as beside:
             beside.write_bytes(encode(entry))
 
+    def publish_entries(self, ids: Sequence[str]) -> None:
+        """Where results also go elsewhere: entries that were computed again. Raises UserError."""
+        files = {name: self.entries / f"{name}.json" for name in ids}
+        there = {path.relative_to(self.folder).as_posix(): path for path in files.values() if path.is_file()}
+        if there:
+            self._publish(there, f"{len(there)} entries, {ENTRY_VERSION}")
+
     def put_board(self, version: str, table: bytes) -> None:
-        """The served table; written only where it changed."""
-        path = self.folder / "boards" / f"{version}.json"
-        if not path.is_file() or path.read_bytes() != table:
-            with atomic_file(path, replace=True) as beside:
-                beside.write_bytes(table)
+        """Stores the table of a board."""
+        with atomic_file(self.folder / "boards" / f"{version}.json", replace=True) as beside:
+            beside.write_bytes(table)
 
     def board(self, version: str) -> bytes | None:
         """The bytes that `put_board` stored; None where there are none."""
@@ -261,10 +315,6 @@ class Store:
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         """Where results also go elsewhere (`hub`): all of `files` at once, before they count here."""
-
-
-def _decode(path: Path, kind: type[T]) -> T:
-    return msgspec.json.decode(path.read_bytes(), type=kind)
 
 
 def _sync(path: Path) -> None:

@@ -19,6 +19,9 @@ TABS = (
     Tab("matrix", "/matrix", "Matrix"),
     Tab("types", "/types", "Types"),
     Tab("progress", "/progress", "Progress"),
+    Tab("samples", "/samples", "Samples"),
+    Tab("packs", "/packs", "Packs"),
+    Tab("defences", "/defences", "Defences"),
     Tab("about", "/about", "About"),
     Tab("submit", "/submit/", "Submit"),
 )

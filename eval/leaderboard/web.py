@@ -13,8 +13,10 @@ from starlette.exceptions import HTTPException
 
 from . import moderation, pages
 from .board import Board, leader_of, marked
+from .delivery import Delivery
 from .query import Query, address, flat, parse, select
 from .row import Row
+from .single_routes import add_single
 from .site import Boards
 from .store import current
 from .views import VIEWS
@@ -45,8 +47,10 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     }
     for path, page in paths.items():
         app.add_route(path, page)
+    add_single(app, boards, shown.html)
     for path in VIEWS:
         app.add_route(path, shown.view)
+    app.add_middleware(Delivery)
     app.add_exception_handler(HTTPException, shown.refused)
     app.add_exception_handler(Exception, _failed)
 
@@ -70,6 +74,10 @@ class _Pages:
     def _kept(self, key: object, make: Callable[[], str]) -> Response:
         page = self._boards.page(key, lambda: make().encode())
         return Response(page, media_type="text/html; charset=utf-8", headers=_HEADERS)
+
+    def html(self, request: Request, key: object, make: Callable[[], str]) -> Response:
+        """A page of another module."""
+        return self._kept(key, make)
 
     def _asked(self, request: Request) -> tuple[Query, tuple[str, ...]]:
         return parse(dict(request.query_params), self._boards.all())
@@ -96,7 +104,7 @@ class _Pages:
                 writer.writerows(rows)
             return text.getvalue().encode()
 
-        content = self._boards.page(("csv", query), make)
+        content = await run_in_threadpool(self._boards.page, ("csv", query), make)
         return _download(content, "text/csv; charset=utf-8", f"board-{query.version}.csv")
 
     async def as_json(self, request: Request) -> Response:
@@ -115,7 +123,7 @@ class _Pages:
             }
             return msgspec.json.encode(made)
 
-        content = self._boards.page(("json", query), make)
+        content = await run_in_threadpool(self._boards.page, ("json", query), make)
         return _download(content, "application/json", f"board-{query.version}.json")
 
     async def model(self, request: Request) -> Response:
@@ -187,6 +195,14 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         verification=boards.store.verifications()[0].get(row.id),
         submission=mine,
         against=against,
+        elsewhere=[
+            (other, one)
+            for other in boards.all().values()
+            if row.user is not None and other.version != board.version
+            for one in (*other.rows, *other.past)
+            if (one.user, one.model, one.mode) == (row.user, row.model, row.mode)
+        ],
+        samples=boards.datasets.rows(board.version) is not None,
         differences=boards.compare(row, against) if against is not None else (),
     )
 

@@ -9,6 +9,7 @@ run usually does goes on behind the others.
             ◄── how it ended ────────                ◄── exit ──
 """
 
+import math
 import os
 import queue
 import resource
@@ -31,7 +32,9 @@ from robustbench_tc.io.files import atomic_file
 from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
-from .records import Checked, Submission, encode
+from .reading import Line
+from .rebuild import rescored
+from .records import Checked, Step, Submission, encode
 from .refusal import Refused
 from .scoring import claims_of, score
 from .submitting import Stated
@@ -61,6 +64,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the user typed beside it."""
     listed: tuple[str, ...] = ()
     """Model names that are listed, for look-alikes."""
+    again: tuple[str, Submission] | None = None
+    """A submission to score once more, and the folder in which it is stored: nothing was uploaded."""
 
 
 # --- the server's side --------------------------------------------------------------------------------
@@ -203,7 +208,7 @@ def in_child(work: Callable[[], None], limits: Limits, rows: int) -> Ending:
             code = _MEMORY
         finally:
             os._exit(code)
-    ends = time.monotonic() + limits.wall_per_cpu * limits.cpu_of(rows * limits.repeats)
+    ends = time.monotonic() + limits.wall_per_cpu * _most(rows, limits)
     usual, patient = limits.usual_s(rows), True
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -235,7 +240,8 @@ def _used_s(child: int) -> float:
 def bound(limits: Limits, rows: int) -> None:
     """Gives up, for this process and for good, what an upload does not need.
 
-    Processor time is that of one answer a row; `answer` asks for more once it has seen that there are more.
+    Processor time is that of one short answer a row; `answer` asks for more once it has seen that there are
+    more, or longer ones.
     """
     try:
         now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -243,11 +249,25 @@ def bound(limits: Limits, rows: int) -> None:
         now = None
     if now is not None:
         _limit(resource.RLIMIT_AS, now + limits.memory_bytes)
-    _limit(resource.RLIMIT_CPU, limits.cpu_of(rows * limits.repeats))
+    _limit(resource.RLIMIT_CPU, _most(rows, limits))
     _at_first(limits.cpu_of(rows))
     _limit(resource.RLIMIT_FSIZE, 2 * limits.decoded_bytes)
     _limit(resource.RLIMIT_NOFILE, 128)
     _limit(resource.RLIMIT_CORE, 0)
+
+
+def _most(rows: int, limits: Limits) -> int:
+    return limits.cpu_of(rows * limits.repeats, math.inf)
+
+
+def cpu_for(lines: Sequence[Line], limits: Limits) -> int:
+    """Seconds of processor time for these answers: by their number, and by the length of what is parsed."""
+    chars = 0
+    for line in lines:
+        chars += len(line.raw_output or "") + len(line.first_output or "")
+        calls = (*(line.tool_calls or ()), *(line.first_tool_calls or ()))
+        chars += sum(len(call.arguments) for call in calls)
+    return limits.cpu_of(len(lines), chars)
 
 
 def _limit(what: int, amount: int) -> None:
@@ -265,17 +285,29 @@ def _at_first(seconds: int) -> None:
 def answer(job: Job, asked: Asked, limits: Limits) -> None:
     """Checks and scores one upload and leaves the answer in the job's folder."""
     folder = Path(job.folder)
-    made = examine(job, asked, limits, passed=lambda answers: _at_first(limits.cpu_of(answers)))
+    if job.again is None:
+        made = examine(job, asked, limits, complete=lambda lines: _at_first(cpu_for(lines, limits)))
+    else:  # it has passed once
+        _at_first(_most(len(asked.by_id), limits))
+        made = score_again(*job.again, asked)
     with atomic_file(folder / ANSWER) as beside:
         beside.write_bytes(encode(made))
 
 
+def score_again(folder: str, submission: Submission, asked: Asked) -> Checked:
+    """The entry of a stored submission, or the step that says why there is none."""
+    found = rescored(Path(folder), submission, asked)
+    if isinstance(found, str):
+        return Checked(steps=(Step("score", False, found),))
+    return Checked(steps=(Step("score", True),), entry=found)
+
+
 def examine(
-    job: Job, asked: Asked, limits: Limits, passed: Callable[[int], None] = lambda answers: None
+    job: Job, asked: Asked, limits: Limits, complete: Callable[[Sequence[Line]], None] = lambda lines: None
 ) -> Checked:
     """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause.
 
-    `passed` gets the number of answers once every check has passed.
+    `complete` gets the answers once they are those of the dataset's rows.
     """
     folder, trail = Path(job.folder), Trail()
     record = folder / RECORD
@@ -288,8 +320,8 @@ def examine(
             listed=job.listed,
             limits=limits,
             trail=trail,
+            complete=complete,
         )
-        passed(len(accepted.predictions))
         entry, judged = score(accepted, asked, folder / RUN)
     except Refused as refusal:
         return Checked(steps=trail.refused(refusal))
@@ -297,7 +329,7 @@ def examine(
     trail.passed("score", f"{correct:,} of {n:,} perturbed rows are right")
     stored = sha256((folder / RUN / "predictions.parquet").read_bytes()).hexdigest()
     settings, said = accepted.record.settings, job.stated
-    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored)
+    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored, *settings.defend)
     day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
     return Checked(
         steps=trail.steps(),
@@ -321,5 +353,6 @@ def examine(
             weights=said.weights,
             price_in=said.price_in,
             price_out=said.price_out,
+            defence=",".join(settings.defend),
         ),
     )

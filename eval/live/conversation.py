@@ -8,15 +8,19 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from robustbench_tc import schema
 from robustbench_tc.live import MAX_STEPS, Ended, LiveRow, LiveTool, Reply, Step
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.claims import asks, claim
 from robustbench_tc.worlds.faults import FaultedWorld
 
+from ..defend import base
+from ..defend.again import is_strict, strict
 from ..read_reply import read
 from ..record import Answer, Mode
 from ..wire import Ask, WireNames, function
-from . import prompts
+from . import defended, prompts
+from .defended import plain_call
 from .prompts import MAX_CALLS, READ_AS
 
 MAX_TEXT = 200_000
@@ -35,17 +39,25 @@ class Wanted(NamedTuple):
     """One call that a reply asks for."""
 
     name: str
+    """Of the registry, whatever the agent was shown."""
     arguments: Json
     refusal: str | None = None
     """Why it is not carried out at all."""
+    tool: int | None = None
+    """As `Step.tool`."""
 
 
 class Conversation:
-    """One episode with an agent, up to now."""
+    """One episode with an agent, up to now. `defend`: the defences before the agent, as `Settings.defend`.
 
-    def __init__(self, row: LiveRow, mode: Mode, model: str = "") -> None:
+    Everything that is sent is as the defences show it; calls, results and `history` are the registry's.
+    """
+
+    def __init__(self, row: LiveRow, mode: Mode, model: str = "", defend: tuple[str, ...] = ()) -> None:
         self.row = row
         self.mode = mode
+        self.chain = defended.parsed(defend, mode)
+        self.registry = defended.Registry(row, self.chain)
         self.replies: list[Reply] = []
         self.turn = 0
         self.asked = False
@@ -54,21 +66,30 @@ class Conversation:
         self._model = model
         self._steps = 0
         self._met = False
-        self._names = WireNames(tuple(tool.plain for tool in row.tools))
-        self._messages = prompts.opening(row.offered(0), row.turns[0], mode) if row.turns else []
+        self.every_tool = self.registry.tools(len(row.turns) - 1) if row.turns else ()
+        """The registry as it is shown when every tool is offered."""
+        self._names = WireNames(self.every_tool)
+        self._messages = (
+            prompts.opening(self.registry.tools(0), self.registry.opening, mode) if row.turns else []
+        )
 
     @property
     def tools(self) -> tuple[LiveTool, ...]:
-        """What is offered in this turn."""
+        """The registry's tools that are offered in this turn."""
         return self.row.offered(self.turn)
+
+    @property
+    def shown_tools(self) -> tuple[schema.Tool, ...]:
+        """The same as the agent is shown them."""
+        return self.registry.tools(self.turn)
 
     @property
     def history(self) -> tuple[tuple[Call, str], ...]:
         """Every call of the episode with its result, as the agent saw them."""
         return tuple(
-            (Call(step.name, step.arguments if isinstance(step.arguments, dict) else {}), step.text)
+            (plain_call(step.name, step.arguments), step.shown)
             for reply in self.replies
-            for step in reply.steps
+            for step in reply.own_steps
         )
 
     @property
@@ -76,25 +97,58 @@ class Conversation:
         """Whether PLEASE_DECIDE is the last that was said."""
         return bool(self.replies) and self.replies[-1].answered
 
-    def request(self) -> Ask:
-        """The next request."""
-        tools = [function(tool.plain, self._names) for tool in self.tools] if self.mode == "fc" else None
-        return Ask(list(self._messages), tools)
+    def request(self, further: Sequence[base.Turn] = ()) -> Ask:
+        """The next request. `further`: replies of this very moment that a defence sent back, with why."""
+        messages = list(self._messages)
+        for number, turn in enumerate(further, 1):
+            answer, results = turn.said.answer, turn.results or ()
+            calls = answer.tool_calls[: len(results)] if answer.tool_calls else None
+            reply = Reply(turn=self.turn, text=answer.text, tool_calls=calls)
+            named = zip(self._read(answer, self.shown_tools), results, strict=False)
+            said = [prompts.Result(one.name, text) for one, text in named]
+            messages += prompts.replied(reply, said, self._names, self.mode, len(self.replies) + number)
+        if self.mode != "fc":
+            return Ask(messages, None)
+        tools = [function(tool, self._names) for tool in self.shown_tools]
+        return Ask(messages, strict(tools) if is_strict(self.chain) else tools)
+
+    def scene(self) -> base.Scene:
+        """This moment, for defences."""
+        sample = self.registry.sample(self.turn)
+        return base.Scene(
+            sample,
+            sample,
+            (),
+            lambda row, answer: tuple(
+                plain_call(one.name, one.arguments) for one in self._read(answer, row.tools)
+            ),
+        )
 
     def read(self, answer: Answer) -> tuple[Wanted, ...]:
         """The calls that an answer asks for; none of them ends the turn."""
+        found = self._read(answer, self.shown_tools)
+        if not self.chain:
+            return found
+        targets = [self.registry.target(self.turn, one.name) for one in found]
+        return tuple(
+            one._replace(name=target.name, tool=target.place)
+            for one, target in zip(found, targets, strict=True)
+        )
+
+    def _read(self, answer: Answer, tools: Sequence[schema.Tool]) -> tuple[Wanted, ...]:
+        """The calls of an answer by the names that it uses."""
         parsed = read(
             answer.text,
             answer.tool_calls,
             source=READ_AS,
-            tools=[tool.plain for tool in self.tools],
+            tools=tools,
             model=self._model,
             mode=self.mode,
             finish_reason=answer.finish_reason,
             reasoning=answer.reasoning,
         )
         if parsed.variant == "fc":
-            found = [self._native(entry) for entry in answer.tool_calls]
+            found = [self._native(entry, tools) for entry in answer.tool_calls]
         else:
             raw = dict(parsed.raw_arguments)
             found = [Wanted(call.name, raw.get(n, call.parameters)) for n, call in enumerate(parsed.calls)]
@@ -102,7 +156,7 @@ class Conversation:
             return tuple(found)
         return (*found[:MAX_CALLS], found[MAX_CALLS]._replace(refusal=TOO_MANY))
 
-    def _native(self, entry: dict[str, Json]) -> Wanted:
+    def _native(self, entry: dict[str, Json], tools: Sequence[schema.Tool]) -> Wanted:
         """One native call: each has to be answered, so one that cannot be read is not left out."""
         name, arguments = str(entry.get("name") or ""), entry.get("arguments")
         if isinstance(arguments, str) and len(arguments) > MAX_ARGUMENTS:
@@ -111,7 +165,7 @@ class Conversation:
             None,
             [entry],
             source=READ_AS,
-            tools=[tool.plain for tool in self.tools],
+            tools=tools,
             model=self._model,
             mode=self.mode,
         )
@@ -119,9 +173,10 @@ class Conversation:
             return Wanted(name, {})
         return Wanted(parsed.calls[0].name, dict(parsed.raw_arguments).get(0, parsed.calls[0].parameters))
 
-    def add(self, answer: Answer, steps: Sequence[Step]) -> None:
+    def add(self, answer: Answer, steps: Sequence[Step], requests: int = 1) -> None:
         """Takes an answer and what came of its calls; the turn or the episode may be over with it."""
-        tool_calls = answer.tool_calls[: len(steps)] if answer.tool_calls and steps else answer.tool_calls
+        own = [step for step in steps if step.defence is None]
+        tool_calls = answer.tool_calls[: len(own)] if answer.tool_calls and own else answer.tool_calls
         reply = Reply(
             turn=self.turn,
             text=answer.text,
@@ -132,9 +187,11 @@ class Conversation:
             completion_tokens=answer.completion_tokens,
             latency_s=answer.latency_s,
             finish_reason=answer.finish_reason,
+            requests=requests,
         )
         self.replies.append(reply)
-        self._messages += prompts.replied(reply, self._names, self.mode, len(self.replies))
+        results = [self._result(step) for step in own]
+        self._messages += prompts.replied(reply, results, self._names, self.mode, len(self.replies))
         if steps:
             self._steps += 1
             self._met = self._met or any(step.met for step in steps)
@@ -147,6 +204,10 @@ class Conversation:
         else:
             self._next_turn()
 
+    def _result(self, step: Step) -> prompts.Result:
+        name = self.registry.name(self.turn, defended.Target(step.name, step.tool))
+        return prompts.Result(name, self.registry.result(step.shown))
+
     def fail(self, status: Literal["request_error", "rejected", "too_long"]) -> None:
         """Ends the episode: no answer was had."""
         self.ended = status
@@ -158,15 +219,28 @@ class Conversation:
             self.ended = "done"
             return
         turn = self.row.turns[self.turn]
-        added = [tool for tool in self.row.tools if tool.name in turn.adds]
-        self._messages += prompts.said(turn, added, self.mode)
+        self._messages += prompts.said(turn, self.registry.added(self.turn), self.mode)
 
 
-async def answered(world: FaultedWorld, name: str, arguments: Json) -> Step:
-    """A call carried out, with texts as they are journaled: half surrogate pairs are replaced."""
-    step = await world.call(name, arguments)
-    true = None if step.true_text is None else encodable(step.true_text)
-    return msgspec.structs.replace(step, text=encodable(step.text), true_text=true)
+async def answered(world: FaultedWorld, step: Step) -> Step:
+    """The call of a step carried out, with texts as they are journaled: half surrogate pairs are replaced.
+
+    What the harness itself answered never reaches the world. Raises UserError for a tool that has no such
+    place in the registry.
+    """
+    if step.text in REFUSALS and not step.executed and not step.met:
+        return step
+    look = step.defence == "look"
+    made = await world.call(step.name, step.arguments, place=step.tool, aside=look)
+    true = None if made.true_text is None else encodable(made.true_text)
+    return msgspec.structs.replace(
+        made,
+        text=encodable(made.text),
+        true_text=true,
+        tool=step.tool,
+        defence=step.defence,
+        told=step.told,
+    )
 
 
 def encodable(text: str) -> str:

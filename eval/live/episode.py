@@ -7,7 +7,7 @@ again, and journaled calls are repeated in a fresh world only if the episode goe
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -17,9 +17,12 @@ from robustbench_tc.llm import Store
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Snapshot, Start, Worlds, WorldType
 
+from ..defend import chain
+from ..defend.base import Request, Said
 from ..record import Answer, Settings
 from ..run import keep
 from . import prompts
+from .carrying_out import CarryingOut, carried_out
 from .conversation import MAX_ARGUMENTS, MAX_TEXT, Conversation, Wanted, answered, encodable
 from .journaled import Journaled
 
@@ -30,8 +33,9 @@ MAX_NAME = 256
 class Speaker(Protocol):
     """Whoever acts in an episode: a model, a scripted agent, a person."""
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
-        """The next answer: `base` with what was said, or with a status other than ok."""
+    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+        """The next answer: `base` with what was said, or with a status other than ok. `request`: which of
+        several that defences make at this moment."""
         ...
 
 
@@ -43,6 +47,13 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """Of the answer, from 1."""
     results: tuple[Step, ...]
+
+
+class Replied(NamedTuple):
+    """A reply with what it took."""
+
+    answer: Answer
+    requests: int
 
 
 _Line = TypeVar("_Line", Answer, Results)
@@ -60,31 +71,53 @@ class Place(msgspec.Struct, frozen=True):
     def of(cls, row: LiveRow, settings: Settings, repeat: int) -> "Place":
         return cls(row, settings, repeat, row_hash(row))
 
-    def key(self, number: int) -> str:
-        """Of the episode's n-th answer; its results are under the same key with `:results`."""
-        return self.settings.key(self.hash, self.repeat, number, prompts.version())
+    def key(self, number: int, further: int = 0) -> str:
+        """Of the episode's n-th answer, and of the further ones that defences asked for; its results are
+        under the key of the first with `:results`."""
+        return self.settings.key(self.hash, self.repeat, number, prompts.version(), further)
 
     def conversation(self) -> Conversation:
-        return Conversation(self.row, self.settings.mode, self.settings.model)
+        return Conversation(self.row, self.settings.mode, self.settings.model, self.settings.defend)
 
-    def answer(self, journal: Store, number: int) -> Answer | None:
-        """The journaled answer; a recorded failure to get one is none."""
-        found = journal.get(self.key(number))
+    def answer(self, journal: Store, number: int, further: int = 0) -> Answer | None:
+        """The journaled answer."""
+        found = journal.get(self.key(number, further))
         return None if found is None else self._read(found, Answer, number)
 
-    def results(self, journal: Store, number: int, wanted: Sequence[Wanted]) -> tuple[Step, ...] | None:
-        """What the calls of the n-th answer led to; None where the journal ends before.
+    def reply(self, journal: Store, so_far: Conversation) -> "Replied | None":
+        """The next reply as far as the journal has all its answers."""
+        number, used = len(so_far.replies) + 1, list[Answer]()
 
-        Raises UserError where the journal has results of other calls than the answer made.
+        def kept(further: int) -> Answer | None:
+            if (found := self.answer(journal, number, further)) is not None:
+                used.append(found)
+            return found
+
+        said = chain.replay(so_far.chain, so_far.scene(), kept, repeat=self.repeat)
+        return None if said is None else Replied(_own(said, number), len(used))
+
+    def results(
+        self, journal: Store, so_far: Conversation, wanted: Sequence[Wanted]
+    ) -> tuple[Step, ...] | None:
+        """What the calls of the next reply led to; None where the journal ends before.
+
+        Raises UserError where the journal has results of other calls than the answer and the defences made.
         """
+        number = len(so_far.replies) + 1
         found = journal.get(f"{self.key(number)}:results")
         if found is None:
             return None
         steps = self._read(found, Results, number).results
-        made = [msgspec.json.encode((step.name, step.arguments)) for step in steps]
-        if made != [msgspec.json.encode((one.name, one.arguments)) for one in wanted]:
-            raise self._unreadable(number, "its results are not those of the answer's calls")
-        return steps
+        doing, at = carried_out(so_far, wanted), 0
+        try:
+            what = next(doing)
+            while at < len(steps) and _calls(what.step) == _calls(steps[at]):
+                at += 1
+                what = doing.send(msgspec.structs.replace(steps[at - 1], told=None))
+        except StopIteration as end:
+            if end.value == steps:
+                return steps
+        raise self._unreadable(number, "its results are not those of the answer's calls")
 
     def _read(self, found: object, kind: type[_Line], number: int) -> _Line:
         try:
@@ -122,19 +155,19 @@ def kept(place: Place, journal: Store, isolation: str) -> Episode | None:
     """An episode as far as the journal has it to its end; None where it is not finished. No world runs."""
     so_far, error = place.conversation(), None
     while so_far.ended is None:
-        number = len(so_far.replies) + 1
-        answer = place.answer(journal, number)
-        if answer is None:
+        found = place.reply(journal, so_far)
+        if found is None:
             return None
+        answer = found.answer
         if answer.status != "ok":
             so_far.fail(answer.status)
             error = answer.error
             break
         wanted = so_far.read(answer)
-        steps = place.results(journal, number, wanted) if wanted else ()
+        steps = place.results(journal, so_far, wanted) if wanted else ()
         if steps is None:
             return None
-        so_far.add(answer, steps)
+        so_far.add(answer, steps, found.requests)
     return place.episode(so_far, error, isolation)
 
 
@@ -156,31 +189,73 @@ async def play(
     try:
         while so_far.ended is None:
             number = len(so_far.replies) + 1
-            answer = place.answer(journal, number)
-            if answer is None or answer.status == "request_error":
-                asked = True
-                base = Answer(id=place.row.id, repeat=place.repeat, number=number, status="ok")
-                async with asking:
-                    answer = bounded(await speaker.reply(so_far, base, place.key(number)))
-                    await keep(journal, place.key(number), msgspec.to_builtins(answer))
+            found, new = await _replied(place, journal, speaker, so_far, asking)
+            answer, asked = found.answer, asked or new
             if answer.status != "ok":
                 so_far.fail(answer.status)
                 error = answer.error
                 break
             steps: tuple[Step, ...] = ()
             if wanted := so_far.read(answer):
-                known = place.results(journal, number, wanted)
+                known = place.results(journal, so_far, wanted)
                 if known is not None:
-                    stage.remember(wanted, known)
+                    stage.remember(known)
                     steps = known
                 else:
-                    steps = await stage.carry_out(wanted)
+                    steps = await stage.carry_out(carried_out(so_far, wanted))
                     made = Results(id=place.row.id, repeat=place.repeat, number=number, results=steps)
                     await keep(journal, f"{place.key(number)}:results", msgspec.to_builtins(made))
-            so_far.add(answer, steps)
+            so_far.add(answer, steps, found.requests)
     finally:
         await stage.close()
     return place.episode(so_far, error, worlds.isolation), asked
+
+
+async def _replied(
+    place: Place, journal: Store, speaker: Speaker, so_far: Conversation, asking: asyncio.Semaphore
+) -> tuple[Replied, bool]:
+    """The next reply with every request that it takes, and whether one was asked now."""
+    number, used, new = len(so_far.replies) + 1, list[Answer](), False
+    scene = so_far.scene()
+    steps = chain.reply(so_far.chain, scene)
+    try:
+        request = next(steps)
+        while True:
+            further = len(used)
+            answer = place.answer(journal, number, further)
+            if answer is None or answer.status == "request_error":
+                new, key = True, place.key(number, further)
+                base = Answer(
+                    id=place.row.id, repeat=place.repeat, number=number, further=further, status="ok"
+                )
+                async with asking:
+                    answer = bounded(await speaker.reply(so_far, base, key, request))
+                    await keep(journal, key, msgspec.to_builtins(answer))
+            used.append(answer)
+            request = steps.send(answer)
+    except StopIteration as end:
+        said: Said = end.value
+    if so_far.chain:
+        said = chain.finished(said, scene, used, repeat=place.repeat, number=number)
+    return Replied(_own(said, number), len(used)), new
+
+
+def _own(said: Said, number: int) -> Answer:
+    """The reply that counts in the model's own words, with the tokens and the time of all its requests."""
+    own = said
+    while own.inner is not None:
+        own = own.inner
+    return msgspec.structs.replace(
+        own.answer,
+        number=number,
+        prompt_tokens=said.answer.prompt_tokens,
+        completion_tokens=said.answer.completion_tokens,
+        latency_s=said.answer.latency_s,
+    )
+
+
+def _calls(step: Step) -> bytes:
+    return msgspec.json.encode((step.name, step.arguments, step.tool, step.defence))
 
 
 def bounded(answer: Answer) -> Answer:
@@ -216,18 +291,23 @@ class Stage:
 
     def __init__(self, row: LiveRow, worlds: Worlds, world: WorldType) -> None:
         self._row, self._worlds, self._type = row, worlds, world
-        self._before: list[tuple[Wanted, Step]] = []
+        self._before: list[Step] = []
         self._world: FaultedWorld | None = None
         self._handle: Journaled | None = None
 
-    def remember(self, wanted: Sequence[Wanted], steps: Sequence[Step]) -> None:
+    def remember(self, steps: Sequence[Step]) -> None:
         """Calls that were carried out by an earlier session."""
-        self._before += zip(wanted, steps, strict=True)
+        self._before += steps
 
-    async def carry_out(self, wanted: Sequence[Wanted]) -> tuple[Step, ...]:
+    async def carry_out(self, doing: CarryingOut) -> tuple[Step, ...]:
         """The calls of one reply, one after the other."""
         world = await self._opened()
-        return tuple([await _step(world, one) for one in wanted])
+        try:
+            what = next(doing)
+            while True:
+                what = doing.send(await answered(world, what.step))
+        except StopIteration as end:
+            return tuple(end.value)
 
     async def snapshot(self) -> Snapshot:
         """The world's state now; that of a fresh world where nothing was called."""
@@ -243,9 +323,9 @@ class Stage:
             start = msgspec.convert(self._row.initial_state, Start)
             self._handle = Journaled(await self._worlds.open(self._type, start))
             self._world = FaultedWorld(self._handle, self._row.tools, self._row.fault)
-            for number, (wanted, known) in enumerate(self._before, 1):
+            for number, known in enumerate(self._before, 1):
                 self._handle.step = known
-                found = await _step(self._world, wanted)
+                found = await answered(self._world, known)
                 self._handle.step = None
                 if msgspec.json.encode(found) != msgspec.json.encode(known):
                     raise UserError(
@@ -254,9 +334,3 @@ class Stage:
                     )
             self._before.clear()
         return self._world
-
-
-async def _step(world: FaultedWorld, wanted: Wanted) -> Step:
-    if wanted.refusal is not None:
-        return Step(name=wanted.name, arguments=wanted.arguments, text=wanted.refusal, executed=0)
-    return await answered(world, wanted.name, wanted.arguments)

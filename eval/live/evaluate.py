@@ -13,12 +13,13 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
 from .. import models, request_settings
+from ..defend import names as defend_names
 from ..evaluate import Engine, Names, check_bounds, check_thread, endpoints, one_by_one, provider, words
 from ..inputs import Selection
 from ..record import Settings, default_place, mode_of
 from ..request_settings import RequestOptions
 from ..run import Progress
-from . import inputs, prompts, record, run
+from . import defended, inputs, prompts, record, run
 from .agents import AGENTS
 from .inputs import LiveData
 from .record import LiveFolder
@@ -58,6 +59,7 @@ def run_live(
     repeat: int = 1,
     worlds: Sequence[str] = (),
     world_python: str | None = None,
+    defend: Names = (),
     concurrency: int = 32,
     timeout_s: float = 300.0,
     max_retries: int = 6,
@@ -72,8 +74,8 @@ def run_live(
 
     Interrupted at any point, the same call goes on where it stopped: no answer is asked for twice. `agent` is
     a scripted agent instead of a model; `worlds` are Python files of worlds that this package does not bring;
-    `world_python` is the Python that has BFCL's classes; `types` are `clean` and kinds of faults. Everything
-    else is as for `evaluate`.
+    `world_python` is the Python that has BFCL's classes; `types` are `clean` and kinds of faults; `defend`
+    names defences (docs/defences.md). Everything else is as for `evaluate`.
 
     Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, a world
     that cannot be started, and an endpoint that does not answer; what was answered by then is kept.
@@ -88,6 +90,8 @@ def run_live(
     name, backend_name, asked_at = _who(agent, model, base_url, backend, options)
     entry = models.find(name)
     asked = request_settings.settle(entry, options, agent)
+    spoken = mode_of(mode or (entry.mode if entry is not None else "fc"))
+    chain = defended.parse(words(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
     selection = Selection(
         types=inputs.codes(words(types)),
@@ -98,11 +102,12 @@ def run_live(
     settings = Settings(
         fingerprint=data.fingerprint(),
         model=name,
-        mode=mode_of(mode or (entry.mode if entry is not None else "fc")),
+        mode=spoken,
         backend=backend_name,
         prompt_version=prompts.version(),
         selection=selection,
         repeat=repeat,
+        defend=defend_names(chain),
         **asked.identity,
     )
     types_of: dict[str, WorldType] = inputs.world_types(rows, worlds, world_python)

@@ -32,7 +32,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """The world at the end of the turn is gold's although a call of the turn met the fault; null where none
     did."""
     steps: int = 0
-    """Calls."""
+    """Calls of the agent's; those that a defence made count where the world is concerned and nowhere else."""
     tokens: int | None = None
     """Prompt and completion tokens; null where the endpoint counts none."""
     retries: int = 0
@@ -111,10 +111,11 @@ class _Marks:
 
 def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undone: set[int]) -> Ledger:
     numbers = [at for at, one in enumerate(replay.steps) if one.turn == turn]
-    steps = [replay.steps[at].step for at in numbers]
+    every = [replay.steps[at].step for at in numbers]
+    steps = [one for one in every if one.defence is None]
     keys = [_exactly(one) for one in steps]
     replies = [one for one in replay.episode.replies if one.turn == turn]
-    met = sum(one.met for one in steps)
+    met = sum(one.met for one in every)
     counted = [
         None if one.prompt_tokens is None else one.prompt_tokens + (one.completion_tokens or 0)
         for one in replies
@@ -125,7 +126,7 @@ def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undon
         steps=len(steps),
         tokens=_sum(counted),
         retries=sum(
-            any(keys[before] == keys[at] and looks_failed(steps[before].text) for before in range(at))
+            any(keys[before] == keys[at] and looks_failed(steps[before].shown) for before in range(at))
             for at in range(len(steps))
         ),
         blind_repeats=len(marks.blind & set(numbers)),
@@ -197,6 +198,7 @@ def _followed(marks: _Marks, row: LiveRow, steps: Sequence[Played], golden: Coun
         at
         for at, one in enumerate(steps)
         if at > begun
+        and one.step.defence is None
         and one.step.name == fault.tool
         and golden[marks.key(one.step.name, one.step.arguments)] == 0
     )
@@ -211,7 +213,7 @@ def _used_false(replay: Replay) -> frozenset[int]:
     for at, played in enumerate(steps):
         step = played.step
         used = {_leaf(one) for _, one in leaves(step.arguments)}
-        if used & false or (stale is not None and stale == _exactly(step)):
+        if step.defence is None and (used & false or (stale is not None and stale == _exactly(step))):
             found.add(at)
         stale = None
         if step.met and step.true_text is not None and not looks_failed(step.text):
@@ -244,7 +246,7 @@ def _verified(row: LiveRow, steps: Sequence[Step]) -> int:
         if step.met:
             later = steps[at + 1 :]
             end = next((i for i, one in enumerate(later) if writes.get(one.name, True)), len(later))
-            found += any(one.executed and not looks_failed(one.text) for one in later[:end])
+            found += any(one.executed and not looks_failed(one.shown) for one in later[:end])
     return found
 
 

@@ -15,6 +15,7 @@ from robustbench_tc.worlds.host import HostWorlds
 from ..inputs import Selection
 from ..record import Answer, Settings
 from . import prompts
+from .carrying_out import carried_out
 from .conversation import Wanted
 from .episode import Place, Stage, bounded
 from .replay import replayed
@@ -81,7 +82,8 @@ class Game:
     def call(self, name: str, arguments: Json) -> Step:
         """Carries a call out. Raises ValueError for arguments that are not JSON."""
         number, text = len(self._so_far.replies) + 1, dumps(arguments)
-        steps = self._runner.run(self._stage.carry_out([Wanted(name, arguments)]))
+        wanted = [Wanted(name, arguments)]
+        steps = self._runner.run(self._stage.carry_out(carried_out(self._so_far, wanted)))
         native = [{"id": f"call_{number}", "name": name, "arguments": text}]
         self._so_far.add(self._answer(None, native), steps)
         return steps[0]

@@ -7,9 +7,10 @@ message. fc mode sends the registry as native tools, and one tool message for ea
 import hashlib
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
-from robustbench_tc.live import PLEASE_DECIDE, LiveTool, Reply, Step, Turn
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.live import PLEASE_DECIDE, Reply, Turn
+from robustbench_tc.schema import Json, Tool, dumps
 
 from .. import wire
 
@@ -55,7 +56,14 @@ def version() -> str:
     return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
 
 
-def opening(tools: Sequence[LiveTool], turn: Turn, mode: str) -> Messages:
+class Result(NamedTuple):
+    """What a call was answered, in the words that the agent is shown."""
+
+    name: str
+    text: str
+
+
+def opening(tools: Sequence[Tool], turn: Turn, mode: str) -> Messages:
     """The messages before the first reply."""
     if mode == "fc":
         return said(turn, (), mode)
@@ -67,7 +75,7 @@ def opening(tools: Sequence[LiveTool], turn: Turn, mode: str) -> Messages:
     ]
 
 
-def said(turn: Turn, added: Sequence[LiveTool], mode: str) -> Messages:
+def said(turn: Turn, added: Sequence[Tool], mode: str) -> Messages:
     """The user's messages of a turn; in prompt mode they begin with the tools that it adds."""
     found = [{"role": one.role, "content": one.content} for one in turn.messages]
     if not found:
@@ -77,30 +85,33 @@ def said(turn: Turn, added: Sequence[LiveTool], mode: str) -> Messages:
     return found
 
 
-def replied(reply: Reply, names: wire.WireNames, mode: str, number: int) -> Messages:
-    """A reply and what came of it, as the next request has them. `number`: of the reply, from 1."""
-    if mode == "fc" and reply.tool_calls and reply.steps:
+def replied(
+    reply: Reply, results: Sequence[Result], names: wire.WireNames, mode: str, number: int
+) -> Messages:
+    """A reply and what its calls were answered, as the next request has them. `number`: of the reply, from
+    1."""
+    if mode == "fc" and reply.tool_calls and results:
         calls = _with_ids(reply.tool_calls, number)
-        results = [
-            {"role": "tool", "tool_call_id": call["id"], "content": step.text}
-            for call, step in zip(calls, reply.steps, strict=True)
+        found = [
+            {"role": "tool", "tool_call_id": call["id"], "content": result.text}
+            for call, result in zip(calls, results, strict=True)
         ]
-        return [wire.calling(reply.text, calls, names), *results]
+        return [wire.calling(reply.text, calls, names), *found]
     text = reply.text if reply.text and reply.text.strip() else wire.as_text(reply.tool_calls)
     messages: Messages = [{"role": "assistant", "content": text or NO_TEXT}]
-    if reply.steps:
-        messages.append({"role": "user", "content": RESULTS + "\n".join(map(_result, reply.steps))})
+    if results:
+        messages.append({"role": "user", "content": RESULTS + "\n".join(map(_result, results))})
     elif reply.answered:
         messages.append({"role": "user", "content": PLEASE_DECIDE})
     return messages
 
 
-def _listed(tools: Sequence[LiveTool]) -> str:
-    return "\n".join(dumps(tool.plain) for tool in tools)
+def _listed(tools: Sequence[Tool]) -> str:
+    return "\n".join(dumps(tool) for tool in tools)
 
 
-def _result(step: Step) -> str:
-    return dumps({"name": step.name, "result": step.text})
+def _result(result: Result) -> str:
+    return dumps({"name": result.name, "result": result.text})
 
 
 def _with_ids(tool_calls: Json, number: int) -> list[dict[str, Json]]:

@@ -105,6 +105,7 @@ class LiveFolder:
             "episodes": len(episodes),
             "ended": dict(sorted(Counter(one.ended for one in episodes).items())),
             "replies": len(replies),
+            "requests": sum(reply.requests for reply in replies),
             "calls": sum(len(reply.steps) for reply in replies),
             "prompt_tokens": sum(reply.prompt_tokens or 0 for reply in replies),
             "completion_tokens": sum(reply.completion_tokens or 0 for reply in replies),

@@ -21,7 +21,7 @@ from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
 from robustbench_tc.worlds.same_state import equal, id_pattern
 
-from .conversation import REFUSALS, answered
+from .conversation import answered
 from .journaled import Journaled
 
 
@@ -111,7 +111,7 @@ async def replayed(
         for turn in range(last + 1):
             for step in (one for reply in episode.replies if reply.turn == turn for one in reply.steps):
                 journaled.step = step
-                made = step if _is_refused(step) else await answered(faulted, step.name, step.arguments)
+                made = await answered(faulted, step)
                 _check(episode, step, made, len(steps))
                 before, now = now, await journaled.snapshot()
                 steps.append(Played(turn, made, before, now, not equal(before.state, now.state)))
@@ -123,11 +123,6 @@ async def replayed(
     pairs = undone_pairs(row, steps, gold)
     repaired = await _repaired(row, steps, pairs, gold, worlds, world)
     return Replay(row, episode, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
-
-
-def _is_refused(step: Step) -> bool:
-    """Whether the harness itself answered the call: the world never saw it, and must not see it now."""
-    return step.text in REFUSALS and not step.executed and not step.met
 
 
 def _check(episode: Episode, step: Step, made: Step, number: int) -> None:

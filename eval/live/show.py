@@ -36,6 +36,10 @@ class ShownCall(msgspec.Struct, frozen=True, omit_defaults=True):
     met: bool = False
     true_result: str | None = None
     problem: str | None = None
+    defence: str | None = None
+    """`look` or `repeat`: made by a defence."""
+    told: str | None = None
+    """What the agent was told in the end in place of the result, by a defence."""
     changes: tuple[Changed, ...] = ()
     more_changes: int = 0
 
@@ -114,6 +118,8 @@ def _call(played: Played) -> ShownCall:
         met=step.met,
         true_result=step.true_text,
         problem=step.problem,
+        defence=step.defence,
+        told=step.told,
         changes=tuple(changes[:MOST_CHANGES]),
         more_changes=max(0, len(changes) - MOST_CHANGES),
     )

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call, Tool, dumps
+from robustbench_tc.schema import Call, dumps
 
+from ..defend.base import Request
 from ..record import Answer
 from ..render import python_calls
-from ..run import Backend, Watch, received
+from ..run import SAMPLES, Backend, Watch, received
 from .agents import AGENTS, View
 from .conversation import Conversation
 
@@ -22,9 +23,10 @@ class ModelSpeaker:
         self._watch = Watch(workers)
         self.served_models: set[str] = set()
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
-        ask = msgspec.structs.replace(so_far.request(), key=key)
-        made = await received(self._backend, ask, base, _plain(so_far.row))
+    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+        ask = msgspec.structs.replace(so_far.request(request.turns), key=key)
+        draw = base.repeat + request.draw * SAMPLES  # a seed of its own for every sample
+        made = await received(self._backend, ask, base, so_far.every_tool, draw)
         self.served_models |= {made.served_model} if made.served_model else set()
         self._watch.see(made, ask)
         return made
@@ -37,17 +39,17 @@ class ScriptedSpeaker:
         self._make = AGENTS[agent]
         self._clean = clean
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
-        tools = tuple(tool.plain for tool in so_far.tools)
+    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
         player = self._make(self._clean[so_far.row.clean_id])
-        said = player.reply(View(so_far.turn, so_far.history, so_far.just_answered, tools))
+        said = player.reply(View(so_far.turn, so_far.history, so_far.just_answered, so_far.shown_tools))
         return answered(base, said, so_far)
 
 
 def answered(base: Answer, said: tuple[Call, ...] | str, so_far: Conversation) -> Answer:
-    """Calls or a text as the mode of the run writes them."""
+    """Calls or a text as the mode of the run writes them; calls of the registry as it is shown."""
     if isinstance(said, str):
         return msgspec.structs.replace(base, text=said)
+    said = tuple(so_far.registry.calling(so_far.turn, call) for call in said)
     if so_far.mode == "prompt":
         return msgspec.structs.replace(base, text=python_calls(said))
     number = len(so_far.replies) + 1
@@ -56,7 +58,3 @@ def answered(base: Answer, said: tuple[Call, ...] | str, so_far: Conversation) -
         for at, call in enumerate(said)
     ]
     return msgspec.structs.replace(base, text="", tool_calls=calls)
-
-
-def _plain(row: LiveRow) -> tuple[Tool, ...]:
-    return tuple(tool.plain for tool in row.tools)

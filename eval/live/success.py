@@ -42,7 +42,9 @@ def information(replay: Replay) -> bool | None:
         return None
     mine = replay.end.generated
     theirs = replay.gold.turns[-1].generated
-    shown = {(one.step.name, without_ids(one.step.text, mine)) for one in replay.steps}
+    shown = {
+        (one.step.name, without_ids(one.step.shown, mine)) for one in replay.steps if one.step.defence is None
+    }
     return all(
         (read.call.name, without_ids(read.text, theirs)) in shown or _met(read, replay.steps)
         for read in reads

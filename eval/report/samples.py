@@ -166,7 +166,7 @@ def _data(rows: Sequence[Sample], runs: Sequence[Run], labels: Sequence[str], cl
                     for at, message in enumerate(row.messages)
                 ],
                 [tools.add(dumps(tool), _tool(anchor, at)) for at, tool in enumerate(row.tools)],
-                texts.add(_gold(row), _gold(anchor)),
+                texts.add(gold_said(row), gold_said(anchor)),
                 -1 if row.injected_error is None else texts.add(row.injected_error),
                 list(row.flags),
                 row.generator,
@@ -203,7 +203,7 @@ def _tool(anchor: Sample, at: int) -> str | None:
     return dumps(anchor.tools[at]) if at < len(anchor.tools) else None
 
 
-def _gold(row: Sample) -> str:
+def gold_said(row: Sample) -> str:
     """The accepted answers, one a line: each parameter with its accepted values."""
     answers = []
     for answer in row.golden_answers:

@@ -64,32 +64,34 @@ def table(base: Run, runs: Sequence[Run]) -> DefenceTable:
                 f"{run.path} is of {run.model} ({run.mode}), {base.path} of {base.model} ({base.mode}): "
                 "a defence is compared with the same model without it"
             )
-        lines.append(_line(base, run))
-    best = [one for one in lines if one.perturbed is not None]
-    return DefenceTable(
-        base=base.path,
-        base_cost=cost(base),
-        lines=tuple(
-            msgspec.structs.replace(
-                one, on_frontier=one in best and not any(_beats(two, one) for two in best)
-            )
-            for one in lines
-        ),
-    )
+        plain, defended = align([base, run])
+        lines.append(line(plain, defended, run=run.path, defences=_defences(run), cost=cost(run)))
+    return DefenceTable(base=base.path, base_cost=cost(base), lines=with_frontier(lines))
 
 
-def _line(base: Run, run: Run) -> DefenceLine:
-    plain, defended = align([base, run])
+def line(
+    plain: Outcomes, defended: Outcomes, *, run: str, defences: tuple[str, ...], cost: Cost
+) -> DefenceLine:
+    """A defended run beside the plain one, over the same clean ids and types; not yet on a frontier."""
     components = {name: codes_of(name) for name in taxonomy.COMPONENTS}
     beside = compare(plain, defended, [taxonomy.CLEAN])
     perturbed = compare(plain, defended, [code for codes in components.values() for code in codes])
     return DefenceLine(
-        run=run.path,
-        defences=_defences(run),
+        run=run,
+        defences=defences,
         recovered=compare_delta_lines(plain, defended, _there(plain, components)),
         harm=None if beside is None else beside.difference,
         perturbed=None if perturbed is None else perturbed.difference,
-        cost=cost(run),
+        cost=cost,
+    )
+
+
+def with_frontier(lines: Sequence[DefenceLine]) -> tuple[DefenceLine, ...]:
+    """The lines of one plain run, those on the frontier marked."""
+    best = [one for one in lines if one.perturbed is not None]
+    return tuple(
+        msgspec.structs.replace(one, on_frontier=one in best and not any(_beats(two, one) for two in best))
+        for one in lines
     )
 
 

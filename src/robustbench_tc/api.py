@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
-from .api_live import audit_live, build_live, rebuild_live_of, render_live
+from .api_live import audit_live, build_live, live_defences, rebuild_live_of, render_live
 from .api_own import NO_LICENCE, build_own, card_of, import_cases, init, lint, rebuild_own
 from .api_proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
 from .builders.report import BuildReport
@@ -78,6 +78,7 @@ __all__ = [
     "import_cases",
     "init",
     "lint",
+    "live_defences",
     "proxy_llm",
     "proxy_run",
     "publish",
@@ -465,6 +466,17 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
         rebuild(build, out, sources=root, card=benchmark_card, accept=self_check, taken=taken)
 
     return Rebuild(make, origin, why_not, _rendered_again)
+
+
+def fresh_rows(dataset: str, seed: int, out: Path) -> None:
+    """Builds a benchmark (a folder, or `org/name@revision`) again from its own clean rows with another seed.
+
+    Raises UserError where that cannot be.
+    """
+    from .builders.rebuild import rebuild
+
+    folder = dataset_folder(dataset)
+    rebuild(folder, out, sources=None, card=benchmark_card, accept=self_check, taken=taken, seed=seed)
 
 
 def _rendered_again(folder: Path) -> Mapping[str, bytes]:

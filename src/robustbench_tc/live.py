@@ -186,6 +186,19 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: Literal["timeout", "died", "not_offered", "arguments"] | None = None
     """Why the world was not asked, or had no answer: cut off, dead, no such tool, arguments that are no
     object."""
+    tool: int | None = None
+    """The place in the registry of the tool that was called, where a defence decided which of several of one
+    name it is."""
+    defence: Literal["look", "repeat"] | None = None
+    """Made by a defence on behalf of the agent's call before or behind it: a read that shows whether a write
+    happened, or that call once more. The agent is shown nothing of it but what `told` says."""
+    told: str | None = None
+    """What the agent was answered in the end, where a defence put it in the place of `text`."""
+
+    @property
+    def shown(self) -> str:
+        """What the agent was answered."""
+        return self.text if self.told is None else self.told
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -204,6 +217,13 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     completion_tokens: int | None = None
     latency_s: float | None = None
     finish_reason: str | None = None
+    requests: int = 1
+    """How many requests it took: defences may ask further ones."""
+
+    @property
+    def own_steps(self) -> tuple[Step, ...]:
+        """The agent's own calls, without those that a defence made."""
+        return tuple(step for step in self.steps if step.defence is None)
 
 
 PLEASE_DECIDE = "Please decide yourself with what you have."

@@ -36,6 +36,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """As many cells in each as there are columns, the first of them a text."""
     note: str = ""
     """What the values are and what they leave out, in whole sentences."""
+    pack: str = ""
+    """Whose table it is; empty for one that no pack makes."""
 
 
 def spelled(cell: Cell) -> tuple[str, str]:
@@ -92,5 +94,9 @@ def _both(first: Tables, second: Tables) -> Tables:
 
 def tables(given: Given) -> tuple[Table, ...]:
     """The tables of every pack that the run holds, packs in order."""
-    asked = dict.fromkeys(make for pack, make in makers().items() if given.codes(pack))
-    return tuple(table for make in asked for table in make(given))
+    return tuple(
+        msgspec.structs.replace(table, pack=pack)
+        for pack, make in makers().items()
+        if given.codes(pack)
+        for table in make(given)
+    )

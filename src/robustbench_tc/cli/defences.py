@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def list_defences(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """The defences of `rbtc eval --defend`: code, ways, further requests, what it does.
+    """The defences of `--defend` (`rbtc eval`, `rbtc live run`): code, ways, further requests, what it does.
 
     Example: rbtc list defences
     """
@@ -54,7 +54,11 @@ def defences(
     Example: rbtc defences runs/qwen3-8b-prompt runs/dedupe runs/retry
     """
     from .. import api
+    from ..eval.live.record import RECORD
 
+    if (base / RECORD).is_file():
+        _live(base, runs, as_json)
+        return
     with _console.working("comparing"):
         found = api.defences(base, runs)
     if as_json:
@@ -77,6 +81,43 @@ def defences(
         + ". *: none of the others is as accurate for fewer tokens.",
         markup=False,
     )
+
+
+def _live(base: Path, runs: list[Path], as_json: bool) -> None:
+    """The same of live runs."""
+    import msgspec
+
+    from .. import api
+
+    with _console.working("comparing"):
+        found = api.live_defences(base, runs)
+    if as_json:
+        _console.json(msgspec.to_builtins(found))
+        return
+    for line in found.lines:
+        table = Table(title=", ".join(line.defences), title_justify="left")
+        for column in ("", "without", "with", "n", "change"):
+            table.add_column(column, justify="right" if column else "left", no_wrap=True)
+        for one in (*([line.harm] if line.harm else []), *line.kinds):
+            low, high = signed(one.change.low), signed(one.change.high)
+            change = f"{signed(one.change.value)} [{low}, {high}]"
+            table.add_row(one.name, str(one.plain), str(one.defended), str(one.n), change)
+        _console.out.print(table)
+        said = [f"effects repeated: {line.repeated[0]} without, {line.repeated[1]} with"]
+        said += _each("requests an episode", found.base_requests_per_episode, line.requests_per_episode)
+        said += _each("tokens a right episode", found.base_tokens_per_right, line.tokens_per_right)
+        _console.out.print("; ".join(said), markup=False)
+    _console.out.print(
+        "without, with: episodes that ended as they should, of n that both runs have; change: of the share "
+        "[95 %, tasks as units]. clean: below 0 is harm.",
+        markup=False,
+    )
+
+
+def _each(name: str, without: float | None, with_: float | None) -> list[str]:
+    if without is None or with_ is None:
+        return []
+    return [f"{name}: {without:,.1f} without, {with_:,.1f} with"]
 
 
 def _cells(line: "DefenceLine", names: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from ..errors import UserError
 from ..io import numbers
 from . import _console
 from ._checked import print_checked
+from ._matching import match_endpoint
 from ._moderating import hide, unhide, withdraw
 from ._replacing import DiscardChanges, Force
 from ._submit import submit
@@ -164,23 +165,36 @@ def submit_check(
 @app.command()
 def verify(
     submission: Annotated[str, typer.Argument(metavar="ID", help="The submission's id; its page names it.")],
-    run: Annotated[Path, typer.Option("--run", help="Run folder of the repeated run.")],
+    run: Annotated[Path | None, typer.Option("--run", help="Run folder of the repeated run.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Ask 300 rows and 300 fresh ones again at this endpoint instead.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Its name there, if another.")] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder of the check; default verify-ID. The same command goes on.")
+    ] = None,
     dataset: DatasetOption = "robustbench-tc",
     revision: RevisionOption = None,
     store: StoreOption = DEFAULT_STORE,
     results_repo: RepoOption = None,
     by: Annotated[str, typer.Option("--by", help="Who repeated it.")] = "maintainer",
 ) -> None:
-    """Mark a submission as verified: you have repeated its run, and it came out the same.
+    """Mark a submission: you have repeated its run, or its endpoint gives the same answers.
 
     Example: rbtc leaderboard verify 20261120-96a2067ff4c1 --run runs/repeated
+    Example: rbtc leaderboard verify 20261120-96a2067ff4c1 --base-url https://llm.example.org/v1
     """
     from ..eval.leaderboard import names
     from ..eval.leaderboard.rebuild import verify as verify_submission
     from ..eval.leaderboard.serve import load_asked, open_store
 
+    if (run is None) == (base_url is None):
+        raise UserError("name the repeated run with --run, or an endpoint with --base-url")
     results = open_store(store, results_repo)
     data = load_asked(dataset, revision)
+    if run is None:
+        match_endpoint(results, submission, data, base_url or "", model, work, names.check_user(by))
+        return
     made = verify_submission(results, submission, run, data, by=names.check_user(by))
     _console.out.print(
         f"verified {submission}: same verdict in {made.agree} of {made.rows} rows, perturbed accuracy "

@@ -13,7 +13,7 @@ from . import _console, live_play, live_show
 from ._replacing import DiscardChanges
 from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
-from .eval import BaseUrl, Fresh, ModeName, NoScore, Repeat, Revision, ShowProgress, bar, ids_of
+from .eval import BaseUrl, Defend, Fresh, ModeName, NoScore, Repeat, Revision, ShowProgress, bar, ids_of
 
 if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
@@ -69,6 +69,7 @@ def run(
     repeat: Repeat = 1,
     world: live_show.Worlds = None,
     world_python: live_show.WorldPython = None,
+    defend: Defend = None,
     requests: RequestWords = DEFAULTS,
     out: Out = None,
     fresh: Fresh = False,
@@ -100,6 +101,7 @@ def run(
             repeat=repeat,
             worlds=world or (),
             world_python=world_python,
+            defend=defend or (),
             out=out,
             fresh=fresh,
             discard_changes=discard_changes,

@@ -99,11 +99,16 @@ def print_episode(found: "Shown") -> None:
 
 def _print_call(call: "ShownCall") -> None:
     echo = _console.out.print
-    echo(styled("  calls ", style="green") + styled(f"{call.name} {_short(_json(call.arguments))}"))
+    who = "  a defence calls " if call.defence else "  calls "
+    echo(styled(who, style="green") + styled(f"{call.name} {_short(_json(call.arguments))}"))
     if call.met or call.executed != 1:
         note = f"    {'the fault is met; ' if call.met else ''}carried out {_times(call.executed)}"
         echo(styled(note + (f" ({call.problem})" if call.problem else ""), style="yellow"))
-    echo(styled("    is shown ", style="green") + styled(_short(call.result)))
+    echo(
+        styled("    gets " if call.defence else "    is shown ", style="green") + styled(_short(call.result))
+    )
+    if call.told is not None:
+        echo(styled("    in the end ", style="green") + styled(_short(call.told)))
     if call.true_result is not None:
         echo(styled("    was in truth ", style="yellow") + styled(_short(call.true_result)))
     for change in call.changes:

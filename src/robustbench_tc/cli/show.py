@@ -176,14 +176,14 @@ def _signature(tool: Tool) -> str:
 
 def _inline_diff(before: str, after: str) -> "Text":
     """Both texts in one: removed words red and struck, added words green."""
-    left, right = before.split(" "), after.split(" ")
+    from ..eval.changed import pieces
+
     text = styled("")
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if tag == "equal":
-            text.append_text(styled(" ".join(left[a:b]) + " "))
+    for kind, piece in pieces(before, after):
+        if kind == "same":
+            text.append_text(styled(piece))
             continue
-        if b > a:
-            text.append_text(styled("[-" + " ".join(left[a:b]) + "-]", style="red strike")).append(" ")
-        if d > c:
-            text.append_text(styled("{+" + " ".join(right[c:d]) + "+}", style="green")).append(" ")
+        word = piece[:-1]
+        said = f"[-{word}-]" if kind == "removed" else f"{{+{word}+}}"
+        text.append_text(styled(said, style="red strike" if kind == "removed" else "green")).append(" ")
     return text

@@ -42,9 +42,16 @@ class FaultedWorld:
         if fault is not None:
             _check(fault)
 
-    async def call(self, name: str, arguments: Json) -> Step:
-        """One call of the agent's. Never raises for what a model said."""
-        tool = meant(self._tools, name, arguments)
+    async def call(
+        self, name: str, arguments: Json, *, place: int | None = None, aside: bool = False
+    ) -> Step:
+        """One call of the agent's. Never raises for what a model said.
+
+        `place`: which tool of the registry is called, where that is known. `aside`: a read that a defence
+        makes, so that a fault meets the agent where it meets an undefended one: it is not counted, and meets
+        no fault but one that its tool has met before.
+        """
+        tool = meant(self._tools, name, arguments) if place is None else self._at(name, place)
         if tool is None:
             text = error(f"there is no tool {name[:80]!r}")
             return Step(name=name, arguments=arguments, text=text, executed=0, problem="not_offered")
@@ -54,12 +61,16 @@ class FaultedWorld:
         if tool.distractor:
             text = error("this tool is not available")
             return Step(name=name, arguments=arguments, text=text, executed=0)
-        self._count(tool)
-        made = await self._answer(tool, arguments)
+        if not aside:
+            self._count(tool)
+        if aside and self._met_by != tool.name:
+            made = await self._carried_out(tool, arguments)
+        else:
+            made = await self._answer(tool, arguments)
         if made.met:
             self._met += 1
             self._met_by = tool.name
-        if made.executed and not failed(made.true_text or made.text):
+        if made.executed and not aside and not failed(made.true_text or made.text):
             self._done.add(tool.name)
         return Step(
             name=name,
@@ -75,6 +86,14 @@ class FaultedWorld:
         """Gives back the world, and the copy that is kept for a stale read."""
         await self._drop_before()
         await self.handle.close()
+
+    def _at(self, name: str, place: int) -> LiveTool:
+        tool = self._tools[place] if 0 <= place < len(self._tools) else None
+        if tool is None or tool.name != name:
+            raise UserError(
+                f"tool {place} of the registry is not {name[:80]!r}: the record was changed by hand"
+            )
+        return tool
 
     def _count(self, tool: LiveTool) -> None:
         self._counts["call"] += 1

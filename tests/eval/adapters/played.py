@@ -15,6 +15,7 @@ import msgspec
 from robustbench_tc.eval import agent_server
 from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.zipped import Zip
+from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.live.episode import Place, play
@@ -42,7 +43,7 @@ class Said:
     def __init__(self, played: Played) -> None:
         self._played = played
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
+    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
         one = self._played.reply(base.number - 1)
         calls = [
             {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}

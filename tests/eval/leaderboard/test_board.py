@@ -22,6 +22,7 @@ from robustbench_tc.eval.leaderboard.board import (
 )
 from robustbench_tc.eval.leaderboard.board_page import blind_of, board_page
 from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
+from robustbench_tc.eval.leaderboard.index import Kept
 from robustbench_tc.eval.leaderboard.pages import sure_gains
 from robustbench_tc.eval.leaderboard.query import Query, address, parse, select
 from robustbench_tc.eval.leaderboard.records import Entry, Gain, Metric, TypeLine, Usage, Verification
@@ -253,12 +254,12 @@ def test_what_is_no_entry_of_a_run_is_no_row(wrong: dict[str, object]) -> None:
 
 
 def test_price_and_tokens_are_said_only_where_they_are_known() -> None:
-    used = msgspec.structs.replace(entry({"CD": [1]}), usage=Usage(1500.0, 500.0, 2.5))
+    used = Kept.of(msgspec.structs.replace(entry({"CD": [1]}), usage=Usage(1500.0, 500.0, 2.5)))
     priced = msgspec.structs.replace(submission(1, "a"), price_in=2.0, price_out=10.0)
     found = row_of(priced, used)
     assert (found.tokens, found.latency_s, found.price) == (2000.0, 2.5, 8.0)  # 3 + 5 dollars a million
     assert row_of(submission(1, "a"), used).price is None
-    plain = row_of(priced, entry({"CD": [1]}))
+    plain = row_of(priced, Kept.of(entry({"CD": [1]})))
     assert (plain.tokens, plain.latency_s, plain.price) == (None, None, None)
 
 

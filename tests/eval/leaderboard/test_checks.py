@@ -144,15 +144,21 @@ def test_without_a_run_record_the_dataset_is_known_by_its_rows(asked: Asked, run
     assert [step.code for step in trail.steps()] == ["size", "format", "dataset", "ids"]
 
 
-def test_a_defended_run_is_refused(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:
-    """It would stand there as the model itself."""
+@pytest.mark.parametrize(
+    "chain",
+    [["dedupe", "\x1b[2J" * 50], ["namespace:prefix", "namespace"], ["vote"], ["retry"] * 70, ["schema"] * 2],
+)
+def test_defences_that_no_run_has_are_refused(
+    asked: Asked, run_of: RunOf, tmp_path: Path, chain: list[str]
+) -> None:
     run = run_of("oracle")
     said = json.loads((run / "run.json").read_text())
-    said["settings"]["defend"] = ["dedupe", "\x1b[2J" * 50]
-    (tmp_path / "run.json").write_text(json.dumps(said))
-    with pytest.raises(Refused, match=r"the run is behind defences .*: send the run without") as refusal:
-        check(run / "predictions.parquet", tmp_path / "run.json", asked, limits=LIMITS, trail=Trail())
-    assert refusal.value.step == "record" and "\x1b" not in str(refusal.value)
+    said["settings"]["defend"] = chain
+    record = tmp_path / "run.json"
+    record.write_text(json.dumps(said))
+    with pytest.raises(Refused, match="the run's defences") as refusal:
+        check(run / "predictions.parquet", record, asked, limits=Limits(), trail=Trail())
+    assert "\x1b" not in str(refusal.value) and len(str(refusal.value)) < 400
 
 
 def test_refusals_list_ten_ids_of_each_kind(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:

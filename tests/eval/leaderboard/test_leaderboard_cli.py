@@ -57,7 +57,7 @@ def test_a_submission_is_verified_and_rebuilt(
     [why] = json.loads(done.output)["not_possible"].values()
     assert done.exit_code == 1 and why.startswith(f"verification {one} is left out")
     (store.folder / "verifications" / f"{one}.json").unlink()
-    (store.folder / "entries" / f"{one}.json").write_text("{}")
+    (store.entries / f"{one}.json").write_text("{}")
     done = run("rebuild", *where, "--json")
     assert done.exit_code == 0 and json.loads(done.output)["new"] == [one]
     (store.path(one) / "predictions.parquet").write_bytes(b"PAR1")

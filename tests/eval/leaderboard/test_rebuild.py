@@ -42,19 +42,19 @@ def test_a_rebuild_from_raw_predictions_gives_the_same_boards(
         )
     ]
     write_boards(store, load(store, entries_of_paper()))
-    boards = {path.name: path.read_bytes() for path in (store.folder / "boards").iterdir()}
+    boards = {path.name: path.read_bytes() for path in (store.folder / "boards").glob("*.json")}
     assert len(boards) == 2
 
     found = rebuild(store, [asked])
     assert set(found.same) == set(ids)
     assert not found.changed and not found.new and not found.not_possible and not found.boards_changed
 
-    for path in (store.folder / "entries").iterdir():
+    for path in store.entries.iterdir():
         path.unlink()
     assert list(load(store, {})) == [PAPER]
     found = rebuild(store, [asked])
     assert set(found.new) == set(ids) and not found.boards_changed
-    assert {path.name: path.read_bytes() for path in (store.folder / "boards").iterdir()} == boards
+    assert {path.name: path.read_bytes() for path in (store.folder / "boards").glob("*.json")} == boards
 
 
 def test_an_edited_entry_is_put_right_and_other_versions_are_left_alone(

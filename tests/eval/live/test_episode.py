@@ -13,6 +13,7 @@ import pytest
 
 from robustbench_tc import live, schema
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.conversation import MAX_TEXT, Conversation
 from robustbench_tc.eval.live.episode import Place, kept, play
@@ -40,8 +41,8 @@ class Says:
         self.answers = iter(answers)
         self.asked: list[Ask] = []
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str) -> Answer:
-        self.asked.append(so_far.request())
+    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+        self.asked.append(so_far.request(request.turns))
         said = next(self.answers)
         return msgspec.structs.replace(base, **(said if isinstance(said, dict) else {"text": said}))
 

@@ -42,6 +42,7 @@ REPLY: dict[str, Any] = {
     "completion_tokens": 10**6,
     "latency_s": 77.0,
     "finish_reason": "other",
+    "requests": 2,
 }
 STEP: dict[str, Any] = {
     "name": "other",
@@ -51,6 +52,9 @@ STEP: dict[str, Any] = {
     "met": True,
     "true_text": "other",
     "problem": "timeout",
+    "tool": 1,
+    "defence": "look",
+    "told": "other",
 }
 UNNOTICED = {"isolation"}
 """What only says how worlds were kept apart; no figure is made of it."""

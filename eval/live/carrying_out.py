@@ -1,0 +1,255 @@
+"""What is done about the calls of a reply, in order: each as it is, and what `--defend retry` adds to it.
+
+    steps = carried_out(so_far, wanted)     # yields what to call, is sent what came of it, returns the steps
+
+A call that met a transient error is repeated without the agent. A read and an idempotent write at once; any
+other write only where reads show that it has not happened. They are found in the registry alone: a read
+that is asked about the very things that the write was called with, or, where there is none, the one that the
+write's own description names and that showed its argument before. They are made before the write and behind
+the error, and compared. Where they differ it happened, and the agent is told so, with what is new; where
+there is none, or one fails or changes by itself, nothing is repeated and the agent decides.
+"""
+
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from robustbench_tc.live import LiveTool, Step
+from robustbench_tc.schema import Call, Json, dumps
+from robustbench_tc.worlds.faults import meant
+
+from ..defend.again import Retry, transient
+from .conversation import Conversation, Wanted
+from .shown import leaves, looks_failed, parsed
+
+MOST_REPEATS = 2
+"""So often a call is repeated at most."""
+
+MOST_LOOKS = 2
+"""So many reads are made to see whether a write happened."""
+
+_DEEPEST = 40
+
+
+class Do(NamedTuple):
+    """A call that is to be made."""
+
+    wanted: Wanted
+    defence: Literal["look", "repeat"] | None = None
+
+    @property
+    def step(self) -> Step:
+        """The call before it is made; one that is refused, with the refusal."""
+        one = self.wanted
+        executed = 0 if one.refusal else 1
+        return Step(
+            name=one.name, arguments=one.arguments, text=one.refusal or "", executed=executed, tool=one.tool,
+            defence=self.defence,
+        )  # fmt: skip
+
+
+class Look(NamedTuple):
+    """A read that shows a write, and what it showed before."""
+
+    read: Wanted
+    before: str
+
+
+class Seen(NamedTuple):
+    """What looking after a write came to."""
+
+    happened: bool | None
+    told: str | None = None
+
+
+CarryingOut = Generator[Do, Step, tuple[Step, ...]]
+_Doing = Generator[Do, Step, Step]
+
+
+def carried_out(so_far: Conversation, wanted: Sequence[Wanted]) -> CarryingOut:
+    """Every call that the calls of one reply lead to, the defences' own among them."""
+    retry = any(isinstance(one, Retry) for one in so_far.chain)
+    made: list[Step] = []
+    for one in wanted:
+        tool = _tool(so_far, one) if retry and one.refusal is None else None
+        if tool is None:
+            yield from _do(made, Do(one))
+        else:
+            yield from _tended(so_far, made, one, tool)
+    return tuple(made)
+
+
+def _do(made: list[Step], what: Do) -> _Doing:
+    step = yield what
+    made.append(step)
+    return step
+
+
+def _tool(so_far: Conversation, one: Wanted) -> LiveTool | None:
+    """The world's tool that a call goes to, where it goes to one at all."""
+    if not isinstance(one.arguments, dict):
+        return None
+    tools = so_far.row.tools
+    tool = meant(tools, one.name, one.arguments) if one.tool is None else tools[one.tool]
+    return None if tool is None or tool.distractor else tool
+
+
+def _tended(so_far: Conversation, made: list[Step], one: Wanted, tool: LiveTool) -> Generator[Do, Step, None]:
+    """One call, and again as long as its error may pass."""
+    unsafe = tool.writes and not tool.idempotent
+    looks = []
+    for read in _looks(so_far, made, one, tool) if unsafe else ():
+        found = yield from _do(made, Do(read, "look"))
+        if not looks_failed(found.text):
+            looks.append(Look(read, found.text))
+    at = len(made)
+    first = last = yield from _do(made, Do(one))
+    told = None
+    for _ in range(MOST_REPEATS):
+        if last.problem is not None or not looks_failed(last.text) or not transient(last.text):
+            break
+        if unsafe:
+            seen = yield from _look(made, looks)
+            if seen.happened is not False:
+                told = seen.told or told
+                break
+        last = yield from _do(made, Do(one, "repeat"))
+        told = last.text
+    made[at] = msgspec.structs.replace(first, told=None if told == first.text else told)
+
+
+def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, Seen]:
+    """Whether a write has happened since the looks before it; None where that cannot be told."""
+    sure = bool(looks)
+    for look in looks:
+        now = yield from _do(made, Do(look.read, "look"))
+        if looks_failed(now.text):
+            sure = False
+        elif now.text != look.before:
+            again = yield from _do(made, Do(look.read, "look"))
+            if again.text == now.text:
+                return Seen(True, _evidence(look, now.text))
+            sure = False  # it changes by itself
+    return Seen(False if sure else None)
+
+
+# --- which reads show a write -------------------------------------------------------------------------
+
+
+def _looks(so_far: Conversation, made: Sequence[Step], one: Wanted, tool: LiveTool) -> list[Wanted]:
+    names = [known.name for known in so_far.row.tools]
+    reads = [
+        known
+        for known in so_far.tools
+        if not known.writes and not known.distractor and names.count(known.name) == 1
+    ]
+    about = [
+        Wanted(read.name, given) for read in reads if (given := _given(read, tool, one.arguments)) is not None
+    ]
+    return about[:MOST_LOOKS] or _named(reads, tool, one.arguments, _seen(so_far, made))
+
+
+def _given(read: LiveTool, write: LiveTool, arguments: Mapping[str, Json]) -> dict[str, Json] | None:
+    """All required arguments of a read out of a write's, of which there is one at least; else None."""
+    asked, known = _properties(read), _properties(write)
+    required = _required(read)
+    found: dict[str, Json] = {}
+    for name in required:
+        same = (
+            other
+            for other in known
+            if other in arguments and _is_same(name, asked.get(name), other, known[other])
+        )
+        if (other := next(same, None)) is None:
+            return None
+        found[name] = arguments[other]
+    return found or None
+
+
+def _is_same(name: str, schema: Json, other: str, known: Json) -> bool:
+    """Whether two parameters mean the same thing: equal types and descriptions; where one has none, equal
+    names."""
+    if not isinstance(schema, dict) or not isinstance(known, dict) or schema.get("type") != known.get("type"):
+        return False
+    said = schema.get("description"), known.get("description")
+    return said[0] == said[1] if all(said) else name == other
+
+
+def _named(
+    reads: Sequence[LiveTool],
+    write: LiveTool,
+    arguments: Mapping[str, Json],
+    seen: Sequence[tuple[Call, str]],
+) -> list[Wanted]:
+    """The latest read that showed what the write is about, its first argument, as a part of something, if the
+    argument's description names that read: "the payment's id, as get_order gives it"."""
+    name, schema = next(iter(_properties(write).items()), ("", None))
+    said, value = schema.get("description") if isinstance(schema, dict) else None, arguments.get(name)
+    if not isinstance(said, str) or not isinstance(value, str) or not value:
+        return []
+    named = {read.name for read in reads if re.search(rf"(?<!\w){re.escape(read.name)}(?!\w)", said)}
+    for call, text in reversed(seen):
+        if call.name in named and any(_is_part(at, name) and leaf == value for at, leaf in _leaves(text)):
+            return [Wanted(call.name, call.parameters)]
+    return []
+
+
+def _is_part(at: tuple[str | int, ...], name: str) -> bool:
+    """Whether a place is called so and lies in a list inside an object: a record's own id does not, and what
+    a read finds shows nothing of what is done with it elsewhere."""
+    return at[-1:] == (name,) and isinstance(at[0], str) and any(isinstance(step, int) for step in at)
+
+
+def _seen(so_far: Conversation, made: Sequence[Step]) -> list[tuple[Call, str]]:
+    """The agent's calls of the episode, and of this reply."""
+    now = [
+        (Call(step.name, step.arguments), step.shown)
+        for step in made
+        if step.defence is None and isinstance(step.arguments, dict)
+    ]
+    return [*so_far.history, *now]
+
+
+def _leaves(text: str) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    return leaves(parsed(text))
+
+
+def _properties(tool: LiveTool) -> dict[str, Any]:
+    found = tool.parameters.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _required(tool: LiveTool) -> list[str]:
+    found = tool.parameters.get("required")
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list | tuple) else []
+
+
+# --- what the agent is told ---------------------------------------------------------------------------
+
+
+def _evidence(look: Look, now: str) -> str:
+    """In place of a lost answer: that the call was carried out, and the one record that is new, or the
+    whole read."""
+    note = f"The answer was lost, but the call was carried out: {look.read.name} shows it."
+    before, after = parsed(look.before), parsed(now)
+    try:
+        new = _new(before, after)
+        if len(new) == 1 and not new[0].keys() & {"note", "error"}:
+            return dumps({"note": note, **new[0]})
+        return dumps({"note": note, "now": after})
+    except (RecursionError, ValueError):  # nested too deep to be written again
+        return f"{note}\n{now}"
+
+
+def _new(before: Json, after: Json, depth: int = 0) -> list[dict[str, Json]]:
+    """Objects in lists that were not there before."""
+    if depth > _DEEPEST:
+        return []
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [one for name in after if name in before for one in _new(before[name], after[name], depth + 1)]
+    if isinstance(before, list) and isinstance(after, list):
+        known = {dumps(one) for one in before}
+        return [one for one in after if isinstance(one, dict) and dumps(one) not in known]
+    return []

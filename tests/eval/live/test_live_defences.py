@@ -1,0 +1,348 @@
+"""Defences in live episodes: what is shown, called and repeated, and that nothing else changes."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from robustbench_tc import api
+from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.defend.base import Request
+from robustbench_tc.eval.defend.chain import budget
+from robustbench_tc.eval.defend.texts import DATA, HINT, RULE
+from robustbench_tc.eval.live import defended
+from robustbench_tc.eval.live.conversation import Conversation
+from robustbench_tc.eval.live.defence_table import line
+from robustbench_tc.eval.live.episode import Place, kept, play
+from robustbench_tc.eval.live.inputs import LiveData
+from robustbench_tc.eval.live.ledger import harm
+from robustbench_tc.eval.live.replay import replayed
+from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.record import Answer
+from robustbench_tc.eval.wire import Ask
+from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
+from robustbench_tc.llm import Store
+from robustbench_tc.worlds.find import find, tasks
+from robustbench_tc.worlds.handle import LocalWorlds
+
+from ...conftest import ROOT
+from ..test_eval_command import Rbtc, rbtc
+from . import purses
+
+__all__ = ["rbtc"]
+
+FREE = ("dedupe", "namespace", "namespace:prefix", "namespace:first", "hint", "clarify", "spotlight")
+KINDS = ("transient_timeout", "transient_auth_error", "timeout_after_effect")
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, LiveRow]:
+    """Bundled rows of three kinds and one registry type, with their clean ones."""
+    made = prepared(LiveSpec(kinds=KINDS, types=("same_name_A",)))
+    codes = ("clean", *map(type_code, (*KINDS, "same_name_A")))
+    return {row.id: row for code in codes for row in rows_of(code, made)}
+
+
+class Says:
+    """Answers one after the other, then says that all is done."""
+
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self.answers = iter(answers)
+        self.asked: list[tuple[Ask, int]] = []
+
+    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+        self.asked.append((so_far.request(request.turns), request.draw))
+        said = next(self.answers, {"text": "Done."})
+        return msgspec.structs.replace(base, **said)
+
+
+def calls(*given_: tuple[str, Any]) -> dict[str, Any]:
+    made = [
+        {"id": f"c{at}", "name": name, "arguments": json.dumps(args)}
+        for at, (name, args) in enumerate(given_)
+    ]
+    return {"text": "", "tool_calls": made}
+
+
+def played(row: LiveRow, speaker: Any, folder: Path, *words: str, mode: str = "fc") -> Episode:
+    """An episode behind these defences; the journal alone says the same."""
+    place = Place.of(row, purses.settings(mode, defend=words), 0)
+    world = purses.PURSE if row.world == "purse" else find(row.world)
+    with Store(folder / "journal.jsonl") as journal:
+        one, _ = asyncio.run(play(place, journal, speaker, LocalWorlds(), world, asyncio.Semaphore(1)))
+        if one.ended != "request_error":
+            assert kept(place, journal, "none") == one
+    return one
+
+
+def agent(name: str, rows: dict[str, LiveRow]) -> ScriptedSpeaker:
+    return ScriptedSpeaker(name, {row.clean_id: row for row in rows.values() if row.clean})
+
+
+def steps_of(one: Episode) -> list[tuple[str, str | None]]:
+    return [(step.name, step.defence) for reply in one.replies for step in reply.steps]
+
+
+# --- retry --------------------------------------------------------------------------------------------
+
+
+def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
+    rows: dict[str, LiveRow], tmp_path: Path
+) -> None:
+    """A third of the rows of three kinds: the agent that gives up is right where the error ends within three
+    calls, never on bad credentials; the blind one repeats no effect any more."""
+    number = itertools.count()
+
+    def judge(row: LiveRow, name: str, *words: str) -> tuple[bool, int]:
+        folder = tmp_path / str(next(number))
+        one = played(row, agent(name, rows), folder, *words)
+
+        async def again() -> tuple[bool, int]:
+            from robustbench_tc.eval.live.success import success
+
+            replay = await replayed(row, one, LocalWorlds())
+            return bool(success(replay)), harm(replay).repeated
+
+        return asyncio.run(again())
+
+    for row in [row for row in rows.values() if row.fault is not None][::3]:
+        assert row.fault is not None
+        for name in ("gives-up", "blind-retrier"):
+            right, repeated = judge(row, name, "retry")
+            assert repeated == 0, (name, row.id)
+            if row.fault.kind == "timeout_after_effect":
+                assert right, (name, row.id)
+            elif name == "gives-up":
+                passes = row.fault.kind == "transient_timeout" and row.fault.repeat != "always"
+                assert right is passes, row.id
+    lost = [row for row in rows.values() if row.type_code == "live_timeout_after_effect"][:4]
+    assert sum(judge(row, "blind-retrier")[1] for row in lost) > 0  # without it the blind one does repeat
+
+
+def _row(rows: dict[str, LiveRow], tool: str, kind: str = "timeout_after_effect") -> LiveRow:
+    return next(
+        row
+        for row in rows.values()
+        if row.fault is not None and row.fault.kind == kind and row.fault.at.tool == tool
+    )
+
+
+def test_a_lost_answer_is_looked_for_and_told(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    row = _row(rows, "place_order")
+    one = played(row, agent("gives-up", rows), tmp_path, "retry")
+    (met,) = [step for reply in one.replies for step in reply.steps if step.met]
+    assert met.told is not None and json.loads(met.told)["order_id"].startswith("O-")
+    made = steps_of(one)
+    at = made.index(("place_order", None))
+    assert made[at - 1] == made[at + 1] == made[at + 2] == ("list_orders", "look")
+    assert ("place_order", "repeat") not in made
+
+
+def test_a_write_that_nothing_shows_is_not_repeated(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    """Reads that say nothing of what they are asked about."""
+    unsafe = {tool.name for one in rows.values() for tool in one.tools if tool.writes and not tool.idempotent}
+    row = next(
+        one
+        for one in rows.values()
+        if one.fault is not None and one.fault.kind == "transient_timeout" and one.fault.at.tool in unsafe
+    )
+    name = row.fault.at.tool if row.fault else ""
+
+    def bare(tool: LiveTool) -> LiveTool:
+        return tool if tool.writes else msgspec.structs.replace(tool, parameters={"type": "object"})
+
+    blind = msgspec.structs.replace(row, tools=tuple(map(bare, row.tools)))
+    one = played(blind, agent("gives-up", rows), tmp_path, "retry")
+    assert (name, None) in steps_of(one) and not [made for made in steps_of(one) if made[1] is not None]
+
+
+def test_a_fault_meets_the_agents_calls_as_without_defence(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    """Looks are not counted: the same call of the agent's meets the fault."""
+    for number, row in enumerate([one for one in rows.values() if one.fault is not None][::9]):
+        found = []
+        for words in ((), ("retry",)):
+            one = played(row, agent("gives-up", rows), tmp_path / f"{number}{len(words)}", *words)
+            own = [step for reply in one.replies for step in reply.own_steps]
+            found.append(next(at for at, step in enumerate(own) if step.met))
+        assert found[0] == found[1], row.id
+
+
+# --- what is shown ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["fc", "prompt"])
+def test_free_defences_change_no_clean_episode(rows: dict[str, LiveRow], tmp_path: Path, mode: str) -> None:
+    """The world's calls, results and end are the same; so are those of a namesake's row but for `dedupe`."""
+    chosen = [row for row in rows.values() if row.fault is None][::16]
+    for number, row in enumerate(chosen):
+        plain = played(row, agent("oracle", rows), tmp_path / f"{number}", mode=mode)
+        for words in ((word,) for word in FREE):
+            if row.type_code != "clean" and words[0] in ("dedupe", "namespace:first"):
+                continue
+            one = played(row, agent("oracle", rows), tmp_path / f"{number}-{words[0]}", *words, mode=mode)
+            assert one.ended == plain.ended
+            made = [step for reply in one.replies for step in reply.steps]
+            made = [msgspec.structs.replace(step, tool=None) for step in made]
+            assert made == [step for reply in plain.replies for step in reply.steps], (row.id, words)
+
+
+def test_names_lead_to_the_tool_that_was_shown_under_them(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    """Of two tools of one name each is called by its own; the distractor has no effect."""
+    row = next(row for row in rows.values() if row.type_code == "live_same_name_A")
+    (name,) = {tool.name for tool in row.tools if tool.distractor}
+    own = [tool.distractor for tool in row.tools if tool.name == name]
+    for number, distractor in enumerate(own, 1):
+        speaker = Says(calls((f"server{number}__{name}", {})))
+        one = played(row, speaker, tmp_path / str(number), "namespace")
+        (step,) = [step for reply in one.replies for step in reply.steps]
+        assert step.name == name and row.tools[step.tool or 0].distractor is distractor
+        assert ("this tool is not available" in step.text) is distractor
+        shown = [tool["function"]["name"] for tool in speaker.asked[0][0].tools or ()]
+        assert f"server{number}__{name}" in shown and name not in shown
+
+
+def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    row = next(row for row in rows.values() if row.type_code == "live_transient_auth_error")
+    speaker = Says(*[calls((one.name, one.parameters)) for turn in row.golden_calls for one in turn])
+    one = played(row, speaker, tmp_path, "hint", "spotlight")
+    first = speaker.asked[0][0].messages[0]
+    assert first["role"] == "system" and RULE in first["content"]
+    told = [m["content"] for m in speaker.asked[-1][0].messages if m["role"] == "tool"]
+    assert told and all(DATA in text for text in told)
+    met = [step.met for reply in one.replies for step in reply.own_steps]
+    assert [HINT in text for text in told][: met.index(True) + 1][-1]
+
+
+# --- chains -------------------------------------------------------------------------------------------
+
+ONE, TWO = (purses.clean_row(task) for task in tasks(purses.PURSE))
+HOSTILE = st.sampled_from(
+    [
+        calls(("add_coins", {"amount": 3})), calls(("server1__add_coins", {"amount": 3})),
+        calls(("take_coins", {"amount": "x"}), ("count_coins", {})), calls(("nothing", [1])),
+        {"text": "[add_coins(amount=1)]"}, {"text": ""}, {"text": "[" * 60},
+        {"text": None, "tool_calls": [{"id": None, "name": "", "arguments": "{"}]},
+        {"status": "too_long", "error": "long"}, {"text": "I could not do it."}, {"text": "Which one?"},
+    ]
+)  # fmt: skip
+CHAIN = st.lists(
+    st.sampled_from([*FREE, "namespace:error", "schema", "retry", "vote:2", "strict"]),
+    unique_by=lambda word: word.split(":")[0],
+    max_size=5,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CHAIN, st.lists(HOSTILE, max_size=12), st.sampled_from(range(len(purses.FAULTS))))
+def test_no_budget_is_exceeded_and_every_episode_replays(
+    tmp_path_factory: pytest.TempPathFactory, words: list[str], said: Sequence[dict[str, Any]], fault: int
+) -> None:
+    """Whatever is said: so many requests a reply at most, the journal says the same, the world too."""
+    row = purses.faulted(TWO, purses.FAULTS[fault])
+    chain = defended.parse(words, "fc")
+    one = played(row, Says(*said), tmp_path_factory.mktemp("hostile"), *words)
+    assert all(reply.requests <= budget(chain) for reply in one.replies)
+    asyncio.run(replayed(row, one, LocalWorlds(), world=purses.PURSE))
+
+
+def test_a_chain_asks_and_shows_as_its_parts_do(tmp_path: Path) -> None:
+    wrong, right = calls(("add_coins", {"much": 3})), calls(("add_coins", {"amount": 3}))
+    speaker = Says(wrong, right, right, right)
+    one = played(ONE, speaker, tmp_path, "vote:2", "schema")
+    assert one.replies[0].requests == 3  # the first sample was asked again
+    assert [draw for _, draw in speaker.asked[:3]] == [0, 0, 1]
+    last = speaker.asked[1][0].messages[-1]
+    assert last["role"] == "tool" and last["content"].startswith("Invalid call of add_coins")
+    assert [step.arguments for step in one.replies[0].steps] == [{"amount": 3}]
+
+
+@pytest.mark.parametrize(
+    ("words", "mode", "why"),
+    [
+        ("offers", "fc", "no live row has offers to choose among: leave it out"),
+        ("strict", "prompt", "it works in fc mode, not in prompt"),
+        ("retri", "fc", "unknown defence 'retri'"),
+        ("vote:9,schema,vote:2", "fc", "vote is named twice"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path, words: str, mode: str, why: str) -> None:
+    data = purses.write(tmp_path / "data", [ONE])
+    with pytest.raises(UserError, match=why):
+        api.run_live(
+            data, agent="oracle", mode=mode, defend=words, worlds=[str(purses.FILE)], out=tmp_path / "run"
+        )
+    assert not (tmp_path / "run").exists()
+
+
+# --- runs ---------------------------------------------------------------------------------------------
+
+
+def test_a_defended_run_goes_on_from_any_line_and_is_compared(
+    rbtc: Rbtc, rows: dict[str, LiveRow], tmp_path: Path
+) -> None:
+    """Cut off at every third line of its journal it ends with the same bytes; `rbtc defences` shows it."""
+    task = _row(rows, "place_order").clean_id
+    chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
+    data = str(purses.write(tmp_path / "data", chosen))
+    common = ("live", "run", data, "--agent", "blind-retrier")
+    assert rbtc(*common, "--out", "plain").code == 0
+    assert rbtc(*common, "--defend", "retry,schema", "--out", "defended").code == 0
+    whole = Path("defended/episodes.parquet").read_bytes()
+    lines = Path("defended/journal.jsonl").read_bytes().splitlines(keepends=True)
+    for cut in range(1, len(lines), len(lines) // 3):
+        Path("defended/journal.jsonl").write_bytes(b"".join(lines[:cut]) + lines[cut][:9])
+        Path("defended/scores.parquet").unlink()
+        again = rbtc(*common, "--defend", "retry,schema", "--out", "defended")
+        assert again.code == 0, again.err
+        assert Path("defended/episodes.parquet").read_bytes() == whole
+    other = rbtc(*common, "--out", "defended")
+    assert other.code == 1 and "defend" in other.err.splitlines()[-1]
+    (found,) = json.loads(rbtc("defences", "plain", "defended", "--json").out)["lines"]
+    assert found["defences"] == ["retry", "schema"] and found["harm"]["change"]["value"] == 0
+    lost = next(one for one in found["kinds"] if one["name"] == "timeout_after_effect")
+    assert lost["defended"] == 1 and found["repeated"][1] == 0
+    shown = rbtc("defences", "plain", "defended")
+    assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
+    refused = rbtc("defences", "defended", "plain")
+    assert refused.code == 1 and "is itself defended (retry, schema): name the plain run" in refused.err
+    assert rbtc("live", "summary", "defended").code == 0
+    assert rbtc("live", "report", "defended", "--out", "page").code == 0
+    assert Path("page/live.html").is_file()
+
+
+def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
+    rows: dict[str, LiveRow], tmp_path: Path
+) -> None:
+    row = _row(rows, "place_order")
+    place = Place.of(row, purses.settings("fc", defend=("retry",)), 0)
+    played(row, agent("gives-up", rows), tmp_path, "retry")
+    path = tmp_path / "journal.jsonl"
+    text = path.read_text("utf-8")
+    for old, new in (('"defence":"look"', '"defence":"repeat"'), ("The answer was lost", "All went well")):
+        assert old in text
+        path.write_text(text.replace(old, new), "utf-8")
+        with Store(path) as journal, pytest.raises(UserError, match="changed by hand"):
+            kept(place, journal, "none")
+
+
+def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow]) -> None:
+    """Its columns for the kinds at hand; `scripts/defence_table.py DATASET` prints all."""
+    page = (ROOT / "docs" / "defences.md").read_text("utf-8")
+    own = tuple(row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect"))
+    data = LiveData(name="bundled", rows=own)
+    for name, words in (("gives-up", "retry"), ("blind-retrier", "")):
+        found = line(data, name, words)
+        begin = f"| {name} | {words or '–'} |"
+        lines = [text for text in page.splitlines() if text.startswith(begin) and text.count("|") == 10]
+        shown = lines[0].split(" | ")
+        assert shown[2] == "{} of {}".format(*found.cells["clean"])
+        assert shown[5] == "{} of {}".format(*found.cells["lost answer"])
+        assert shown[7] == str(found.repeated)

@@ -11,7 +11,7 @@ import ipaddress
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .limits import Limits
@@ -48,12 +48,12 @@ def protocol(limits: Limits, *, behind_proxy: bool) -> "type[H11Protocol]":
 
         _open: dict["Bounded", str] = {}  # noqa: RUF012 - all connections of this server, oldest first
         _timer: asyncio.TimerHandle | None = None
-        _idle_since = 0.0
+        idle_since = 0.0
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             peer = "" if behind_proxy or self.client is None else str(self.client[0])
-            self._idle_since = time.monotonic()
+            self.idle_since = time.monotonic()
             near = [one for one, address in self._open.items() if address == peer]
             if not behind_proxy and len(near) >= limits.connections_of_address:
                 full = not _make_room(near)
@@ -75,7 +75,7 @@ def protocol(limits: Limits, *, behind_proxy: bool) -> "type[H11Protocol]":
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            self._idle_since = time.monotonic()
+            self.idle_since = time.monotonic()
 
         def pause_writing(self) -> None:
             """The visitor reads slowly, or not at all."""
@@ -110,14 +110,16 @@ def protocol(limits: Limits, *, behind_proxy: bool) -> "type[H11Protocol]":
                 self._timer.cancel()
                 self._timer = None
 
-    def _make_room(among: list["Bounded"]) -> bool:
-        idle = [one for one in among if not one.at_work()]
-        if not idle:
-            return False
-        min(idle, key=lambda one: one._idle_since).close_now()
-        return True
-
     return Bounded
+
+
+def _make_room(among: Sequence[Any]) -> bool:
+    """Closes the connection that is idle for longest; False if all are at work."""
+    idle = [one for one in among if not one.at_work()]
+    if not idle:
+        return False
+    min(idle, key=lambda one: one.idle_since).close_now()
+    return True
 
 
 class Guard:

@@ -1,8 +1,11 @@
 """The whole app: the board's plain pages, and the gradio page under /submit."""
 
+import logging
 import os
+import sys
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from socket import socket
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -11,14 +14,18 @@ from robustbench_tc.errors import UserError, need_extra
 
 from . import pages
 from .account import Accounts, Login
+from .connections import Guard, one_line, protocol
 from .desk import Desk
-from .limits import MB
+from .limits import MB, Limits
 from .site import Boards
+from .submit_gate import UPLOAD, SubmitGate
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from .front import Front
+
+_log = logging.getLogger("uvicorn.error")
 
 
 def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, closed: str = "") -> "FastAPI":
@@ -32,6 +39,7 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     try:
         import gradio as gr
         from fastapi import FastAPI
+        from gradio.utils import get_upload_folder
     except ImportError:
         raise need_extra("gradio", "leaderboard") from None
     from .api_routes import add_api
@@ -39,7 +47,11 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     from .syndication import add_syndication
     from .web import add_routes
 
+    limits = Limits() if desk is None else desk.limits
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    # The last one that is added stands in front: the gate behind the session.
+    folder = Path(get_upload_folder())
+    app.add_middleware(SubmitGate, limits=limits, sign_in=login == "hf", folder=folder)
     if login == "hf":
         _sign_in(app)
     add_api(app, boards, desk, Accounts(login), closed)
@@ -60,7 +72,24 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
         theme=_theme(),
         head=f'<link rel="stylesheet" href="{pages.sheet_path("submit.css")}">',
     )
+    _errors_in_one_line()
     return made
+
+
+def _errors_in_one_line() -> None:
+    """gradio prints a traceback for every event that cannot be handled, which anybody can write by hand."""
+    from gradio import routes
+
+    class OneLine:
+        """Stands for the module `traceback` in gradio's routes."""
+
+        @staticmethod
+        def print_exc() -> None:
+            """One line for the error that is being handled."""
+            error = sys.exc_info()[1]
+            _log.error("an event of the submit page failed: %s", one_line(error or Exception("unknown")))
+
+    vars(routes)["traceback"] = OneLine
 
 
 def _theme() -> Any:
@@ -96,14 +125,24 @@ def _sign_in(app: "FastAPI") -> None:
 
 
 def run(
-    app: "FastAPI | Front", listening: socket, *, behind_proxy: bool = False, stop: Event | None = None
+    app: "FastAPI | Front",
+    listening: socket,
+    limits: Limits,
+    *,
+    behind_proxy: bool = False,
+    stop: Event | None = None,
 ) -> None:
     """Serves the app on a socket until Ctrl-C or until `stop` is set."""
     import uvicorn
 
+    file = limits.file_bytes + 2 * MB
+    bodies = {UPLOAD: file, "/api/v1/submissions/": file}
+
     server = uvicorn.Server(
         uvicorn.Config(
-            app,
+            Guard(app, limits, bodies, behind_proxy=behind_proxy),
+            http=protocol(limits, behind_proxy=behind_proxy),
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -5,7 +5,7 @@ scorers. What is taken over is the answers themselves.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -99,10 +99,12 @@ def check(
     listed: Iterable[str] = (),
     limits: Limits,
     trail: Trail,
+    complete: Callable[[Sequence[Line]], None] = lambda lines: None,
 ) -> Accepted:
     """An upload as the answers to score. `name` is what the user typed, else the run record's model is taken.
 
-    Raises Refused by the first check that fails; what passed before it is on the trail.
+    `complete` gets the answers once they are known to be those of the dataset's rows, before a reply is
+    parsed. Raises Refused by the first check that fails; what passed before it is on the trail.
     """
     lines = reading.read(upload, len(asked.by_id) * limits.repeats, limits)
     trail.passed("size", f"{upload.stat().st_size:,} bytes, {len(lines):,} rows")
@@ -112,6 +114,7 @@ def check(
     trail.passed("dataset", f"version {asked.label}, fingerprint {asked.fingerprint()[:12]}")
     repeats = run.settings.repeat if run is not None else 1 + max(line.repeat for line in lines)
     ordered = _every_row_once(lines, asked, repeats, limits)
+    complete(ordered)
     trail.passed(
         "ids", f"{len(asked.by_id):,} rows" + (f", each asked {repeats} times" if repeats > 1 else "")
     )

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from .worker import Pool
 
+_SHARING = 3
+"""Uploads that share a core: an honest one begins at once where hostile ones have taken most places."""
+
 DEFAULT_STORE = "leaderboard-results"
 
 
@@ -132,7 +135,7 @@ class _Site:
         first = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         add_routes(first, self._boards)
         front = Front(first, self._load, self._make, self._stop.set)
-        run(front, listening, behind_proxy=in_space, stop=self._stop)
+        run(front, listening, self._limits, behind_proxy=in_space, stop=self._stop)
         if front.error is not None:
             raise front.error
 
@@ -159,7 +162,7 @@ class _Site:
             folder = inputs.locate(self._dataset, self._revision)
             data = load_asked(str(folder))
             command = worker_command(folder, self._limits)
-            self._pool = Pool(command, self._workers)
+            self._pool = Pool(command, _SHARING * self._workers)
             self._pool.warm()
             desk = Desk(self._boards.store, self._pool, self._limits)
             self._boards.datasets.add(data)

@@ -2,12 +2,14 @@
 
 A warm process (dataset loaded, no secret in its environment) forks one child per upload. The child gives up
 memory, time and file sizes before it opens the upload, answers in files of the job's folder, and ends. What
-it does not survive becomes one clear line.
+it does not survive becomes one clear line. Several children share the cores; one that takes longer than a
+run usually does goes on behind the others.
 
     server  ── job as a JSON line ──►  warm process  ── fork ──►  child: limits, check, score, checked.json
             ◄── how it ended ────────                ◄── exit ──
 """
 
+import math
 import os
 import queue
 import resource
@@ -20,7 +22,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import msgspec
 
@@ -30,6 +32,7 @@ from robustbench_tc.io.files import atomic_file
 from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
+from .reading import Line
 from .rebuild import rescored
 from .records import Checked, Step, Submission, encode
 from .refusal import Refused
@@ -69,35 +72,38 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pool:
-    """Warm processes, each with one upload at a time. `command` starts one."""
+    """A warm process that reads `size` uploads at once, in a child for each. `command` starts it."""
 
     def __init__(self, command: Sequence[str], size: int = 2) -> None:
         self.size = size
         self._command = tuple(command)
-        self._idle: queue.Queue[subprocess.Popen[bytes] | None] = queue.Queue()
-        for _ in range(size):
-            self._idle.put(None)
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked: dict[str, tuple[subprocess.Popen[bytes], queue.SimpleQueue[Ending]]] = {}
+        """Folder of a job → the process that reads it, and where its ending is waited for."""
 
     def warm(self) -> None:
-        """Starts every process, in the background."""
-        for _ in range(self._idle.qsize()):
-            threading.Thread(target=self._warm_one, daemon=True).start()
-
-    def _warm_one(self) -> None:
-        process = self._idle.get()
-        self._idle.put(process or self._start())
+        """Starts the process, in the background."""
+        threading.Thread(target=self._alive, daemon=True).start()
 
     def run(self, job: Job) -> Checked:
-        """The answer to an upload; waits while every process is busy."""
-        process = self._idle.get()
+        """The answer to an upload; waits for it."""
+        ended: queue.SimpleQueue[Ending] = queue.SimpleQueue()
         try:
-            if process is None or process.poll() is not None:
-                process = self._start()
-            ending = _ask(process, job)
-        except (BrokenPipeError, ValueError):
+            process = self._alive()
+            with self._lock:
+                self._asked[job.folder] = process, ended
+                assert process.stdin is not None
+                process.stdin.write(msgspec.json.encode(job) + b"\n")
+                process.stdin.flush()
+                if self._process is not process:  # it has ended since, and nobody will answer
+                    ended.put("crash")
+            ending = ended.get()
+        except (OSError, ValueError):
             ending = "crash"
         finally:
-            self._idle.put(process)
+            with self._lock:
+                self._asked.pop(job.folder, None)
         answer = Path(job.folder) / ANSWER
         if ending == "done" and answer.is_file():
             return msgspec.json.decode(answer.read_bytes(), type=Checked)
@@ -105,12 +111,39 @@ class Pool:
         return Checked(steps=Trail().refused(Refused(step, reason)))
 
     def close(self) -> None:
-        """Ends every process that is not busy."""
-        for _ in range(self._idle.qsize()):
-            process = self._idle.get()
-            if process is not None and process.stdin is not None:
-                process.stdin.close()
+        """Ends the process; what it reads is answered before."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            try:
                 process.wait(5)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def _alive(self) -> subprocess.Popen[bytes]:
+        """The process, started anew where it has ended."""
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._start()
+                threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+            return self._process
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            folder, ending = msgspec.json.decode(line, type=tuple[str, Ending])
+            with self._lock:
+                waiting = self._asked.get(folder)
+            if waiting is not None:
+                waiting[1].put(ending)
+        with self._lock:
+            if self._process is process:
+                self._process = None
+            for reader, ended in self._asked.values():
+                if reader is process:
+                    ended.put("crash")
 
     def _start(self) -> subprocess.Popen[bytes]:
         root = str(Path(robustbench_tc.__file__).resolve().parents[1])
@@ -133,14 +166,6 @@ class Pool:
         )
 
 
-def _ask(process: subprocess.Popen[bytes], job: Job) -> Ending:
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(msgspec.json.encode(job) + b"\n")
-    process.stdin.flush()
-    said = process.stdout.readline()
-    return msgspec.json.decode(said, type=Ending) if said else "crash"
-
-
 # --- the warm process ---------------------------------------------------------------------------------
 
 
@@ -152,36 +177,46 @@ def serve(asked: Asked, limits: Limits) -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
     asked.fingerprint(), asked.by_id, asked.known, schema.prediction_features(scored=True)
+    rows, saying = len(asked.by_id), threading.Lock()
+
+    def one(job: Job) -> None:
+        ending = in_child(lambda: answer(job, asked, limits), limits, rows)
+        with saying:
+            out.write(msgspec.json.encode((job.folder, ending)) + b"\n")
+            out.flush()
+
+    threads: list[threading.Thread] = []
     for line in sys.stdin.buffer:
-        job = msgspec.json.decode(line, type=Job)
-        ending = in_child(lambda job=job: answer(job, asked, limits), limits)  # type: ignore[misc]
-        _say(out, ending)
+        thread = threading.Thread(target=one, args=(msgspec.json.decode(line, type=Job),), daemon=True)
+        thread.start()
+        threads = [thread, *(other for other in threads if other.is_alive())]
+    for thread in threads:
+        thread.join()
 
 
-def _say(out: BinaryIO, ending: Ending) -> None:
-    out.write(msgspec.json.encode(ending) + b"\n")
-    out.flush()
-
-
-def in_child(work: Callable[[], None], limits: Limits) -> Ending:
-    """Forks, bounds the child, lets it work, and says how that ended."""
+def in_child(work: Callable[[], None], limits: Limits, rows: int) -> Ending:
+    """Forks, bounds the child, lets it work, and says how that ended. `rows`: of the dataset."""
     child = os.fork()
     if child == 0:
         code = _FAILED
         try:
             os.setsid()
-            bound(limits)
+            bound(limits, rows)
             work()
             code = 0
         except MemoryError:
             code = _MEMORY
         finally:
             os._exit(code)
-    ends = time.monotonic() + limits.wall_s
+    ends = time.monotonic() + limits.wall_per_cpu * _most(rows, limits)
+    usual, patient = limits.usual_s(rows), True
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             break
+        if patient and _used_s(child) > usual:  # the others first, from now on
+            patient = False
+            os.setpriority(os.PRIO_PROCESS, child, 19)
         if time.monotonic() > ends:
             os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -193,18 +228,46 @@ def in_child(work: Callable[[], None], limits: Limits) -> Ending:
     return {0: "done", _MEMORY: "memory"}.get(os.WEXITSTATUS(status), "crash")  # type: ignore[return-value]
 
 
-def bound(limits: Limits) -> None:
-    """Gives up, for this process and for good, what an upload does not need."""
+def _used_s(child: int) -> float:
+    """Seconds of processor time that a process has had; 0 where the system does not say."""
+    try:
+        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def bound(limits: Limits, rows: int) -> None:
+    """Gives up, for this process and for good, what an upload does not need.
+
+    Processor time is that of one short answer a row; `answer` asks for more once it has seen that there are
+    more, or longer ones.
+    """
     try:
         now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except OSError:  # no Linux: the other limits have to do
         now = None
     if now is not None:
         _limit(resource.RLIMIT_AS, now + limits.memory_bytes)
-    _limit(resource.RLIMIT_CPU, limits.cpu_s)
+    _limit(resource.RLIMIT_CPU, _most(rows, limits))
+    _at_first(limits.cpu_of(rows))
     _limit(resource.RLIMIT_FSIZE, 2 * limits.decoded_bytes)
     _limit(resource.RLIMIT_NOFILE, 128)
     _limit(resource.RLIMIT_CORE, 0)
+
+
+def _most(rows: int, limits: Limits) -> int:
+    return limits.cpu_of(rows * limits.repeats, math.inf)
+
+
+def cpu_for(lines: Sequence[Line], limits: Limits) -> int:
+    """Seconds of processor time for these answers: by their number, and by the length of what is parsed."""
+    chars = 0
+    for line in lines:
+        chars += len(line.raw_output or "") + len(line.first_output or "")
+        calls = (*(line.tool_calls or ()), *(line.first_tool_calls or ()))
+        chars += sum(len(call.arguments) for call in calls)
+    return limits.cpu_of(len(lines), chars)
 
 
 def _limit(what: int, amount: int) -> None:
@@ -213,10 +276,20 @@ def _limit(what: int, amount: int) -> None:
     resource.setrlimit(what, (bounded, bounded))
 
 
+def _at_first(seconds: int) -> None:
+    """Processor time up to now: may be raised again, up to what `bound` left."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, hard), hard))
+
+
 def answer(job: Job, asked: Asked, limits: Limits) -> None:
     """Checks and scores one upload and leaves the answer in the job's folder."""
     folder = Path(job.folder)
-    made = examine(job, asked, limits) if job.again is None else score_again(*job.again, asked)
+    if job.again is None:
+        made = examine(job, asked, limits, complete=lambda lines: _at_first(cpu_for(lines, limits)))
+    else:  # it has passed once
+        _at_first(_most(len(asked.by_id), limits))
+        made = score_again(*job.again, asked)
     with atomic_file(folder / ANSWER) as beside:
         beside.write_bytes(encode(made))
 
@@ -229,8 +302,13 @@ def score_again(folder: str, submission: Submission, asked: Asked) -> Checked:
     return Checked(steps=(Step("score", True),), entry=found)
 
 
-def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
-    """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause."""
+def examine(
+    job: Job, asked: Asked, limits: Limits, complete: Callable[[Sequence[Line]], None] = lambda lines: None
+) -> Checked:
+    """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause.
+
+    `complete` gets the answers once they are those of the dataset's rows.
+    """
     folder, trail = Path(job.folder), Trail()
     record = folder / RECORD
     try:
@@ -242,6 +320,7 @@ def examine(job: Job, asked: Asked, limits: Limits) -> Checked:
             listed=job.listed,
             limits=limits,
             trail=trail,
+            complete=complete,
         )
         entry, judged = score(accepted, asked, folder / RUN)
     except Refused as refusal:

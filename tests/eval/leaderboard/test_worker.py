@@ -1,16 +1,20 @@
 """The process that reads uploads: what it answers, and what becomes of an upload that is too much for it."""
 
+import math
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.limits import MB, Limits
-from robustbench_tc.eval.leaderboard.serve import worker_command
+from robustbench_tc.eval.leaderboard.reading import Line, NativeCall
+from robustbench_tc.eval.leaderboard.serve import load_asked, worker_command
 from robustbench_tc.eval.leaderboard.worker import Job, Pool, in_child
 
 from .bad_files import BAD
@@ -56,15 +60,20 @@ def test_one_warm_process_answers_good_and_bad_uploads_in_turn(
 def test_the_process_sees_no_token_and_a_dead_one_is_replaced(
     pool: Pool, run_of: RunOf, tmp_path: Path
 ) -> None:
-    process = pool._idle.get()
-    assert process is not None
+    process = pool._alive()
     environment = Path(f"/proc/{process.pid}/environ")
     if environment.exists():
         assert b"PATH=" in environment.read_bytes() and b"secret" not in environment.read_bytes()
     process.kill()
     process.wait()
-    pool._idle.put(process)
     assert pool.run(job(tmp_path / "job", run_of("oracle"))).refused is None
+
+
+def test_uploads_are_read_side_by_side(pool: Pool, run_of: RunOf, tmp_path: Path) -> None:
+    jobs = [job(tmp_path / str(number), run_of("oracle")) for number in range(3)]
+    with ThreadPoolExecutor(3) as together:
+        answers = list(together.map(pool.run, jobs))
+    assert answers[0] == answers[1] == answers[2] and answers[0].entry is not None
 
 
 def test_a_process_that_cannot_start_is_one_line(run_of: RunOf, tmp_path: Path) -> None:
@@ -96,11 +105,43 @@ def _writes() -> None:
 
 def test_memory_time_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RBTC_TEST_FILE", str(tmp_path / "written"))
-    tight = Limits(memory_bytes=300 * MB, cpu_s=1, wall_s=20.0, decoded_bytes=8 * MB)
-    assert in_child(lambda: None, tight) == "done"
-    assert in_child(_hungry, tight) == "memory"
-    assert in_child(_endless, tight) == "time"
-    assert in_child(_sleepy, Limits(wall_s=0.2)) == "time"
-    assert in_child(_writes, tight) == "crash"
+    tight = Limits(memory_bytes=300 * MB, cpu_s=1, wall_per_cpu=20.0, decoded_bytes=8 * MB)
+    assert in_child(lambda: None, tight, 0) == "done"
+    assert in_child(_hungry, tight, 0) == "memory"
+    assert in_child(_endless, tight, 0) == "time"
+    assert in_child(_sleepy, Limits(cpu_s=1, text_cpu_s=0, wall_per_cpu=0.2), 0) == "time"
+    assert in_child(_writes, tight, 0) == "crash"
     assert (tmp_path / "written").stat().st_size <= 16 * MB
-    assert in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight) == "crash"
+    assert in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight, 0) == "crash"
+
+
+def test_long_replies_have_more_processor_time_and_all_together_a_bound(
+    run_of: RunOf, release: Path, tmp_path: Path
+) -> None:
+    limits, asked = Limits(), load_asked(str(release))
+    seen: list[Sequence[Line]] = []
+    folder = tmp_path / "job"
+    worker.examine(job(folder, run_of("oracle")), asked, limits, complete=seen.append)
+    [lines] = seen
+    assert len(lines) == len(asked.by_id)
+    short = worker.cpu_for(lines, limits)
+    assert short <= limits.cpu_of(len(lines)) + 1
+    thought = "I think. " * 8_000_000
+    for longer in (
+        {"raw_output": thought},
+        {"first_output": thought},
+        {"tool_calls": [NativeCall("f", thought)]},
+        {"first_tool_calls": [NativeCall("f", thought)]},
+    ):
+        most = [msgspec.structs.replace(lines[0], **longer), *lines[1:]]
+        assert worker.cpu_for(most, limits) == limits.cpu_of(len(lines), math.inf) > short
+    little = [msgspec.structs.replace(lines[0], raw_output="I think. " * 400_000), *lines[1:]]
+    assert short + 3 <= worker.cpu_for(little, limits) <= short + 4
+    missing = tmp_path / "missing"
+    [bad] = [bad for bad in BAD if bad.name == "rows missing"]
+    missing.mkdir()
+    upload = bad.make(run_of("oracle"), missing)
+    asked_for = job(tmp_path / "bad", run_of("oracle"))
+    shutil.copyfile(upload.predictions, Path(asked_for.folder) / worker.UPLOAD)
+    assert worker.examine(asked_for, asked, limits, complete=seen.append).refused is not None
+    assert seen == [lines]  # who sends other rows has no more time

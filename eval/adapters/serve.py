@@ -5,13 +5,14 @@
 Every line of the input is a request `{"id": n, "do": NAME, …}`, every line of the output its answer
 `{"id": n, …}`, or `{"id": n, "error": one line}`. Answers come when they are ready, in any order.
 
-    open   kind: live or static, settings: {…}   → rows: [{id, clean_id, type, messages}]; once, and first
+    open   kind: live or static, settings: {…}   → rows: [{id, clean_id, type, messages}], line: LINE; once
     begin  row, model                            → dialogue: n, ask: {messages, tools} or null
     reply  dialogue, completion                  → ask: the next, null once it has ended
     end    dialogue                              → score: {reward, metrics, record}; it is closed
     gold   row                                   → score: that of gold itself
 
-The process ends with its input. Nothing of what a model said is evaluated; a line has at most LINE bytes.
+The process ends with its input. Nothing of what a model said is evaluated. A line has at most LINE bytes: a
+longer one ends the process, with one line on stderr and exit code 1.
 """
 
 import asyncio
@@ -80,7 +81,7 @@ class Service:
         if self._rows is not None:
             raise UserError("rows were opened already")
         self._rows = KINDS[kind](**settings)
-        return {"rows": self._rows.rows()}
+        return {"rows": self._rows.rows(), "line": LINE}
 
     async def _begin(self, row: str, model: str = "") -> dict[str, Json]:
         dialogue = self._opened().begin(row, model)
@@ -113,10 +114,14 @@ def _next(dialogue: Dialogue) -> dict[str, Json]:
 
 
 async def serve() -> None:
-    """Until the input ends."""
-    loop = asyncio.get_running_loop()
+    """Until the input ends. Raises UserError where it cannot be read."""
     reader = asyncio.StreamReader(limit=LINE)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+        )
+    except ValueError:
+        raise UserError("requests are read from a pipe, not from a file") from None
     service, under_way = Service(), set[asyncio.Task[None]]()
     opened = asyncio.Event()
 
@@ -127,7 +132,7 @@ async def serve() -> None:
         opened.set()
 
     try:
-        while line := await reader.readline():
+        while line := await _line(reader):
             task = asyncio.create_task(one(line))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
@@ -138,5 +143,17 @@ async def serve() -> None:
         await service.close()
 
 
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readline()
+    except ValueError:  # asyncio's for a line over the limit
+        raise UserError(f"a request has more than {LINE:,} bytes: nothing after it can be read") from None
+
+
 if __name__ == "__main__":
-    asyncio.run(serve())
+    try:
+        asyncio.run(serve())
+    except UserError as wrong:
+        sys.exit(str(wrong))
+    except KeyboardInterrupt:  # a terminal sends it to the harness and to this process
+        sys.exit(130)

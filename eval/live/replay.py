@@ -65,6 +65,7 @@ class Replay(NamedTuple):
 
     row: LiveRow
     episode: Episode
+    start: Snapshot
     steps: tuple[Played, ...]
     turns: tuple[Snapshot, ...]
     """The world at the end of each turn that was begun."""
@@ -79,8 +80,8 @@ class Replay(NamedTuple):
 
     @property
     def end(self) -> Snapshot:
-        """The world in the end."""
-        return self.turns[-1] if self.turns else self.gold.turns[-1]
+        """The world in the end; that of the start where the model never answered."""
+        return self.turns[-1] if self.turns else self.start
 
 
 async def replayed(
@@ -106,7 +107,7 @@ async def replayed(
         steps: list[Played] = []
         turns: list[Snapshot] = []
         downstream: int | None = None
-        now = await journaled.snapshot()
+        begun = now = await journaled.snapshot()
         last = max((reply.turn for reply in episode.replies), default=-1)
         for turn in range(last + 1):
             for step in (one for reply in episode.replies if reply.turn == turn for one in reply.steps):
@@ -122,7 +123,7 @@ async def replayed(
         await faulted.close()
     pairs = undone_pairs(row, steps, gold)
     repaired = await _repaired(row, steps, pairs, gold, worlds, world)
-    return Replay(row, episode, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
+    return Replay(row, episode, begun, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
 
 
 def _check(episode: Episode, step: Step, made: Step, number: int) -> None:

@@ -62,11 +62,10 @@ def upstream(replay: Replay) -> bool | None:
     """What BFCL's multi-turn checker says of the episode; null for the worlds of others."""
     if replay.row.world != BFCL:
         return None
-    start = replay.steps[0].before if replay.steps else replay.end
     states = [played.after.state for played in replay.steps]
     results = [
         [call.text for call in replay.gold.calls if call.turn == turn]
         for turn in range(len(replay.gold.turns))
     ]
     gold = gold_turns(results, [snapshot.state for snapshot in replay.gold.turns])
-    return upstream_verdict(turns_of(replay.episode.replies, states, start.state), gold).valid
+    return upstream_verdict(turns_of(replay.episode.replies, states, replay.start.state), gold).valid

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +13,16 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api_live import build_live
 from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.adapters.zipped import Zip
+from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
 from tests.conftest import ROOT, Done
 from tests.eval import small
 
+from . import episodes, played
 from .bars import compared
 from .harnesses import asked_by_inspect, inspect, program
 
@@ -132,6 +136,28 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     assert shown["delta_silent_no_op"] == pytest.approx(shown["clean"] - shown["success_silent_no_op"])
     with opened([str(log)]) as found:  # pairs by the ids of its samples, as any other log
         assert len(found[0].read().rows["id"]) == 40
+
+
+def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    """The page's, on two rows; what is built is the fixture's."""
+    page = (ROOT / "docs/inspect.md").read_text().partition("## Live episodes")[2]
+    build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+    folder = build.removeprefix("rbtc build live --out ")
+    (tmp_path / folder).symlink_to(live)
+    wanted = [str(one["id"]) for one in LiveRows(str(live), types="silent_no_op").rows()[:2]]
+    all_rows = live_inputs.load(str(live)).rows
+    due = {one.row: one for one in episodes.drawn(all_rows, len(all_rows))}
+    words = evaluate.removeprefix("inspect ").split()
+    with played.serving(all_rows, [due[name] for name in wanted]) as url:
+        done = inspect(
+            *words, "--limit", 2, "--max-samples", 1, place=tmp_path, LOCAL_BASE_URL=url, LOCAL_API_KEY="none"
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    [log] = (tmp_path / "logs").glob("*.eval")
+    for name in compare.split()[2:]:
+        shutil.copy(log, tmp_path / name)
+    compared_ = rbtc("compare", *(tmp_path / name for name in compare.split()[2:]))
+    assert compared_.code == 0, compared_.err
 
 
 def test_wrong_words_for_live_are_one_line(live: Path, tmp_path: Path) -> None:

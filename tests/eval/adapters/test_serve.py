@@ -1,6 +1,7 @@
 """The process that has our rows, spoken to in lines: what the tasksets of verifiers rest on."""
 
 import asyncio
+import importlib.util
 import json
 import subprocess
 import sys
@@ -10,10 +11,16 @@ from typing import Any
 import pytest
 
 from robustbench_tc.api_live import build_live
-from robustbench_tc.eval.adapters.serve import Service
+from robustbench_tc.eval.adapters.serve import LINE, Service
 from tests.eval import small
 
 from .episodes import Reply, completion, drawn
+from .played import VERIFIERS
+
+spec = importlib.util.spec_from_file_location("rbtc_process", VERIFIERS / "rbtc_process.py")
+assert spec is not None and spec.loader is not None
+rbtc_process = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(rbtc_process)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +67,19 @@ def test_gold_earns_one_and_an_episode_goes_on_until_it_ends(dataset: Path) -> N
     assert ended[-1] and not any(ended[:-1])
     assert {one["error"] for one in said if "error" in one} == {"this dialogue has ended"}
     assert end["score"]["reward"] == 0.0 and end["score"]["record"]["silent_failure"] is True
+
+
+def test_an_episode_that_is_cut_off_at_once_earns_nothing(dataset: Path) -> None:
+    """Every task of the world changes it, so a world in which nothing was done is wrong."""
+    [first] = asked(opened(dataset))
+    requests = [
+        line
+        for number, row in enumerate(first["rows"], 1)
+        for line in ({"do": "begin", "row": row["id"]}, {"do": "end", "dialogue": number})
+    ]
+    scores = [one["score"] for one in asked(opened(dataset), *requests)[2::2]]
+    assert len(scores) == len(first["rows"]) and {one["reward"] for one in scores} == {0.0}
+    assert {one["record"]["steps"] for one in scores} == {0}
 
 
 def test_every_static_row_has_gold_that_earns_one(tmp_path: Path) -> None:
@@ -112,3 +132,48 @@ def test_random_episodes_are_drawn_from_the_seed_alone(dataset: Path) -> None:
     one, again, other = drawn(rows, 70), drawn(rows, 70), drawn(rows, 70, seed=1)
     assert one == again != other and len(one) == 70
     assert [played.row for played in one[: len(rows)]] == [row.id for row in rows]
+
+
+def test_a_line_over_the_bound_ends_the_process_with_one_line() -> None:
+    words = [sys.executable, "-m", "robustbench_tc.eval.adapters.serve"]
+    lines = b'{"id": 1, "do": "stop"}\n' + b"x" * (LINE + 2**20) + b"\n"
+    done = subprocess.run(words, input=lines, capture_output=True, timeout=120)
+    assert done.returncode == 1 and json.loads(done.stdout)["id"] == 1
+    assert done.stderr.decode() == (
+        "a request has more than 67,108,864 bytes: nothing after it can be read\n"
+    )
+    with Path(__file__).open("rb") as file:
+        done = subprocess.run(words, stdin=file, capture_output=True, timeout=120)
+    assert done.returncode == 1 and done.stderr == b"requests are read from a pipe, not from a file\n"
+
+
+@pytest.mark.parametrize(
+    ("python", "settings", "said"),
+    [
+        (sys.executable, {"dataset": "nowhere"}, "nowhere"),
+        (sys.executable, {"types": "silent_op"}, "unknown type in this dataset 'silent_op'"),
+        ("/nowhere/python", {}, "/nowhere/python: No such file or directory"),
+        ("/bin/false", {}, "/bin/false has ended; it needs robustbench-tc in it"),
+    ],
+)
+def test_what_is_wrong_ends_the_harness_with_one_line(
+    python: str, settings: dict[str, Any], said: str, dataset: Path
+) -> None:
+    """As verifiers meets it: the side of the pipe that imports nothing of ours."""
+    with pytest.raises(SystemExit) as ended:
+        rbtc_process.Core.of(python, "live", {"dataset": str(dataset), **settings})
+    assert said in str(ended.value) and "\n" not in str(ended.value)
+
+
+def test_a_reply_over_the_bound_fails_alone(dataset: Path) -> None:
+    core = rbtc_process.Core.of(sys.executable, "live", {"dataset": str(dataset), "ids": "orders_1"})
+    assert core is rbtc_process.Core.of(sys.executable, "live", {"ids": "orders_1", "dataset": str(dataset)})
+    assert core._most == LINE
+    core._most = 10_000
+    begun = asyncio.run(core.ask("begin", row="orders_1::clean"))
+    with pytest.raises(RuntimeError, match=r"a reply of 2.,... bytes: at most 10,000"):
+        asyncio.run(core.ask("reply", dialogue=begun["dialogue"], completion="x" * 20_000))
+    assert asyncio.run(core.ask("end", dialogue=begun["dialogue"]))["score"]["reward"] == 0.0
+    core.close()
+    with pytest.raises(RuntimeError, match="has ended"):
+        asyncio.run(core.ask("begin", row="orders_1::clean"))

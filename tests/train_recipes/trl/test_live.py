@@ -12,6 +12,7 @@ from robustbench_tc.api_live import build_live
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.train_recipes.trl import live
+from tests.conftest import ROOT
 from tests.eval.adapters import episodes, trained
 
 
@@ -22,8 +23,8 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tokenizer() -> Any:
-    """One token a byte, with the template of a family that calls tools."""
+def tokenizer(dataset: Path) -> Any:
+    """Made of the rows' own texts, with the template of a family that calls tools."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
     from trl.chat_template_utils import qwen3_chat_template
@@ -33,14 +34,34 @@ def tokenizer() -> Any:
     raw.decoder = decoders.ByteLevel()
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(special_tokens=special, initial_alphabet=alphabet, show_progress=False)
-    raw.train_from_iterator([], trainer)
+    trainer = trainers.BpeTrainer(
+        vocab_size=4_000, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    raw.train_from_iterator((row["live_row"] for row in live.rows(str(dataset))[::20]), trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=raw,
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
         chat_template=qwen3_chat_template,
     )
+
+
+def model(words: Any) -> Any:
+    """A random one of a few thousand weights."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    torch.set_num_threads(1)
+    config = Qwen2Config(
+        vocab_size=len(words),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=65_536,
+    )
+    return Qwen2ForCausalLM(config)
 
 
 def written(reply: episodes.Reply, last: bool) -> str:
@@ -53,9 +74,7 @@ def written(reply: episodes.Reply, last: bool) -> str:
 
 def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: Path, tmp_path: Path) -> None:
     """One step of GRPO over tasks of both worlds, faults among them; the texts are scripted."""
-    import torch
     from datasets import Dataset
-    from transformers import Qwen2Config, Qwen2ForCausalLM
     from trl import GRPOConfig, GRPOTrainer
 
     rows = inputs.load(str(dataset)).rows
@@ -73,7 +92,7 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
         for row in rows
         if row.id in wanted
     }
-    words = tokenizer()
+    words = tokenizer(dataset)
     said: list[float] = []
 
     class Scripted(GRPOTrainer):  # type: ignore[misc,unused-ignore]
@@ -94,16 +113,6 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
         said.extend(reward(*given, **more))
         return said[-len(given[0]) if given else -8 :]
 
-    torch.set_num_threads(1)
-    config = Qwen2Config(
-        vocab_size=len(words),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=65_536,
-    )
     settings = GRPOConfig(
         output_dir=str(tmp_path),
         max_steps=1,
@@ -119,7 +128,7 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
         remove_unused_columns=False,
     )
     trainer = Scripted(
-        Qwen2ForCausalLM(config),
+        model(words),
         kept,
         args=settings,
         train_dataset=Dataset.from_list([found[name] for name in wanted]),
@@ -132,6 +141,25 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
     assert len(set(said)) > 1
     [logged] = [line for line in trainer.state.log_history if "reached" in line]
     assert logged["score"] == pytest.approx(sum(said) / len(said))
+
+
+def test_the_code_of_the_page(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it stands, but with a small model and for one step of short answers."""
+    page = (ROOT / "docs/training.md").read_text().partition("## Live episodes under TRL")[2]
+    code = page.partition("```python\n")[2].partition("```")[0]
+    words = tokenizer(dataset)
+    model(words).save_pretrained(tmp_path / "model")
+    words.save_pretrained(tmp_path / "model")
+    few = 'max_steps=1, max_completion_length=8, use_cpu=True, bf16=False, report_to="none", logging_steps=1'
+    for told, instead in (("Qwen/Qwen3-1.7B", "model"), ('"runs/live"', f'"runs/live", {few}')):
+        assert code.count(told) == 1
+        code = code.replace(told, instead)
+    (tmp_path / "robustbench-tc-live").symlink_to(dataset)
+    monkeypatch.chdir(tmp_path)
+    made: dict[str, Any] = {}
+    exec(code, made)
+    state = made["trainer"].state
+    assert state.global_step == 1 and any("reached" in line for line in state.log_history)
 
 
 def test_tools_have_the_schemas_of_the_world(dataset: Path) -> None:

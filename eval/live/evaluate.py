@@ -83,8 +83,9 @@ def run_live(
     >>> run_live("robustbench-tc-live", agent="oracle", out="runs/live/oracle")  # doctest: +SKIP
     """
     check_thread()
-    check_bounds(limit=limit, repeat=repeat, concurrency=concurrency)
-    check_bounds(timeout_s=timeout_s, max_retries=max_retries)
+    check_bounds(
+        limit=limit, repeat=repeat, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries
+    )
     if out is not None:
         record.check_place(Path(out))
     name, backend_name, asked_at = _who(agent, model, base_url, backend, options)
@@ -93,11 +94,8 @@ def run_live(
     spoken = mode_of(mode or (entry.mode if entry is not None else "fc"))
     chain = defended.parse(words(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
-    selection = Selection(
-        types=inputs.codes(words(types)),
-        ids=tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids)),
-        limit=limit,
-    )
+    only = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
+    selection = Selection(types=inputs.codes(words(types)), ids=only, limit=limit)
     rows = inputs.select(data, selection)
     settings = Settings(
         fingerprint=data.fingerprint(),

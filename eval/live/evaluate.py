@@ -93,11 +93,8 @@ def run_live(
     spoken = mode_of(mode or (entry.mode if entry is not None else "fc"))
     chain = defended.parse(words(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
-    selection = Selection(
-        types=inputs.codes(words(types)),
-        ids=tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids)),
-        limit=limit,
-    )
+    named = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
+    selection = Selection(types=inputs.codes(words(types)), ids=named, limit=limit)
     rows = inputs.select(data, selection)
     settings = Settings(
         fingerprint=data.fingerprint(),

@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import namesakes, plots
+from robustbench_tc.eval.leaderboard import flags, namesakes, plots
 from robustbench_tc.eval.leaderboard.board import PAPER, Board, paper_board, ranked
 from robustbench_tc.eval.leaderboard.board_page import board_page
 from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
@@ -182,13 +182,14 @@ def test_the_best_so_far_is_of_runs_that_have_ranks() -> None:
         [
             row(1, figures=FIGURES[8]),
             row(2, figures=FIGURES[2], tier="reproduced"),
-            row(3, figures=FIGURES[7], tier="reproduced", flags=("copied",)),
+            row(3, figures=FIGURES[7], tier="reproduced", flags=(flags.COPY,)),
             row(4, figures=FIGURES[5], tier="endpoint-matched"),
         ]
     )
     found = course(made)
     assert [one.leads for one in found] == [False, True, False, True]
-    assert [one.best for one in found] == [None, 2 / 8, 2 / 8, 5 / 8]
+    two, five = (FIGURES[good].metric("perturbed").value for good in (2, 5))
+    assert [one.best for one in found] == [None, two, two, five]
     page = progress_page(made, [made], "1")
     assert page.count("new best") == 2 and "an unverified or flagged run" in page
     alone = board([row(1)])

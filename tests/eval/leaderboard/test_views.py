@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import flags, namesakes, plots
+from robustbench_tc.eval.leaderboard import copies, namesakes, plots
 from robustbench_tc.eval.leaderboard.board import PAPER, Board, paper_board, ranked
 from robustbench_tc.eval.leaderboard.board_page import board_page
 from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
@@ -182,7 +182,7 @@ def test_the_best_so_far_is_of_runs_that_have_ranks() -> None:
         [
             row(1, figures=FIGURES[8]),
             row(2, figures=FIGURES[2], tier="reproduced"),
-            row(3, figures=FIGURES[7], tier="reproduced", flags=(flags.COPY,)),
+            row(3, figures=FIGURES[7], tier="reproduced", flags=(copies.COPY,)),
             row(4, figures=FIGURES[5], tier="endpoint-matched"),
         ]
     )

@@ -41,6 +41,7 @@ PLAN: dict[str, list[str]] = {
     "training_rows": [],
     "scale": ["--sources", str(SHARED / "sources")],
     "leaderboard": [],
+    "leaderboard_scale": [],
     "report": ["--sources", str(SHARED / "sources")],
     "live": [],
     "doors": [],

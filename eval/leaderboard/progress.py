@@ -42,7 +42,7 @@ def course(board: Board) -> list[Line]:
     lines: list[Line] = []
     best = -1.0
     for row in dated:
-        value = row.figures.metric("perturbed").value or 0.0
+        value = row.figures.value("perturbed") or 0.0
         lines.append(Line(row, value, max(best, value), value > best))
         best = max(best, value)
     return lines
@@ -66,7 +66,7 @@ def progress_page(board: Board, versions: Sequence[Board], default: str, page: i
         view=View(query, tuple(line.row for line in shown), len(lines), (), len(lines), page, pages),
         path="/progress",
         lines=shown,
-        labels=namesakes.labels(board.rows),
+        labels=namesakes.of(board),
         figure=_figure(lines) if lines else "",
         label=label,
     )

@@ -42,7 +42,7 @@ def course(board: Board) -> list[Line]:
     lines: list[Line] = []
     best: float | None = None
     for row in dated:
-        value = row.figures.metric("perturbed").value or 0.0
+        value = row.figures.value("perturbed") or 0.0
         leads = tiers.is_ranked(row) and (best is None or value > best)
         best = value if leads else best
         lines.append(Line(row, value, best, leads))
@@ -67,7 +67,7 @@ def progress_page(board: Board, versions: Sequence[Board], default: str, page: i
         view=View(query, tuple(line.row for line in shown), len(lines), (), len(lines), page, pages),
         path="/progress",
         lines=shown,
-        labels=namesakes.labels(board.rows),
+        labels=namesakes.of(board),
         figure=_figure(lines) if lines else "",
         label=label,
     )

@@ -41,7 +41,7 @@ PLAN: dict[str, list[str]] = {
     "training_rows": [],
     "scale": ["--sources", str(SHARED / "sources")],
     "leaderboard": [],
-    "leaderboard_attack": [],
+    "leaderboard_scale": [],
     "report": ["--sources", str(SHARED / "sources")],
     "live": [],
     "doors": [],

@@ -166,8 +166,8 @@ async def minute(
     return tally
 
 
-def percentile(found: list[float], share: float) -> float | None:
-    return round(sorted(found)[min(len(found) - 1, int(share * len(found)))], 3) if found else None
+def percentile(found: list[float], share: float, digits: int = 3) -> float | None:
+    return round(sorted(found)[min(len(found) - 1, int(share * len(found)))], digits) if found else None
 
 
 def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 time.sleep(0.2)
         warm = asyncio.run(minute(url, run, 0, 0, 1, 900))  # both processes have scored once
         tally = asyncio.run(minute(url, run, arguments.seconds, arguments.visitors, arguments.submitters))
-        memory = _peak_mib(server.pid)
+        memory = peak_mib(server.pid)
     finally:
         server.terminate()
         server.wait(20)
@@ -230,11 +230,11 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "doubled": len(stored) - len(set(stored)),
         "failures": len(tally.failed),
         "first_failures": tally.failed[:3],
-        "server_peak_mib": memory,
+        "serverpeak_mib": memory,
     }
 
 
-def _peak_mib(pid: int) -> int | None:
+def peak_mib(pid: int) -> int | None:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -242,15 +242,20 @@ def _peak_mib(pid: int) -> int | None:
     return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")), None)
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["--serve"]:
-        serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
-        return
+def in_leaderboard_environment(module: str) -> None:
+    """Goes on in .venv-leaderboard where gradio is not at hand here."""
     if importlib.util.find_spec("gradio") is None:
         other = ROOT / ".venv-leaderboard" / "bin" / "python"
         if not other.is_file() or Path(sys.prefix) == other.parents[1]:
             sys.exit("gradio is not installed here and there is no .venv-leaderboard: make env-leaderboard")
-        os.execv(other, [str(other), "-m", "benchmarks.leaderboard", *sys.argv[1:]])
+        os.execv(other, [str(other), "-m", module, *sys.argv[1:]])
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return
+    in_leaderboard_environment("benchmarks.leaderboard")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--visitors", type=int, default=200)

@@ -31,9 +31,13 @@ _PAD = 8
 
 
 def badge(row: Row | None, show: str = "perturbed") -> str:
-    """The badge of a row; without one it says that nothing is listed under this name."""
+    """The badge of a row; without one it says that nothing is listed under this name. A defended run's shows
+    no figure: it would be read as the model's."""
     if row is None:
         return _draw("not listed", _REST, "nothing is listed under this name")
+    if row.defence:
+        tip = f"{row.model} behind defences ({row.defence}): its figures are not the model's"
+        return _draw("defended run, no rank", _REST, tip)
     found = row.figures.metric(show)
     sign = show.startswith("delta_")
     value = numbers.typeset(numbers.number(found.value, sign=sign))

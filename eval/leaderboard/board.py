@@ -1,6 +1,7 @@
 """Entries into boards: one per dataset version, ranked, with a mark for who is not surely behind."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -24,12 +25,15 @@ from .tiers import Flag, Tier
 PAPER = "paper"
 """The version of the paper's own board."""
 
+Made = TypeVar("Made")
+
 LEVEL = 0.05
 """A model whose p is below it is significantly behind the leader."""
 
 
-class Board(msgspec.Struct, frozen=True, kw_only=True):
-    """The board of one dataset version: the table that is served."""
+class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The board of one dataset version: the table that is served. It never changes, so what views need of
+    all rows is worked out once (`once`)."""
 
     version: str
     """How it is addressed: see `records.board_version`; `paper` for the paper's."""
@@ -52,8 +56,28 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, row_id: str) -> Row | None:
         """A row by its id, superseded and defended ones included."""
-        every = (*self.rows, *self.past, *self.defended)
-        return next((row for row in every if row.id == row_id), None)
+        return self.once("rows by id", self._by_id).get(row_id)
+
+    def _by_id(self) -> dict[str, Row]:
+        return {row.id: row for row in (*self.defended, *self.past, *self.rows)}
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives of this board; it is kept with the board."""
+        kept = cast(dict[Hashable, Any], self.__dict__)
+        if key not in kept:
+            kept[key] = make()
+        return cast(Made, kept[key])
+
+    def in_order(self, focus: str) -> list[Row]:
+        """`ranked` of all rows. Not to be changed."""
+        return self.once(("in order", focus), lambda: _ranked(self._sorted(focus)))
+
+    def mixed(self, focus: str) -> dict[str, int]:
+        """Row id → its place by accuracy in a focus, whether it has a rank or not."""
+        return self.once(("mixed", focus), lambda: {row.id: at for at, row in enumerate(self._sorted(focus))})
+
+    def _sorted(self, focus: str) -> list[Row]:
+        return self.once(("sorted", focus), lambda: _sorted(self.rows, focus))
 
 
 def order(row: Row, focus: str) -> tuple[float, int, str, str]:
@@ -65,14 +89,26 @@ def order(row: Row, focus: str) -> tuple[float, int, str, str]:
 
 def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
     """The rows in the order of `focus`: first those that have ranks (`tiers.is_ranked`), then the others."""
+    return _ranked(_sorted(rows, focus))
+
+
+def _sorted(rows: Iterable[Row], focus: str) -> list[Row]:
     there = [row for row in rows if row.figures.counts(focus) is not None]
     there.sort(key=lambda row: order(row, focus))
+    return there
+
+
+def _ranked(there: Sequence[Row]) -> list[Row]:
     placed = [row for row in there if tiers.is_ranked(row)]
     rest = [row for row in there if not tiers.is_ranked(row)]
     return [
-        *(msgspec.structs.replace(row, rank=number) for number, row in enumerate(placed, 1)),
-        *(msgspec.structs.replace(row, rank=0) for row in rest),
+        *(_with_rank(row, number) for number, row in enumerate(placed, 1)),
+        *(_with_rank(row, 0) for row in rest),
     ]
+
+
+def _with_rank(row: Row, rank: int) -> Row:
+    return row if row.rank == rank else msgspec.structs.replace(row, rank=rank)
 
 
 def leader_of(rows: Sequence[Row]) -> Row | None:

@@ -32,7 +32,7 @@ def board_page(
         axis=axis,
         scale=figures.scale((axis.low, axis.high), axis.ticks),
         places=places or {},
-        labels=namesakes.labels(board.rows),
+        labels=namesakes.of(board),
         costs=any(row.tokens is not None or row.latency_s is not None for row in board.rows),
         blind_of=blind_of,
         not_behind=not_behind,

@@ -7,6 +7,8 @@ other run against all of its board.
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -63,41 +65,57 @@ def _bare(calls: object) -> list[object]:
     ]
 
 
+class Said(NamedTuple):
+    """The replies of a run, and the groups of them by which equal runs are found."""
+
+    replies: NDArray[np.uint16]
+    keys: tuple[tuple[int, int, bytes], ...]
+    """(Rows of the run, number of the group, its replies.)"""
+
+    @classmethod
+    def of(cls, sketched: bytes) -> "Said":
+        replies = np.frombuffer(sketched, np.uint16)
+        if not len(replies):
+            return cls(replies, ())
+        groups, width = replies[_bands(len(replies))].tobytes(), BAND * replies.itemsize
+        return cls(
+            replies,
+            tuple((len(replies), at, groups[at * width : (at + 1) * width]) for at in range(BANDS)),
+        )
+
+
+@lru_cache(maxsize=8)
+def _bands(rows: int) -> NDArray[np.int64]:
+    """[BANDS, BAND] rows, the same for every run of so many."""
+    draw = seeding.rng(0, "bands of replies")
+    return np.array([draw.choices(range(rows), k=BAND) for _ in range(BANDS)])
+
+
 class Replies:
     """Runs of one dataset by their replies, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._first: dict[tuple[int, bytes], str] = {}
+        self._first: dict[tuple[int, int, bytes], str] = {}
         self._known: dict[str, NDArray[np.uint16]] = {}
-        self._rows = 0
-        self._bands: list[list[int]] | None = None
-        """Drawn for the first run's number of rows; a run of another is equal to none."""
 
-    def equal(self, sketched: bytes) -> Flag | None:
+    def equal(self, said: Said) -> Flag | None:
         """The flag of a run with these replies: the earlier one that it agrees with in almost all."""
-        replies = np.frombuffer(sketched, np.uint16)
-        others = dict.fromkeys(self._first[key] for key in self._keys(replies) if key in self._first)
-        shares = {other: float((self._known[other] == replies).mean()) for other in others}
+        others = dict.fromkeys(self._first[key] for key in said.keys if key in self._first)
+        shares = {
+            other: float((self._known[other] == said.replies).mean())
+            for other in others
+            if len(self._known[other]) == len(said.replies)
+        }
         best = max(shares, key=lambda other: shares[other], default=None)
         if best is None or shares[best] < SAME_REPLIES:
             return None
-        return Flag(code=COPY, value=shares[best], n=len(replies), of=best)
+        return Flag(code=COPY, value=shares[best], n=len(said.replies), of=best)
 
-    def add(self, row_id: str, sketched: bytes) -> None:
+    def add(self, row_id: str, said: Said) -> None:
         """Takes a run in, behind those that are there."""
-        replies = np.frombuffer(sketched, np.uint16)
-        for key in self._keys(replies):
+        for key in said.keys:
             self._first.setdefault(key, row_id)
-        self._known[row_id] = replies
-
-    def _keys(self, replies: NDArray[np.uint16]) -> list[tuple[int, bytes]]:
-        if self._bands is None and len(replies):
-            draw = seeding.rng(0, "bands of replies")
-            self._rows = len(replies)
-            self._bands = [draw.choices(range(self._rows), k=BAND) for _ in range(BANDS)]
-        if self._bands is None or len(replies) != self._rows:
-            return []
-        return [(at, replies[band].tobytes()) for at, band in enumerate(self._bands)]
+        self._known[row_id] = said.replies
 
 
 def flagged(rows: Iterable[Row]) -> tuple[list[Row], dict[str, Flag]]:
@@ -107,13 +125,13 @@ def flagged(rows: Iterable[Row]) -> tuple[list[Row], dict[str, Flag]]:
     done: list[Row] = []
     found: dict[str, Flag] = {}
     for row in rows:
-        sketched = row.figures.replies
-        flag = (of_ranked if row.tier in tiers.TRUSTED else every).equal(sketched)
+        said = Said.of(row.figures.replies)
+        flag = (of_ranked if row.tier in tiers.TRUSTED else every).equal(said)
         if flag is not None:
             found[row.id] = flag
             row = msgspec.structs.replace(row, flags=(*row.flags, COPY))
-        every.add(row.id, sketched)
+        every.add(row.id, said)
         if tiers.is_ranked(row):
-            of_ranked.add(row.id, sketched)
+            of_ranked.add(row.id, said)
         done.append(row)
     return done, found

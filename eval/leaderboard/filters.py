@@ -25,30 +25,48 @@ def bar(view: View, board: Board, boards: Sequence[Board], default: str, path: s
         "label": label,
         "focuses": FOCUSES,
         "levels": LEVELS,
-        "choices": _choices(view, board.rows),
+        "choices": _choices(view, board),
     }
 
 
-def _choices(view: View, rows: Sequence[Row]) -> list[tuple[str, str, list[tuple[str, str]], str]]:
+def _choices(view: View, board: Board) -> list[tuple[str, str, list[tuple[str, str]], str]]:
     """(parameter, name, options, chosen) of every select that has something to choose."""
     query = view.query
 
-    def there(of: Callable[[Row], str | None], names: dict[Any, str]) -> list[tuple[str, str]]:
-        found = {of(row) for row in rows}
-        return [(key, name) for key, name in names.items() if key in found]
+    def counted(name: str, of: Callable[[Row], str | None]) -> Counter[str]:
+        return board.once(("counted", name), lambda: Counter(of(row) or "" for row in board.rows))
+
+    def there(name: str, of: Callable[[Row], str | None], names: dict[Any, str]) -> list[tuple[str, str]]:
+        found = counted(name, of)
+        return [(key, spelled) for key, spelled in names.items() if key in found]
 
     found = [
-        ("family", "Family", _frequent((row.family for row in rows), query.family), query.family),
+        (
+            "family",
+            "Family",
+            _frequent(counted("family", lambda row: row.family), query.family),
+            query.family,
+        ),
         ("size", "Parameters", [(key, name) for key, (name, _) in SIZES.items()], query.size),
-        ("mode", "Mode", there(lambda row: row.mode, MODES), query.mode),
-        ("tier", "Tier", there(lambda row: row.tier, {**TIERS}), query.tier),
-        ("weights", "Weights", there(lambda row: row.weights or "unstated", WEIGHTS), query.weights),
-        ("licence", "Licence", _frequent((row.licence for row in rows), query.licence), query.licence),
+        ("mode", "Mode", there("mode", lambda row: row.mode, MODES), query.mode),
+        ("tier", "Tier", there("tier", lambda row: row.tier, {**TIERS}), query.tier),
+        (
+            "weights",
+            "Weights",
+            there("weights", lambda row: row.weights or "unstated", WEIGHTS),
+            query.weights,
+        ),
+        (
+            "licence",
+            "Licence",
+            _frequent(counted("licence", lambda row: row.licence), query.licence),
+            query.licence,
+        ),
     ]
     return [one for one in found if len(one[2]) > 1 or one[3]]
 
 
-def _frequent(values: Any, chosen: str) -> list[tuple[str, str]]:
-    counted = Counter(value for value in values if value)
-    most = {value for value, _ in counted.most_common(OPTIONS)} | ({chosen} - {""})
+def _frequent(counted: Counter[str], chosen: str) -> list[tuple[str, str]]:
+    names = [value for value, _ in counted.most_common(OPTIONS + 1) if value]
+    most = {*names[:OPTIONS], chosen} - {""}
     return [(value, value) for value in sorted(most, key=lambda one: (one.casefold(), one))]

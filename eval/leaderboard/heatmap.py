@@ -21,7 +21,7 @@ def heatmap_page(view: View, board: Board, versions: Sequence[Board], default: s
         here="heatmap",
         by_delta=by_delta,
         cells=lambda row: _cells(row, by_delta),
-        labels=namesakes.labels(board.rows),
+        labels=namesakes.of(board),
         **bar(view, board, versions, default, PATH),
     )
 

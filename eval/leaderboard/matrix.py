@@ -69,7 +69,7 @@ def matrix_page(
         here="matrix",
         lines=lines(shown, view.query.focus) if len(shown) > 1 else [],
         places=places,
-        labels=namesakes.labels(board.rows),
+        labels=namesakes.of(board),
         focus_said=focus_name(view.query.focus),
         exact=ranks.EXACT,
         most=ranks.MOST,

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from .board import Board
 from .row import Row
 
 RESPECTS = ("user", "mode", "defence", "day", "id")
@@ -20,6 +21,11 @@ def labels(rows: Iterable[Row]) -> dict[str, str]:
         if len(group) > 1
         for row, label in zip(group, _apart(group), strict=True)
     }
+
+
+def of(board: Board) -> dict[str, str]:
+    """`labels` of a board's rows."""
+    return board.once("labels", lambda: labels(board.rows))
 
 
 def _apart(group: Sequence[Row]) -> list[str]:

@@ -216,12 +216,22 @@ def model_page(
         submission=submission,
         against=against,
         differences=differences,
+        others=_others(row, board, against),
         hardest=hardest(entry),
         label=label,
         not_behind=not_behind,
         sure_gains=sure_gains,
         spelled=packs.typeset,
     )
+
+
+OTHERS = 100
+"""Models that a model's page offers to stand beside it: the first ones of its board."""
+
+
+def _others(row: Row, board: Board, against: Row | None) -> list[Row]:
+    found = [one for one in board.rows[: OTHERS + 1] if one.id != row.id][:OTHERS]
+    return found if against is None or against in found else [*found, against]
 
 
 def sure_gains(entry: Entry) -> list[Gain]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from robustbench_tc.eval.stats import ranks
 from robustbench_tc.eval.stats.ranks import Pairs, Places
 
-from .board import Board, ranked
+from .board import Board
 from .row import Row
 
 
@@ -18,9 +18,14 @@ def pairs(rows: Sequence[Row], focus: str) -> Pairs:
     return ranks.of_counts([row.figures.counts(focus) or (0, 0) for row in rows])
 
 
+def of(board: Board, focus: str) -> dict[str, Places]:
+    """`places`, worked out once for each state of the board."""
+    return board.once(("places", focus), lambda: places(board, focus))
+
+
 def places(board: Board, focus: str) -> dict[str, Places]:
     """Row id → its compatible ranks, of the first `ranks.MOST` models that have a rank."""
-    there = [row for row in ranked(board.rows, focus) if row.rank]
+    there = [row for row in board.in_order(focus) if row.rank]
     tested = there[: ranks.MOST]
     if len(tested) < 2:
         return {}

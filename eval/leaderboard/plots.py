@@ -59,7 +59,7 @@ class Plot(NamedTuple):
 
 
 def _metric(name: str) -> Callable[[Row], float | None]:
-    return lambda row: row.figures.metric(name).value
+    return lambda row: row.figures.value(name)
 
 
 PERTURBED = Side("perturbed accuracy", _metric("perturbed"), 1)
@@ -156,7 +156,7 @@ def _axis(side: Side, values: Sequence[float]) -> Axis:
 
 def plots_page(view: View, rows: Sequence[Row], board: Board, versions: Sequence[Board], default: str) -> str:
     """The page; `rows`: all that fit, of which the table shows those of `view`."""
-    labels = namesakes.labels(board.rows)
+    labels = namesakes.of(board)
     return render(
         "plots.html.j2",
         title=f"Plots, {label(board)}",

@@ -1,7 +1,7 @@
 """What a visitor asks of a board: filters, order and focus, in the address, so that a view can be shared."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ import msgspec
 from robustbench_tc import taxonomy
 
 from . import tiers
-from .board import Board, leader_of, marked, order, ranked
+from .board import Board, leader_of, marked
 from .row import FOCUSES, Row
 from .tiers import Tier
 
@@ -53,7 +53,9 @@ ENDS = {"": "Value", "_low": "At least: the interval's low end", "_high": "At mo
 
 
 def _end_of(metric: str, end: str) -> Callable[[Row], Any]:
-    name = end.strip("_") or "value"
+    if not end:
+        return lambda row: row.figures.value(metric)
+    name = end.strip("_")
     return lambda row: getattr(row.figures.metric(metric), name)
 
 
@@ -226,26 +228,33 @@ def select(
 
     Ranks are those of the whole board in the query's focus, whatever is filtered.
     """
-    rows = ranked(board.rows, query.focus)
+    rows = board.in_order(query.focus)
     leader, with_rank = leader_of(rows), sum(row.rank > 0 for row in rows)
-    fit = [row for row in rows if _fits(row, query)]
+    words = query.q.casefold().split()
+    fit = [row for row in rows if _fits(row, query, words)]
     kept = fit if _lists_all(query, with_rank) else [row for row in fit if row.rank]
     left_out = len(fit) - len(kept)
     if query.unranked == "on":
-        kept = sorted(kept, key=lambda row: order(row, query.focus))
+        kept = sorted(kept, key=lambda row: board.mixed(query.focus)[row.id])
     if query.sort:
-        key, _ = SORTS[query.sort]
-        known = [row for row in kept if key(row) is not None]
-        unknown = [row for row in kept if key(row) is None]
-        known.sort(key=lambda row: order(row, query.focus))
-        known.sort(key=key, reverse=query.descending)
-        kept = known + unknown
+        kept = _sorted(kept, query, board)
     pages = 1 if whole else max(1, -(-len(kept) // PAGE))
     page = min(query.page, pages)
     shown = kept if whole else kept[(page - 1) * PAGE : page * PAGE]
     if marks:
         shown = marked(shown, leader, query.focus)
     return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages, with_rank, left_out)
+
+
+def _sorted(rows: Sequence[Row], query: Query, board: Board) -> list[Row]:
+    """By the query's sort key, ties by place; rows that do not have it come last, as they were."""
+    key, _ = SORTS[query.sort]
+    keyed = [(key(row), row) for row in rows]
+    known = [one for one in keyed if one[0] is not None]
+    places = board.mixed(query.focus)
+    known.sort(key=lambda one: places[one[1].id])
+    known.sort(key=lambda one: one[0], reverse=query.descending)
+    return [*(row for _, row in known), *(row for value, row in keyed if value is None)]
 
 
 def _lists_all(query: Query, with_rank: int) -> bool:
@@ -255,10 +264,9 @@ def _lists_all(query: Query, with_rank: int) -> bool:
     return tiers.lists_all(with_rank) or query.tier not in ("", *tiers.TRUSTED)
 
 
-def _fits(row: Row, query: Query) -> bool:
-    text = f"{row.model} {row.family} {row.user or ''}".casefold()
+def _fits(row: Row, query: Query, words: Sequence[str]) -> bool:
     return (
-        all(word in text for word in query.q.casefold().split())
+        (not words or _holds(row, words))
         and query.family in ("", row.family)
         and query.mode in ("", row.mode)
         and query.tier in ("", row.tier)
@@ -267,6 +275,11 @@ def _fits(row: Row, query: Query) -> bool:
         and (not query.size or SIZES[query.size][1](row.params_b))
         and _submitted_within(row, query)
     )
+
+
+def _holds(row: Row, words: Sequence[str]) -> bool:
+    text = f"{row.model} {row.family} {row.user or ''}".casefold()
+    return all(word in text for word in words)
 
 
 def _submitted_within(row: Row, query: Query) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -128,12 +129,28 @@ def rebuild(
 
 def load(store: Store, published: Mapping[str, Entry], index: Index | None = None) -> dict[str, Board]:
     """The boards of what is stored."""
-    found = index or Index(store)
-    found.look()
+    return look(store, published, index or Index(store)).boards
+
+
+class Looked(NamedTuple):
+    """What is stored, as the boards show it."""
+
+    boards: dict[str, Board]
+    submissions: dict[str, Submission]
+    """Those on the boards, by id, oldest first."""
+    verifications: dict[str, Verification]
+    damaged: list[str]
+    """One line for each record that is left out."""
+
+
+def look(store: Store, published: Mapping[str, Entry], index: Index) -> Looked:
+    """Brings the index up to date with the folder, and makes the boards."""
+    index.look()
     off, _ = store.off_the_board()
-    submissions = [one for one in found.submissions if one.id not in off]
-    verifications, _ = store.verifications()
-    return boards(submissions, verifications, found.entries, published)
+    here = [one for one in index.submissions if one.id not in off]
+    verifications, unread = store.verifications()
+    made = boards(here, verifications, index.entries, published)
+    return Looked(made, {one.id: one for one in here}, verifications, [*index.damaged, *unread])
 
 
 class _Place(msgspec.Struct, frozen=True):

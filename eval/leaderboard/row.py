@@ -4,11 +4,12 @@ memory. The whole entry is read from the store when a model's own page asks for 
 import base64
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import levels
@@ -49,6 +50,7 @@ def _places() -> Iterator[tuple[tuple[str, str], int]]:
 
 
 _AT = dict(_places())
+_ONE, _TWO = struct.Struct("<d"), struct.Struct("<2d")
 WIDTH = sum(_SIZES[kind] for kind, _ in KEYS)
 """Numbers of one entry. NaN stands for what it does not have."""
 
@@ -120,6 +122,11 @@ class Figures(msgspec.Struct, frozen=True):
         """One of `stats.values.METRICS`."""
         return self._metric("metric", name)
 
+    def value(self, name: str) -> float | None:
+        """The value of `metric`, without its interval: what thousands of rows are drawn and sorted by."""
+        [found] = _ONE.unpack_from(self.numbers, 8 * _AT["metric", name])
+        return None if math.isnan(found) else float(found)
+
     def type(self, code: str) -> tuple[Metric, Metric]:
         """Accuracy and Δ of a core type; empty where the entry lacks it."""
         return self._metric("accuracy", code), self._metric("delta", code)
@@ -145,8 +152,8 @@ class Figures(msgspec.Struct, frozen=True):
 
     def counts(self, name: str) -> tuple[int, int] | None:
         """(correct, n) in one of FOCUSES; None where the entry lacks it. A level's are of its core types."""
-        correct, n = self._get("counts", name)
-        return None if correct is None or n is None else (int(correct), int(n))
+        correct, n = _TWO.unpack_from(self.numbers, 8 * _AT["counts", name])
+        return None if math.isnan(correct) or math.isnan(n) else (int(correct), int(n))
 
     def verified(self, name: str) -> Beside | None:
         """Clean, perturbed or a component without the rows that nobody could answer."""
@@ -169,8 +176,18 @@ class Figures(msgspec.Struct, frozen=True):
     def right(self, focus: str) -> Ints:
         """Per clean id the right answers in a focus."""
         where = [CONDITIONS.index(code) for code in codes_of(focus)]
-        found: Ints = self.columns()[0][where].sum(axis=0)
+        codes = np.frombuffer(self.verdicts or b"", np.uint8).reshape(len(CONDITIONS), -1)[where]
+        found: Ints = np.where(codes == ord("-"), 0, codes - ord("0")).sum(axis=0, dtype=np.int64)
         return found
+
+
+def type_values(rows: Sequence[Figures]) -> dict[str, NDArray[np.float64]]:
+    """Core type → [rows, 2] accuracies and Δ; NaN where an entry lacks it."""
+    at = [_AT[kind, code] for code in taxonomy.codes() for kind in ("accuracy", "delta")]
+    found = np.empty((len(rows), len(at)))
+    for number, one in enumerate(rows):
+        found[number] = np.frombuffer(one.numbers, "<f8")[at]
+    return {code: found[:, 2 * i : 2 * i + 2] for i, code in enumerate(taxonomy.codes())}
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

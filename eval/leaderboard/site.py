@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from . import places
 from .board import Board, Difference, differences
 from .datasets import Datasets
 from .index import Index
 from .origin import Origin
-from .rebuild import load
-from .records import Entry, Submission, board_version
+from .rebuild import Looked, look
+from .records import Entry, Submission, Verification, board_version
 from .row import Row
 from .store import Store
 
@@ -50,6 +51,7 @@ class Boards:
         self._tell = tell
         self._told: set[str] = set()
         self._index = Index(store)
+        self._looked = Looked({}, {}, {}, [])
         self._missing: tuple[Submission, ...] = ()
         self._cannot: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -84,13 +86,17 @@ class Boards:
             revision, now = self.store.revision(), time.time_ns()
             if revision == self._revision and not always:
                 return
-            found = load(self.store, self._published, self._index)
+            self._looked = look(self.store, self._published, self._index)
+            found = self._looked.boards
             self._index.save(always=False)
-            self._say([*self._index.damaged, *self.store.verifications()[1]])
+            self._say(self._looked.damaged)
             self._missing = tuple(one for one in self._index.submissions if one.id not in self._index.entries)
             made = found | self._empty(found)
+            noticed = {version: self._noticed(board) for version, board in made.items()}
+            for board in noticed.values():  # what the first page needs, before anybody waits for it
+                places.of(board, "perturbed")
             with self._page_lock:
-                self._boards = {version: self._noticed(board) for version, board in made.items()}
+                self._boards = noticed
                 self._pages.clear()
                 self._page_bytes = 0
                 self._entries.clear()
@@ -187,6 +193,18 @@ class Boards:
             if row is not None:
                 return row, board
         return None
+
+    def submission(self, row_id: str) -> Submission | None:
+        """The record of a row; None for a paper model."""
+        return self._looked.submissions.get(row_id)
+
+    def submissions(self) -> list[Submission]:
+        """The records of everything on the boards, oldest first."""
+        return list(self._looked.submissions.values())
+
+    def verification(self, row_id: str) -> Verification | None:
+        """How a row was repeated, if it was."""
+        return self._looked.verifications.get(row_id)
 
     def entry(self, row_id: str) -> Entry | None:
         """Everything that is computed of a row's run, read from the store; None where it cannot be."""

@@ -61,34 +61,9 @@ def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr
         outcome = gr.HTML(elem_id="outcome", padding=False)
         acts = _Acts(desk, added)
 
-        # gradio fills in the request and the account by the types of parameters: one set of functions for
-        # each way to sign in.
+        checks, looks, lists = _events(acts, login)
         if login == "hf":
-
-            def checks(request: gr.Request, profile: gr.OAuthProfile | None, *given: Any) -> Any:
-                return acts.check(_who(profile, request), given)
-
-            def looks(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
-                return acts.look(_who(profile, request), its_ticket)
-
-            def lists(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
-                return acts.list(_who(profile, request), its_ticket)
-
-            def who(profile: gr.OAuthProfile | None) -> str:
-                return pages.render("signed_in.html.j2", user=None if profile is None else profile.username)
-
-            demo.load(who, None, signed_in, api_visibility="private", queue=False)
-        else:
-
-            def checks(request: gr.Request, *given: Any) -> Any:  # type: ignore[misc]
-                return acts.check(_local(request), given)
-
-            def looks(request: gr.Request, its_ticket: str) -> Any:  # type: ignore[misc]
-                return acts.look(_local(request), its_ticket)
-
-            def lists(request: gr.Request, its_ticket: str) -> Any:  # type: ignore[misc]
-                return acts.list(_local(request), its_ticket)
-
+            demo.load(_signed_in(), None, signed_in, api_visibility="private", queue=False)
         demo.load(None, None, None, js=_NAMES)
         said = [report, ticket, timer, listing, outcome]
         options = {"queue": False, "show_progress": "hidden"}  # the queue is the desk's
@@ -96,6 +71,46 @@ def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr
         timer.tick(looks, [ticket], said, api_name="look", **options)
         listing.click(lists, [ticket], [outcome, listing, ticket], api_name="list", **options)
     return demo
+
+
+def _events(acts: "_Acts", login: Login) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """What checks an upload, looks how far it is, and lists it. gradio fills in the request and the account
+    by the types of parameters: one set of functions for each way to sign in."""
+    import gradio as gr
+
+    if login == "hf":
+
+        def checks(request: gr.Request, profile: gr.OAuthProfile | None, *given: Any) -> Any:
+            return acts.check(_who(profile, request), given)
+
+        def looks(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
+            return acts.look(_who(profile, request), its_ticket)
+
+        def lists(request: gr.Request, profile: gr.OAuthProfile | None, its_ticket: str) -> Any:
+            return acts.list(_who(profile, request), its_ticket)
+
+        return checks, looks, lists
+
+    def checks_here(request: gr.Request, *given: Any) -> Any:
+        return acts.check(_local(request), given)
+
+    def looks_here(request: gr.Request, its_ticket: str) -> Any:
+        return acts.look(_local(request), its_ticket)
+
+    def lists_here(request: gr.Request, its_ticket: str) -> Any:
+        return acts.list(_local(request), its_ticket)
+
+    return checks_here, looks_here, lists_here
+
+
+def _signed_in() -> Callable[..., str]:
+    """Says who is signed in."""
+    import gradio as gr
+
+    def who(profile: gr.OAuthProfile | None) -> str:
+        return pages.render("signed_in.html.j2", user=None if profile is None else profile.username)
+
+    return who
 
 
 def closed_page(why: str) -> "gr.Blocks":

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.across import Across, across
 
 from .board import Board, order
 from .pages import label, render
 from .query import Query
-from .row import Row
+from .row import Row, type_values
 
 
 class TypeOfBoard(NamedTuple):
@@ -33,17 +36,18 @@ def types_page(board: Board, versions: Sequence[Board], default: str) -> str:
         default=default,
         query=Query(version=board.version),
         label=label,
-        lines=[_line(board, one.code) for one in taxonomy.types()],
+        lines=lines_of(board),
     )
 
 
-def _line(board: Board, code: str) -> TypeOfBoard:
-    found = [row.figures.type(code) for row in board.rows]
-    most = across(accuracy.value for accuracy, _ in found).most
-    first = [row for row, (accuracy, _) in zip(board.rows, found, strict=True) if accuracy.value == most]
-    return TypeOfBoard(
-        code,
-        across(accuracy.value for accuracy, _ in found),
-        across(delta.value for _, delta in found),
-        min(first, key=lambda row: order(row, code)) if most is not None else None,
-    )
+def lines_of(board: Board) -> list[TypeOfBoard]:
+    """Every core type over the rows of a board."""
+    found = type_values([row.figures for row in board.rows])
+    return [_line(board.rows, code, found[code]) for code in taxonomy.codes()]
+
+
+def _line(rows: Sequence[Row], code: str, found: NDArray[np.float64]) -> TypeOfBoard:
+    accuracies, deltas = (across(column[~np.isnan(column)].tolist()) for column in found.T)
+    most = accuracies.most
+    first = [] if most is None else [rows[at] for at in np.flatnonzero(found[:, 0] == most).tolist()]
+    return TypeOfBoard(code, accuracies, deltas, min(first, key=lambda row: order(row, code), default=None))

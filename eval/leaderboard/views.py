@@ -1,10 +1,8 @@
 """Which page stands at which address: every view of a board is made from the boards and a query alone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
-
-from robustbench_tc.eval.stats.ranks import Places
 
 from . import places
 from .about import about_page
@@ -28,17 +26,9 @@ def _others(boards: Boards) -> tuple[Sequence[Board], str]:
     return list(every.values()), next(iter(every))
 
 
-def allowed_places(boards: Boards, board: Board, focus: str) -> Mapping[str, Places]:
-    """`places.places`, worked out once for each state of the board."""
-    kept = boards.page(
-        ("places", board.version, focus), lambda: msgspec.json.encode(places.places(board, focus))
-    )
-    return msgspec.json.decode(kept, type=dict[str, Places])
-
-
 def _board(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
     shown = select(board, query, ignored)
-    return board_page(shown, board, *_others(boards), allowed_places(boards, board, query.focus))
+    return board_page(shown, board, *_others(boards), places.of(board, query.focus))
 
 
 def _plots(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
@@ -52,7 +42,7 @@ def _heatmap(boards: Boards, board: Board, query: Query, ignored: Ignored) -> st
 
 def _matrix(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
     shown = select(board, msgspec.structs.replace(query, page=1), ignored, marks=False)
-    return matrix_page(shown, board, *_others(boards), allowed_places(boards, board, query.focus))
+    return matrix_page(shown, board, *_others(boards), places.of(board, query.focus))
 
 
 def _types(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:

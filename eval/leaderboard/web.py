@@ -135,7 +135,6 @@ class _Pages:
                 raise HTTPException(410, moderation.page_says(off))
             raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
         row, of = found
-        [row] = marked([row], leader_of(of.rows), "perturbed")
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None
         return await run_in_threadpool(
@@ -177,14 +176,14 @@ async def _failed(_: Request, error: Exception) -> Response:
 
 
 def _model(boards: Boards, row: Row, board: Board, against: Row | None, default: str) -> str:
+    [row] = marked([row], leader_of(board.rows), "perturbed")
     entry = boards.entry(row.id)
     if entry is None:
         raise HTTPException(404, f"The figures of {row.id} are being made again: try in a moment.")
-    off, _ = boards.store.off_the_board()
-    submissions = [one for one in boards.store.submissions()[0] if one.id not in off]
-    mine = next((one for one in submissions if one.id == row.id), None)
-    line = {one.id for one in submissions if mine is not None and one.line == mine.line}
-    newest = current(submissions).get(row.id) if mine is not None else None
+    mine = boards.submission(row.id)
+    same = [one for one in boards.submissions() if mine is not None and one.line == mine.line]
+    line = {one.id for one in same}
+    newest = current(same).get(row.id)
     history = [one for one in (*board.rows, *board.past) if one.id in line]
     return pages.model_page(
         row if newest is None else msgspec.structs.replace(row, superseded_by=newest),
@@ -192,7 +191,7 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         board,
         default,
         history=sorted(history, key=lambda one: one.submitted_at or "", reverse=True),
-        verification=boards.store.verifications()[0].get(row.id),
+        verification=boards.verification(row.id),
         submission=mine,
         against=against,
         elsewhere=[

@@ -15,6 +15,7 @@ from ._moderating import hide, unhide, withdraw
 from ._replacing import DiscardChanges, Force
 from ._submit import submit
 from ._words import one_of
+from ._workers import NumProc
 
 app = typer.Typer(
     help="The leaderboard: serve it, check and verify submissions, rebuild it, export it as a Space.",
@@ -211,6 +212,7 @@ def rebuild(
     ],
     store: StoreOption = DEFAULT_STORE,
     results_repo: RepoOption = None,
+    num_proc: NumProc = 1,
     as_json: AsJson = False,
 ) -> None:
     """Score every stored submission again from its raw predictions and make the boards from that.
@@ -225,7 +227,7 @@ def rebuild(
     results = open_store(store, results_repo)
     kept = "submissions scored so far are kept; run the same command again"
     with _console.status("scoring", kept) as tell:
-        found = rebuild_all(results, [load_asked(one) for one in dataset], progress=tell)
+        found = rebuild_all(results, [load_asked(one) for one in dataset], num_proc=num_proc, progress=tell)
     if as_json:
         _console.json(found)
     else:

@@ -17,17 +17,26 @@ RunOf = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled build as it is."""
+    folder = tmp_path_factory.mktemp("board") / "bundled"
+    build_release(BuildSpec(profile="bundled"), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled build, cut down to two clean samples per source."""
-    folder = tmp_path_factory.mktemp("board")
-    build_release(BuildSpec(profile="bundled"), folder / "bundled")
-    rows = inputs.load(str(folder / "bundled")).rows
+    rows = inputs.load(str(bundled)).rows
     kept: dict[str, list[str]] = {}
     for row in rows:
         ids = kept.setdefault(row.source, [])
         if row.type_code == "clean" and len(ids) < 2:
             ids.append(row.clean_id)
-    return small.write(folder / "release", [row for row in rows if row.clean_id in kept[row.source]])
+    return small.write(
+        tmp_path_factory.mktemp("board") / "release",
+        [row for row in rows if row.clean_id in kept[row.source]],
+    )
 
 
 @pytest.fixture(scope="session")

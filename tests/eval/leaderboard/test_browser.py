@@ -5,6 +5,7 @@ Every page of this file is watched: no error on the console, no request to anoth
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,14 +19,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.sample_pages import sample_path
 from robustbench_tc.eval.leaderboard.store import Store
 
 from ...conftest import ROOT
 from .bad_files import BAD, Bad
 from .conftest import RunOf
+from .few import submission
 
 pytest.importorskip("gradio", reason="the app needs the extra leaderboard (make env-leaderboard)")
+from .test_single import behind, put
+
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
 )
@@ -77,8 +83,15 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = Server(release, tmp_path_factory.mktemp("served") / "results")
+def server(
+    release: Path, asked: Asked, run_of: RunOf, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("served")
+    base = run_of("gives-up-on-error", model="Agent-7B")
+    defended = behind(run_of("oracle", model="Agent-7B"), folder / "defended", "retry")
+    for number, run in enumerate((base, run_of("silent", model="Loud-1B"), defended), 1):
+        put(Store(folder / "results"), asked, run, number, folder / f"run{number}")
+    made = Server(release, folder / "results")
     yield made
     said = made.stop()
     assert "Traceback" not in said and "hf_secret" not in said, said
@@ -232,6 +245,8 @@ def test_nothing_chosen_names_what_to_choose(page: Any) -> None:
     assert "choose one" in page.inner_text("#report .verdict")
 
 
+ONE, TWO, DEFENDED = (submission(number, "x").id for number in range(1, 4))
+
 VIEWS = (
     "/",
     "/?focus=CD&show=intervals",
@@ -244,9 +259,22 @@ VIEWS = (
     "/progress",
     "/about",
     "/model/paper-o4-mini?against=paper-Qwen3-8B",
+    f"/model/{DEFENDED}",
     "/model/nobody",
+    "/samples",
+    f"/samples?type=all&ids={ONE},{TWO}&differ=1",
+    "/sample",
+    f"/sample?type=realistic_typos&ids={ONE},{TWO}",
+    "/sample?type=transient_timeout",
+    "/compare",
+    f"/compare?ids={ONE},{TWO}",
+    "/compare?ids=paper-o4-mini,paper-Qwen3-8B&focus=CD",
+    "/packs",
+    "/packs?pack=context",
+    "/defences",
     "/submit/",
 )
+"""`/sample` stands for the page of the first sample."""
 
 CONTRAST = """() => {
   const parse = (text) => text.match(/[0-9.]+/g).map(Number).concat(1).slice(0, 4);
@@ -293,7 +321,7 @@ UNREACHABLE = """() => [...document.querySelectorAll("a[href], button, input, se
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_every_view_can_be_read_named_and_reached(
-    browser: Any, server: Server, run_of: RunOf, size: dict[str, int], scheme: str
+    browser: Any, server: Server, asked: Asked, run_of: RunOf, size: dict[str, int], scheme: str
 ) -> None:
     watched = Watched(browser, server, size, scheme)
     page = watched.page
@@ -304,7 +332,7 @@ def test_every_view_can_be_read_named_and_reached(
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
 
     for view in VIEWS:
-        page.goto(view)
+        page.goto(re.sub(r"^/sample(?!s)", sample_path(asked.rows[0].clean_id), view))
         page.wait_for_selector("#check" if view == "/submit/" else "main")
         page.wait_for_timeout(300)
         assert violations() == [], view

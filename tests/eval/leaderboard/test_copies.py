@@ -99,9 +99,9 @@ def test_copies_among_many_are_found_from_groups_of_rows() -> None:
         runs[f"copy{i}"] = copied
         expected[f"copy{i}"] = f"r{i}"
     for name, replies in runs.items():
-        if (flag := seen.equal(replies.tobytes())) is not None:
+        if (flag := seen.equal(copies.Said.of(replies.tobytes()))) is not None:
             named[name] = flag.of
-        seen.add(name, replies.tobytes())
+        seen.add(name, copies.Said.of(replies.tobytes()))
     assert named == expected
     # A run of another number of rows is equal to none.
-    assert seen.equal(runs["r0"][:300].tobytes()) is None
+    assert seen.equal(copies.Said.of(runs["r0"][:300].tobytes())) is None

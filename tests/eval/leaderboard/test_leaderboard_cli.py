@@ -61,7 +61,7 @@ def test_a_submission_is_verified_and_rebuilt(
     done = run("rebuild", *where, "--json")
     assert done.exit_code == 0 and json.loads(done.output)["new"] == [one]
     (store.path(one) / "predictions.parquet").write_bytes(b"PAR1")
-    done = run("rebuild", *where)
+    done = run("rebuild", *where, "--num-proc", "2")
     assert done.exit_code == 1 and "not what was submitted" in " ".join(done.output.split())
 
 

@@ -60,6 +60,15 @@ def test_a_badge_says_its_figure_and_the_tier_in_words(row: Row, show: str) -> N
     assert not re.search(r"<script|<style|href|url\(|on\w+=", badge(row, show))
 
 
+@pytest.mark.parametrize("show", SHOWN)
+def test_a_badge_of_a_defended_run_has_no_figure(row: Row, show: str) -> None:
+    text = badge(msgspec.structs.replace(row, defence="retry,schema"), show)
+    drawn = ElementTree.fromstring(text)
+    said = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert said == ["RobustBench-TC", "defended run, no rank"]
+    assert "(retry,schema)" in drawn.attrib["aria-label"] and "0." not in drawn.attrib["aria-label"]
+
+
 def test_texts_fit_into_the_badge_whatever_the_font(row: Row) -> None:
     drawn = ElementTree.fromstring(badge(row))
     for one in drawn.iter("{http://www.w3.org/2000/svg}text"):

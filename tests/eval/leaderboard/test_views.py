@@ -6,14 +6,14 @@ import re
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import namesakes, plots
+from robustbench_tc.eval.leaderboard import copies, namesakes, plots
 from robustbench_tc.eval.leaderboard.board import PAPER, Board, paper_board, ranked
 from robustbench_tc.eval.leaderboard.board_page import board_page
 from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
 from robustbench_tc.eval.leaderboard.matrix import lines, matrix_page
 from robustbench_tc.eval.leaderboard.origin import Origin
 from robustbench_tc.eval.leaderboard.places import places
-from robustbench_tc.eval.leaderboard.progress import progress_page
+from robustbench_tc.eval.leaderboard.progress import course, progress_page
 from robustbench_tc.eval.leaderboard.query import (
     MEASURED,
     PAGE,
@@ -36,6 +36,11 @@ from .few import entry
 def paper() -> Board:
     return paper_board(entries_of_paper())
 
+
+CROWD = 1_500
+"""Submissions of a large board: several times what a plot or a course of time draws."""
+
+LAST = CROWD // PAGE
 
 FIGURES = [
     Figures.of(
@@ -147,11 +152,11 @@ def test_the_frontier_is_drawn_named_and_said(paper: Board) -> None:
 
 @pytest.fixture(scope="module")
 def crowd() -> Board:
-    """Ten thousand submissions."""
-    return board([row(number) for number in range(10_000)])
+    """More submissions than any page may show."""
+    return board([row(number) for number in range(CROWD)])
 
 
-def test_ten_thousand_submissions_make_no_page_above_150_kb(crowd: Board) -> None:
+def test_however_many_submissions_make_no_page_above_150_kb(crowd: Board) -> None:
     query = Query(version="1")
     view, every = select(crowd, query), select(crowd, query, whole=True, marks=False).rows
     made = {
@@ -168,16 +173,36 @@ def test_ten_thousand_submissions_make_no_page_above_150_kb(crowd: Board) -> Non
     sizes = {name: len(gzip.compress(page.encode(), 6)) for name, page in made.items()}
     assert max(sizes.values()) < 150_000, sizes
     assert made["board"].count('class="num rank"') == PAGE == made["heat map"].count('scope="row"')
-    assert "1–100 of 10000 models" in made["board"] and "Page 1 of 100" in made["board"]
+    assert f"1–100 of {CROWD} models" in made["board"] and f"Page 1 of {LAST}" in made["board"]
     assert len(re.findall("<circle", made["plots"])) <= plots.POINTS * len(plots.SIDES)
+
+
+def test_the_best_so_far_is_of_runs_that_have_ranks() -> None:
+    made = board(
+        [
+            row(1, figures=FIGURES[8]),
+            row(2, figures=FIGURES[2], tier="reproduced"),
+            row(3, figures=FIGURES[7], tier="reproduced", flags=(copies.COPY,)),
+            row(4, figures=FIGURES[5], tier="endpoint-matched"),
+        ]
+    )
+    found = course(made)
+    assert [one.leads for one in found] == [False, True, False, True]
+    two, five = (FIGURES[good].metric("perturbed").value for good in (2, 5))
+    assert [one.best for one in found] == [None, two, two, five]
+    page = progress_page(made, [made], "1")
+    assert page.count("new best") == 2 and "an unverified or flagged run" in page
+    alone = board([row(1)])
+    page = progress_page(alone, [alone], "1")
+    assert "new best" not in page and page.count("<circle") == 1
 
 
 def test_pages_follow_each_other_and_the_last_has_no_next(crowd: Board) -> None:
     seen: list[str] = []
-    for number in (1, 2, 100, 101):
+    for number in (1, 2, LAST, LAST + 1):
         view = select(crowd, Query(version="1", page=number))
         page = board_page(view, crowd, [crowd], "1")
-        assert ('rel="next"' in page) == (number < 100) and ('rel="prev"' in page) == (number > 1)
+        assert ('rel="next"' in page) == (number < LAST) and ('rel="prev"' in page) == (number > 1)
         seen += [one.id for one in view.rows] if number <= 2 else []
     assert len(set(seen)) == 2 * PAGE
     assert address(Query(version="1", page=3), "1", sort="clean") == "/?sort=clean"

@@ -151,6 +151,9 @@ OUTPUTS: dict[str, list[Output]] = {
     "leaderboard verify --store": [
         Output("leaderboard verify 20261120-0 --run {run} --dataset {release} --store {out}")
     ],
+    "leaderboard hide --store": [Output("leaderboard hide 20261120-0 --reason none --store {out}")],
+    "leaderboard unhide --store": [Output("leaderboard unhide 20261120-0 --reason none --store {out}")],
+    "leaderboard withdraw --store": [Output("leaderboard withdraw 20261120-0 --reason none --store {out}")],
     "leaderboard rebuild --store": [Output("leaderboard rebuild --dataset {release} --store {out}")],
     "leaderboard export folder": [
         Output(SPACE, "space"),
@@ -171,6 +174,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
+leaderboard submit run, leaderboard submit --record,
 gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
 build --cases, sql --format, compare --log-key, report --log-key,
 live show run, live summary run, live report run, live check file
@@ -790,6 +794,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "eval/leaderboard/store.py": {"remove_files", "rename"},  # uploads; a submission into place
+        "eval/leaderboard/uploads.py": {"truncate"},  # bytes of an upload in parts, once they were read
         "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "benchmarks/training_rows.py": {"rmtree"},  # a temporary folder of its own

@@ -60,13 +60,13 @@ def serve(
     >>> stop = Event()
     >>> Thread(target=serve, kwargs={"port": 0, "stop": stop, "started": print}).start()  # doctest: +SKIP
     """
-    for needed in ("gradio", "fastapi"):
-        if find_spec(needed) is None:
-            raise need_extra(needed, "leaderboard")
     if login not in (None, *get_args(Login)):
         raise unknown("login", login or "", get_args(Login))
     in_space = "SPACE_ID" in os.environ
     with closing(_listen(host, port)) as listening:
+        for needed in ("gradio", "fastapi"):
+            if find_spec(needed) is None:
+                raise need_extra(needed, "leaderboard")
         site = _Site(
             None if dataset is None else str(dataset),
             revision,

@@ -116,7 +116,7 @@ def submit_copy(store: Store, leader: str) -> str:
     one, entry = store.submission(leader), store.entry(leader)
     assert entry is not None
     made = msgspec.structs.replace(
-        one, id="20991231-0123456789ab", model="Copy-9B", user="eve", submitted_at="2099"
+        one, id="20991231-0123456789ab", model="Copy-9B", user="eve", submitted_at="2099-12-31T00:00:00+00:00"
     )
     store.add(made, store.path(leader), entry)
     return made.id

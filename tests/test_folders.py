@@ -151,6 +151,12 @@ OUTPUTS: dict[str, list[Output]] = {
     "leaderboard verify --store": [
         Output("leaderboard verify 20261120-0 --run {run} --dataset {release} --store {out}")
     ],
+    "leaderboard verify --work": [
+        Output(
+            "leaderboard verify 20261120-0 --base-url http://127.0.0.1:9/v1 --dataset {release}"
+            " --store {new} --work {out}"
+        )
+    ],
     "leaderboard hide --store": [Output("leaderboard hide 20261120-0 --reason none --store {out}")],
     "leaderboard unhide --store": [Output("leaderboard unhide 20261120-0 --reason none --store {out}")],
     "leaderboard withdraw --store": [Output("leaderboard withdraw 20261120-0 --reason none --store {out}")],
@@ -794,6 +800,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "eval/leaderboard/store.py": {"remove_files", "rename"},  # uploads; a submission into place
+        "eval/leaderboard/submit_gate.py": {"unlink"},  # gradio's copies of uploads, in the temporary folder
         "eval/leaderboard/uploads.py": {"truncate"},  # bytes of an upload in parts, once they were read
         "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh

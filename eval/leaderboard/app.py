@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from socket import socket
 from threading import Event, Thread
@@ -28,6 +29,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger("uvicorn.error")
 
 
+@cache
+def _uploads() -> Path:
+    """A new folder for what gradio takes, in the one that the environment names. It is swept, so nothing of
+    anybody else may lie there."""
+    named = os.environ.get("GRADIO_TEMP_DIR") or None
+    if named is not None:
+        Path(named).mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="rbtc-uploads-", dir=named))
+
+
 def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, closed: str = "") -> "FastAPI":
     """The app. `asked` names the dataset version that is taken; without a desk `closed` says why none is.
 
@@ -35,7 +46,7 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="rbtc-uploads-"))  # read at import
+    os.environ["GRADIO_TEMP_DIR"] = str(_uploads())  # read at import
     try:
         import gradio as gr
         from fastapi import FastAPI

@@ -149,6 +149,24 @@ def test_scripts_of_the_page_carry_its_nonce(tmp_path: Path) -> None:
     assert Asked("/submit/").at(gate(tmp_path))[2] != body
 
 
+def test_a_temporary_folder_of_somebody_else_is_never_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from robustbench_tc.eval.leaderboard import app
+
+    theirs = tmp_path / "theirs.txt"
+    theirs.write_text("x")
+    os.utime(theirs, (0, 0))
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    ours = app._uploads.__wrapped__()
+    assert ours.parent == tmp_path
+    old = ours / "old"
+    old.write_text("x")
+    os.utime(old, (0, 0))
+    sweep(ours, 1.0)
+    assert theirs.exists() and not old.exists()
+
+
 def test_room_for_uploads_is_bounded_and_swept(tmp_path: Path) -> None:
     limits = Limits(upload_space=100, upload_space_of_one=60, uploads_at_once=3, uploads_at_once_of_one=2)
     ann, bob, eve = (Submitter(name, f"8.8.8.{n}") for n, name in enumerate(("ann", "bob", "eve")))

@@ -187,7 +187,7 @@ def test_a_visitor_opens_sorts_filters_and_reads_a_model(page: Any, server: Serv
     page.wait_for_selector("#compare")
     assert page.inner_text("h1") == names[0]
     page.select_option("#against", "paper-o4-mini")
-    page.click("text=Compare")
+    page.get_by_role("button", name="Compare", exact=True).click()
     page.wait_for_url("**against=paper-o4-mini**")
     assert page.locator("[aria-label=Comparison] tbody tr").count() == 28
     with page.expect_download() as download:

@@ -152,7 +152,8 @@ def test_submissions_are_on_their_board_and_history_stays(
     assert "Superseded by" in old and f"/model/{second.id}" in old
     new = client.get(f"/model/{second.id}?against={submission(3, 'two').id}").text
     assert "History" in new and "Paired over the same rows" in new
-    assert client.get("/progress").text.count("new best") == 2
+    progress = client.get("/progress").text  # unverified runs are drawn, and are never the best
+    assert progress.count('<td class="date">') == 3 and "new best" not in progress
     again = client.get("/board.json").json()
     assert again["paired"] and again["fingerprint"] == "f" * 32
 

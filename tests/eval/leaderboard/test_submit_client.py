@@ -175,7 +175,12 @@ def test_ctrl_c_is_a_line_and_the_same_command_goes_on(board: Served, release: P
     command = [sys.executable, "-m", "robustbench_tc", "leaderboard", "submit", *words]
     board.scorer.free.clear()
     process = subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
     )
     wait_for(lambda: list((board.store.folder / "incoming").glob("*/run.json")), bool)
     wait_for(lambda: [1 for path in notes(board) if json.loads(path.read_bytes())["ticket"]], bool)

@@ -1,7 +1,6 @@
 """A log of another harness as predictions with verdicts: its shape, and which keys pair its samples."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -90,13 +89,6 @@ class Room:
             raise UserError(
                 f"{self._where} holds more than {KEPT:,} bytes of samples, which is as much as is read"
             )
-
-
-def lenient(data: bytes, most: int) -> Any:
-    """JSON in which NaN may stand, as harnesses write it. Raises ValueError and RecursionError."""
-    if len(data) > most:
-        raise ValueError("it is not JSON")
-    return json.loads(data)
 
 
 def own(record: Mapping[str, Any], expected_id: str, model: str, where: str) -> Prediction:

@@ -1,7 +1,6 @@
 """Logs of inspect_ai (`.eval`), read without it. Nothing of a log is evaluated; its sizes are bounded."""
 
 from pathlib import Path
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -10,6 +9,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Prediction, Verdict
 
 from .bench import KEY, Origin
+from .decoding import decoded
 from .foreign import (
     MOST,
     Keys,
@@ -18,7 +18,6 @@ from .foreign import (
     between,
     canonical,
     digest,
-    lenient,
     made,
     number,
     own,
@@ -27,65 +26,11 @@ from .foreign import (
     text,
 )
 from .foreign import unanswered as without_answer
+from .inspect_form import Header, LogSample, Score
 from .zipped import Zip
 
 LENIENT = 16 * 2**20
 """Bytes of a member that are decoded with Python's own decoder too, which takes `NaN` and more memory."""
-
-
-class Score(msgspec.Struct):
-    """Of a sample."""
-
-    value: Any = None
-    metadata: dict[str, Any] | None = None
-
-
-class LogSample(msgspec.Struct):
-    """A member of `samples/`, without its events."""
-
-    id: str | int
-    epoch: int = 1
-    input: str | list[dict[str, Any]] = ""
-    target: str | list[str] = ""
-    metadata: dict[str, Any] = {}
-    scores: dict[str, Score] | None = None
-    error: Any = None
-    invalidation: Any = None
-
-
-class _Dataset(msgspec.Struct):
-    samples: int | None = None
-    sample_ids: list[str | int] | None = None
-
-
-class _Config(msgspec.Struct):
-    epochs: int | None = None
-
-
-class _Spec(msgspec.Struct):
-    task: str = ""
-    model: str = ""
-    created: str = ""
-    dataset: _Dataset = msgspec.field(default_factory=_Dataset)
-    config: _Config = msgspec.field(default_factory=_Config)
-    metadata: dict[str, Any] | None = None
-    packages: dict[str, str] = {}
-    model_generate_config: dict[str, Any] = {}
-
-
-class _Plan(msgspec.Struct):
-    config: dict[str, Any] = {}
-
-
-class Header(msgspec.Struct):
-    """`header.json`, or `_journal/start.json` of a log that is not finished."""
-
-    eval: _Spec
-    plan: _Plan = msgspec.field(default_factory=_Plan)
-    status: str = "started"
-
-
-T = TypeVar("T")
 
 
 def read(path: Path, keys: Keys) -> Read:
@@ -99,7 +44,7 @@ def read(path: Path, keys: Keys) -> Read:
             if place >= MOST:
                 raise UserError(f"{path} holds more than {MOST:,} samples, which is as much as is read")
             data = log.read(name) or b""
-            one = _decoded(data, LogSample, f"{path}, {text(name, 100)!r}")
+            one = decoded(data, LogSample, f"{path}, {text(name, 100)!r}", writer="inspect_ai", most=LENIENT)
             if origin:
                 room.take(data)
             where = f"{path}, sample {text(one.id, 80)!r}"
@@ -137,21 +82,8 @@ def read(path: Path, keys: Keys) -> Read:
 def _header(log: Zip, path: Path) -> Header:
     for name in ("header.json", "_journal/start.json"):
         if (data := log.read(name)) is not None:
-            return _decoded(data, Header, f"{path}, {name}")
+            return decoded(data, Header, f"{path}, {name}", writer="inspect_ai", most=LENIENT)
     raise UserError(f"{path} is no log of inspect_ai: it has no header.json")
-
-
-def _decoded(data: bytes, kind: type[T], where: str) -> T:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{where} is not as inspect_ai writes it: {text(error)}") from None
-    except (ValueError, RecursionError):
-        pass
-    try:  # inspect_ai writes NaN as it is, which is no JSON
-        return msgspec.convert(lenient(data, LENIENT), kind)
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise UserError(f"{where} cannot be read: {text(error)}") from None
 
 
 def _origin(header: Header, path: Path) -> Origin | None:

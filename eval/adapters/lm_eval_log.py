@@ -7,7 +7,7 @@ every task, `samples_TASK_DATE.jsonl`. Several filters of one task are several s
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -16,13 +16,13 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Prediction, Verdict
 
 from .bench import KEY, Origin
+from .decoding import decoded
 from .foreign import (
     MOST,
     Keys,
     Read,
     Room,
     between,
-    lenient,
     made,
     number,
     own,
@@ -30,6 +30,7 @@ from .foreign import (
     refuse_doubled,
     text,
 )
+from .lm_eval_form import Results, Sample
 
 RESULTS = 64 * 2**20
 """Bytes of a results file."""
@@ -38,33 +39,6 @@ LINE = 16 * 2**20
 """Bytes of a sample."""
 
 DATED = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.-]{8,20})\.json")
-
-T = TypeVar("T")
-
-
-class _Task(msgspec.Struct):
-    metadata: Any = None
-    generation_kwargs: dict[str, Any] | None = None
-
-
-class Results(msgspec.Struct, rename={"samples": "n-samples"}):
-    """`results_….json`, as far as it is read."""
-
-    configs: dict[str, _Task] = {}
-    samples: dict[str, dict[str, int]] = {}
-    model_name: str | None = None
-    date: float | None = None
-    lm_eval_version: str | None = None
-
-
-class Sample(msgspec.Struct):
-    """A line of `samples_….jsonl`; its metrics stand beside these fields."""
-
-    doc_id: int
-    doc: dict[str, Any]
-    metrics: list[str] = []
-    filter: str = "none"
-    doc_hash: str = ""
 
 
 def read(path: Path, keys: Keys) -> Read:
@@ -127,25 +101,12 @@ def _results(path: Path) -> Results:
         raise UserError(f"{path}: {error.strerror or error}") from None
     if len(data) > RESULTS:
         raise UserError(f"{path} has more than {RESULTS:,} bytes, which is as much as is read")
-    found = _decoded(data, Results, str(path))
+    found = decoded(data, Results, str(path), writer="lm-eval", most=LINE)
     if not found.configs:
         raise UserError(
             f"{path} is no results file of lm-eval (of inspect_ai's, `inspect log convert` makes .eval)"
         )
     return found
-
-
-def _decoded(data: bytes, kind: type[T], where: str) -> T:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{where} is not as lm-eval writes it: {text(error)}") from None
-    except (ValueError, RecursionError):
-        pass
-    try:  # NaN, which is no JSON
-        return msgspec.convert(lenient(data, LINE), kind)
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise UserError(f"{where} cannot be read: {text(error)}") from None
 
 
 def _origin(results: Results, task: str, path: Path) -> Origin | None:
@@ -165,7 +126,7 @@ class _Line(msgspec.Struct):
     data: bytes
 
     def metric(self, name: str, where: str) -> object:
-        return _decoded(self.data, dict[str, Any], where).get(name)
+        return decoded(self.data, dict[str, Any], where, writer="lm-eval", most=LINE).get(name)
 
 
 def _lines(file: Path, results: Path) -> Iterator[tuple[int, _Line]]:
@@ -177,7 +138,8 @@ def _lines(file: Path, results: Path) -> Iterator[tuple[int, _Line]]:
                 if len(data) > LINE:
                     raise UserError(f"{file}, line {place} has more than {LINE:,} bytes")
                 if data.strip():
-                    yield place, _Line(_decoded(data, Sample, f"{file}, line {place}"), data)
+                    one = decoded(data, Sample, f"{file}, line {place}", writer="lm-eval", most=LINE)
+                    yield place, _Line(one, data)
     except FileNotFoundError:
         raise UserError(f"{results}: no {file.name} beside it: run lm-eval with --log_samples") from None
     except OSError as error:

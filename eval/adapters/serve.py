@@ -16,6 +16,7 @@ longer one ends the process, with one line on stderr and exit code 1.
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -122,13 +123,15 @@ async def serve() -> None:
         )
     except ValueError:
         raise UserError("requests are read from a pipe, not from a file") from None
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
     service, under_way = Service(), set[asyncio.Task[None]]()
     opened = asyncio.Event()
 
     async def one(line: bytes) -> None:
         said = await service.answer(line)
-        sys.stdout.write(dumps(said) + "\n")
-        sys.stdout.flush()
+        out.write(dumps(said).encode() + b"\n")
+        out.flush()
         opened.set()
 
     try:

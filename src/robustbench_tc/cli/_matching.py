@@ -41,10 +41,10 @@ def match_endpoint(
             progress=_console.note,
         )
     assert made.matched is not None
-    echo = partial(_console.out.print, markup=False)
-    echo(f"endpoint-matched {submission}, seed {made.matched.seed}")
-    echo(f"rows of the dataset: {_line(made.matched.again)}")
-    echo(f"fresh rows: {_line(made.matched.fresh)}")
+    echo = _console.out.print
+    echo(f"endpoint-matched {submission}, seed {made.matched.seed}", markup=False)
+    echo(f"rows of the dataset: {_line(made.matched.again)}", markup=False)
+    echo(f"fresh rows: {_line(made.matched.fresh)}", markup=False)
     echo("This proves the endpoint, not the model behind it.")
 
 

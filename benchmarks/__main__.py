@@ -42,6 +42,7 @@ PLAN: dict[str, list[str]] = {
     "scale": ["--sources", str(SHARED / "sources")],
     "leaderboard": [],
     "leaderboard_scale": [],
+    "leaderboard_attack": [],
     "report": ["--sources", str(SHARED / "sources")],
     "live": [],
     "doors": [],

@@ -1,6 +1,7 @@
 """Entries into boards: one per dataset version, ranked, with a mark for who is not surely behind."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -127,6 +128,7 @@ def marked(rows: Iterable[Row], leader: Row | None, focus: str) -> list[Row]:
     ]
 
 
+@lru_cache(maxsize=20_000)  # after an addition most rows are as before
 def p_of(a: Figures, b: Figures, focus: str) -> float:
     """Two-sided p of "equally good": the paired cluster test, or Fisher's where only counts are known."""
     if _pairs(a, b):

@@ -1,21 +1,26 @@
 """Which ranks the data allow every model of a board, and who is told apart from whom."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from robustbench_tc.eval.stats import ranks
 from robustbench_tc.eval.stats.ranks import Pairs, Places
 
 from .board import Board
-from .row import Row
+from .row import Figures, Row
 
 
 def pairs(rows: Sequence[Row], focus: str) -> Pairs:
     """Every two models: paired over the same samples where their answers are known, else from counts."""
-    samples = {row.figures.samples for row in rows}
+    return _pairs([row.figures for row in rows], focus)
+
+
+def _pairs(models: Sequence[Figures], focus: str) -> Pairs:
+    samples = {one.samples for one in models}
     if len(samples) == 1 and 0 not in samples:
-        right = [row.figures.right(focus) for row in rows]
-        return ranks.of_samples(right, [row.figures.repeats for row in rows])
-    return ranks.of_counts([row.figures.counts(focus) or (0, 0) for row in rows])
+        right = [one.right(focus) for one in models]
+        return ranks.of_samples(right, [one.repeats for one in models])
+    return ranks.of_counts([one.counts(focus) or (0, 0) for one in models])
 
 
 def of(board: Board, focus: str) -> dict[str, Places]:
@@ -29,5 +34,10 @@ def places(board: Board, focus: str) -> dict[str, Places]:
     tested = there[: ranks.MOST]
     if len(tested) < 2:
         return {}
-    found = ranks.places(pairs(tested, focus), len(there))
+    found = _places(tuple(row.figures for row in tested), focus, len(there))
     return {row.id: one for row, one in zip(tested, found, strict=True)}
+
+
+@lru_cache(maxsize=32)  # most additions have no rank and change nothing here
+def _places(tested: tuple[Figures, ...], focus: str, ranked: int) -> tuple[Places, ...]:
+    return tuple(ranks.places(_pairs(tested, focus), ranked))

@@ -158,6 +158,15 @@ class Boards:
             )
         }
 
+    def kept_page(self, key: object) -> bytes | None:
+        """The page of `key` if it was made since the boards changed: quick enough for the event loop."""
+        self.all()
+        with self._page_lock:
+            found = self._pages.get(key)
+            if found is not None:
+                self._pages.move_to_end(key)
+            return found
+
     def page(self, key: object, make: Callable[[], bytes]) -> bytes:
         """A page that depends on the boards and `key` alone: made once, kept until a board changes."""
         boards = self.all()

@@ -72,8 +72,12 @@ class _Pages:
         return found
 
     def _kept(self, key: object, make: Callable[[], str]) -> Response:
-        page = self._boards.page(key, lambda: make().encode())
-        return Response(page, media_type="text/html; charset=utf-8", headers=_HEADERS)
+        return _html(self._boards.page(key, lambda: make().encode()))
+
+    async def _aside(self, key: object, make: Callable[[], str]) -> Response:
+        """The page of `key`; one that has to be made is made off the event loop."""
+        page = self._boards.kept_page(key)
+        return await run_in_threadpool(self._kept, key, make) if page is None else _html(page)
 
     def html(self, request: Request, key: object, make: Callable[[], str]) -> Response:
         """A page of another module."""
@@ -85,10 +89,8 @@ class _Pages:
     async def view(self, request: Request) -> Response:
         query, ignored = self._asked(request)
         found, path = self._board_of(query.version), request.url.path
-        return await run_in_threadpool(
-            self._kept,
-            (path, query, ignored),
-            lambda: VIEWS[path](self._boards, found, query, ignored),
+        return await self._aside(
+            (path, query, ignored), lambda: VIEWS[path](self._boards, found, query, ignored)
         )
 
     async def as_csv(self, request: Request) -> Response:
@@ -137,8 +139,7 @@ class _Pages:
         row, of = found
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None
-        return await run_in_threadpool(
-            self._kept,
+        return await self._aside(
             ("model", row.id, against.id if against else None),
             lambda: _model(self._boards, row, of, against, self._default()),
         )
@@ -151,7 +152,7 @@ class _Pages:
         return response
 
 
-def _html(text: str) -> Response:
+def _html(text: str | bytes) -> Response:
     return Response(text, media_type="text/html; charset=utf-8", headers=_HEADERS)
 
 

@@ -25,6 +25,9 @@ environment = @test -n "$(PYTHON)" || { \
 	echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }; \
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 
+# One process per core, a file of tests in one of them.
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
@@ -54,9 +57,9 @@ types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(ONLY),-m '$(ONLY)')
 
-test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name
+test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name; ONLY='not slow' leaves out the longest files
 
 test-3.11 test-3.12: test-%:
 	@if python=$$(scripts/find_python.sh $*); then \
@@ -102,7 +105,7 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the leaderboard and the report in a real browser
-	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
+	.venv-leaderboard/bin/python -m pytest $(PARALLEL) tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray

@@ -19,7 +19,7 @@ from robustbench_tc.eval.stats.values import codes_of
 from . import copies, names, tiers
 from .index import Kept, kept
 from .records import Entry, Submission, Verification, board_version
-from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row
+from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row, count_values
 from .store import current
 from .tiers import Flag, Tier
 
@@ -78,30 +78,39 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.once(("mixed", focus), lambda: {row.id: at for at, row in enumerate(self._sorted(focus))})
 
     def _sorted(self, focus: str) -> list[Row]:
-        return self.once(("sorted", focus), lambda: _sorted(self.rows, focus))
+        names = self.once("by name", lambda: _by_name(self.rows))
+        return self.once(("sorted", focus), lambda: _by_accuracy(names, focus))
 
 
-def order(row: Row, focus: str) -> tuple[float, int, str, str]:
-    """Sorts a board: accuracy descending, ties by correct count, then by name."""
+def best_first(rows: Iterable[Row], focus: str) -> list[Row]:
+    """Those that have rows in a focus by accuracy, ties by the number of right answers, then by name."""
+    return _by_accuracy(_by_name(rows), focus)
+
+
+def _by_name(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row.model.casefold(), row.id))
+
+
+def _by_accuracy(named: Sequence[Row], focus: str) -> list[Row]:
+    """`best_first` of rows in the order of their names."""
+    counts = count_values([row.figures for row in named], focus)
+    there = np.flatnonzero(~np.isnan(counts).any(axis=1))
+    correct, n = counts[there].T
     # Two different shares of whole numbers below 2**26 are different floats, and equal ones are equal.
-    correct, n = row.figures.counts(focus) or (0, 1)
-    return -correct / max(n, 1), -correct, row.model.casefold(), row.id
+    order = np.lexsort((-correct, -correct / np.maximum(n, 1)))  # equal ones stay as they stand
+    return [named[at] for at in there[order].tolist()]
 
 
 def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
     """The rows in the order of `focus`: first those that have ranks (`tiers.is_ranked`), then the others."""
-    return _ranked(_sorted(rows, focus))
-
-
-def _sorted(rows: Iterable[Row], focus: str) -> list[Row]:
-    there = [row for row in rows if row.figures.counts(focus) is not None]
-    there.sort(key=lambda row: order(row, focus))
-    return there
+    return _ranked(best_first(rows, focus))
 
 
 def _ranked(there: Sequence[Row]) -> list[Row]:
-    placed = [row for row in there if tiers.is_ranked(row)]
-    rest = [row for row in there if not tiers.is_ranked(row)]
+    placed: list[Row] = []
+    rest: list[Row] = []
+    for row in there:
+        (placed if tiers.is_ranked(row) else rest).append(row)
     return [
         *(_with_rank(row, number) for number, row in enumerate(placed, 1)),
         *(_with_rank(row, 0) for row in rest),

@@ -98,6 +98,13 @@ def environment() -> jinja2.Environment:
     return made
 
 
+def compile_templates() -> None:
+    """Does for every template what its first page would wait for."""
+    for one in files(__package__).joinpath("templates").iterdir():
+        if one.name.endswith(".j2"):
+            environment().get_template(one.name)
+
+
 @cache
 def static(name: str) -> bytes:
     """The bytes of a file of `static/`."""

@@ -10,13 +10,14 @@ PYTHON ?= $(shell scripts/find_python.sh)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-# Tests start many processes: modules are compiled once, also where the shell has it that none is kept.
+# Tests start many processes: modules are compiled once, also where the shell has it that none is kept. Once means when
+# they are first imported: compiling all of a new environment takes as long as the rest of installing it (--no-compile). Not so in .venv-live: what runs there (python -B) keeps nothing.
 unexport PYTHONDONTWRITEBYTECODE
 
 # $(call install,FOLDER,EXTRAS): what the lock has for these extras, each file checked against its sha256, then
 # this package itself. Nothing else is fetched: hatchling, which installs it, is in the lock too.
 install = $(1)/bin/python scripts/locked.py $(2) > $(1)/locked.txt && \
-	$(1)/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(1)/locked.txt && \
+	$(1)/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement $(1)/locked.txt && \
 	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
 	{ $(1)/bin/python -m pip check > $(1)/check.txt || { cat $(1)/check.txt; exit 1; }; }
 
@@ -142,7 +143,7 @@ EXTRAS_mutation    := audit sign report dev mutation
 .venv-lm-eval/.done: UNLOCKED := .[lm-eval]
 .venv-train/.done .venv-trl/.done .venv-serve/.done .venv-inspect/.done .venv-lm-eval/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
-	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
+	.venv-$*/bin/python -m pip install --quiet --no-compile --editable '$(UNLOCKED)'
 	@touch $@
 
 # Programs that our package only drives: alone in their environment, each file checked against its sha256.
@@ -161,7 +162,7 @@ EXTRAS_mutation    := audit sign report dev mutation
 
 $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/frameworks
 	$(call environment,.venv-$*)
-	.venv-$*/bin/python -m pip install --quiet --require-hashes --no-deps \
+	.venv-$*/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps \
 	  --requirement src/robustbench_tc/data/frameworks/$(subst -,_,$*)_requirements.txt
 	@touch $@
 

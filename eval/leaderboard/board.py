@@ -1,7 +1,8 @@
 """Entries into boards: one per dataset version, ranked, with a mark for who is not surely behind."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -53,7 +54,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     notice: str = ""
     """What is not on it yet, in a sentence."""
     copies: dict[str, Flag] = {}
-    """Rows that have the replies of another one: the flag with its figure."""
+    """Rows that have the replies of another one: the flag with its figure, cleared or not."""
 
     def row(self, row_id: str) -> Row | None:
         """A row by its id, superseded and defended ones included."""
@@ -206,7 +207,11 @@ def tier_of(verification: Verification | None) -> Tier:
 
 
 def row_of(
-    one: Submission, entry: Kept, verification: Verification | None = None, superseded_by: str | None = None
+    one: Submission,
+    entry: Kept,
+    verification: Verification | None = None,
+    superseded_by: str | None = None,
+    cleared: Collection[str] = (),
 ) -> Row:
     """A submission's line, without a rank."""
     used = (entry.usage.prompt_tokens, entry.usage.completion_tokens)
@@ -221,7 +226,8 @@ def row_of(
         mode=one.mode,
         submitted_at=one.submitted_at,
         tier=tier_of(verification),
-        flags=entry.flags,
+        flags=tuple(flag for flag in entry.flags if flag not in cleared),
+        cleared=tuple(cleared),
         defence=one.defence,
         card=one.card,
         licence=one.licence,
@@ -241,9 +247,10 @@ def boards(
     verifications: Mapping[str, Verification],
     entries: Mapping[str, Entry | Kept],
     published: Mapping[str, Entry],
+    cleared: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, Board]:
     """Every board by its version, the paper's last. Submissions come oldest first; one without an entry is
-    left out (the caller says so)."""
+    left out (the caller says so). `cleared`: by submission the flags that do not count."""
     newer, known = current(submissions), kept(entries)
     groups: dict[str, list[Row]] = {}
     defended: dict[str, list[Row]] = {}
@@ -253,7 +260,7 @@ def boards(
             continue
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
-        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id])
+        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id], cleared.get(one.id, ()))
         (defended if row.defence else groups).setdefault(version, []).append(row)
     newest_first = sorted(places, key=lambda version: places[version].submitted_at, reverse=True)
     found = {

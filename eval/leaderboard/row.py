@@ -227,6 +227,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier
     flags: tuple[str, ...] = ()
     """Short codes of what speaks against taking the row at its word."""
+    cleared: tuple[str, ...] = ()
+    """Those that a maintainer has cleared: they count no more."""
     defence: str = ""
     """The chain of `--defend`; empty for an undefended run."""
     card: str | None = None

@@ -4,12 +4,14 @@ A commit comes first and the copy after it, so what the board shows is on the Hu
 two the next start brings the copy up to date.
 """
 
+import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import scratch
 from robustbench_tc.io.files import atomic_file
 
 from .records import ENTRY_VERSION, Entry, Submission
@@ -55,9 +57,8 @@ class HubStore(Store):
         )
         with self.locked():
             for one in entries:  # first, so that nothing is scored that need not be
-                self._copy(copy / self._of_entry(one), self.entries / f"{one}.json")
-            for one in wanted:
-                self._take(copy / "submissions" / one)
+                self._copy_entry(copy / self._of_entry(one), self.entries / f"{one}.json")
+            self._take(copy / "submissions" / one for one in wanted)
             for part in ("verifications", "moderation"):
                 for path in sorted((copy / part).glob("*.json")):
                     self._copy(path, self.folder / part / path.name)
@@ -78,14 +79,28 @@ class HubStore(Store):
             raise UserError(f"the results in {self.repo} are still being fetched: try again in a moment")
         super().add(submission, run, entry)
 
-    def _take(self, source: Path) -> None:
-        """A submission of the Hub into the folder. Its name is a folder's, so nothing else can be written."""
-        if not all((source / name).is_file() for name in FILES) or self.path(source.name).exists():
-            return
-        staged = self.incoming()
-        for name in FILES:
-            shutil.copyfile(source / name, staged / name)
-        self._place(staged, source.name)
+    def _copy_entry(self, source: Path, target: Path) -> None:
+        """Without waiting for the disk: an entry that a crash tears is made again."""
+        if source.is_file():
+            with scratch.beside(target) as beside:
+                shutil.copyfile(source, beside)
+                beside.replace(target)
+
+    def _take(self, sources: Iterable[Path]) -> None:
+        """Submissions of the Hub into the folder. Their names are folders', so nothing else can be written.
+
+        The disk is waited for once, before the first one has its name, not six times for each.
+        """
+        staged: dict[str, Path] = {}
+        for source in sources:
+            if all((source / name).is_file() for name in FILES) and not self.path(source.name).exists():
+                staged[source.name] = self.incoming()
+                for name in FILES:
+                    shutil.copyfile(source / name, staged[source.name] / name)
+        if staged:
+            os.sync()
+        for submission_id, folder in staged.items():
+            folder.rename(self.path(submission_id))
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd, HfApi

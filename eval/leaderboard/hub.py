@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import scratch
 from robustbench_tc.io.files import atomic_file
 
 from .records import ENTRY_VERSION, Entry, Submission
@@ -57,7 +56,7 @@ class HubStore(Store):
         )
         with self.locked():
             for one in entries:  # first, so that nothing is scored that need not be
-                self._copy_entry(copy / self._of_entry(one), self.entries / f"{one}.json")
+                self._take_entry(copy / self._of_entry(one), one)
             self._take(copy / "submissions" / one for one in wanted)
             for part in ("verifications", "moderation"):
                 for path in sorted((copy / part).glob("*.json")):
@@ -79,13 +78,6 @@ class HubStore(Store):
             raise UserError(f"the results in {self.repo} are still being fetched: try again in a moment")
         super().add(submission, run, entry)
 
-    def _copy_entry(self, source: Path, target: Path) -> None:
-        """Without waiting for the disk: an entry that a crash tears is made again."""
-        if source.is_file():
-            with scratch.beside(target) as beside:
-                shutil.copyfile(source, beside)
-                beside.replace(target)
-
     def _take(self, sources: Iterable[Path]) -> None:
         """Submissions of the Hub into the folder. Their names are folders', so nothing else can be written.
 
@@ -100,7 +92,7 @@ class HubStore(Store):
         if staged:
             os.sync()
         for submission_id, folder in staged.items():
-            folder.rename(self.path(submission_id))
+            self._place(folder, submission_id, synced=True)
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd, HfApi

@@ -252,12 +252,14 @@ class Store:
         finally:
             self.throw_away(staged)
 
-    def _place(self, staged: Path, submission_id: str) -> None:
-        for name in FILES:
-            _sync(staged / name)
-        _sync(staged)
+    def _place(self, staged: Path, submission_id: str, *, synced: bool = False) -> None:
+        if not synced:
+            for name in FILES:
+                _sync(staged / name)
+            _sync(staged)
         staged.rename(self.path(submission_id))
-        _sync(self.folder / "submissions")
+        if not synced:
+            _sync(self.folder / "submissions")
 
     def verify(self, verification: Verification) -> None:
         """Stores a verification. Call it under `locked`."""
@@ -288,6 +290,14 @@ class Store:
         """Stores a computed entry, in the place of an older one. `publish_entries` sends it on."""
         with atomic_file(self.entries / f"{submission_id}.json", replace=True) as beside:
             beside.write_bytes(encode(entry))
+
+    def _take_entry(self, source: Path, submission_id: str) -> None:
+        """An entry from elsewhere, without waiting for the disk: one that a crash tears is made again."""
+        if source.is_file():
+            target = self.entries / f"{submission_id}.json"
+            with scratch.beside(target) as beside:
+                shutil.copyfile(source, beside)
+                beside.replace(target)
 
     def publish_entries(self, ids: Sequence[str]) -> None:
         """Where results also go elsewhere: entries that were computed again. Raises UserError."""

@@ -1,5 +1,6 @@
 """Live runs into entries of the board: replayed here, in the figures of `rbtc live`."""
 
+import asyncio
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -9,11 +10,14 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.counts import counted
 from robustbench_tc.eval.live.record import LiveRecord
+from robustbench_tc.eval.live.replay import replayed
 from robustbench_tc.eval.live.report import side_effects
 from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.eval.live.show import Shown, shown
 from robustbench_tc.eval.record import Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
 from robustbench_tc.live import Episode
+from robustbench_tc.worlds.handle import LocalWorlds
 
 from . import live_flags, stored
 from .live_checks import plain, replay, stored_episodes
@@ -21,6 +25,12 @@ from .live_data import LiveAsked
 from .live_records import LiveEntry
 from .records import Submission
 from .refusal import Refused
+
+DRAWN_BYTES = 60_000
+"""Of an episode that is drawn on the run's page; a longer one makes room for the next."""
+
+TRIED = 10
+"""Episodes that are looked at for one that is short enough."""
 
 ALL = "all"
 """The line over every kind of fault: what a live board ranks by unless asked otherwise."""
@@ -52,7 +62,26 @@ def entry_of(
         counts=tuple(counted(scores)),
         effects=side_effects(scores),
         flags=live_flags.of_run(episodes, settings, asked.by_id, asked.clean),
+        drawn=drawn(scores, episodes, asked),
     )
+
+
+def drawn(scores: Sequence[LiveScore], episodes: Sequence[Episode], asked: LiveAsked) -> tuple[Shown, ...]:
+    """The first silent failure with a fault, and the first recovery, call by call; those that there are."""
+    found = []
+    for wanted in ("silent_failure", "recovered"):
+        there = [
+            one
+            for one, score in zip(episodes, scores, strict=True)
+            if score.type_code != "clean" and getattr(score, wanted)
+        ]
+        for one in there[:TRIED]:
+            row = asked.by_id[one.id]
+            made = shown(asyncio.run(replayed(row, one, LocalWorlds(), world=asked.worlds[row.world])))
+            if len(msgspec.json.encode(made)) <= DRAWN_BYTES:
+                found.append(made)
+                break
+    return tuple(found)
 
 
 def rescore_live(folder: Path, submission: Submission, asked: LiveAsked) -> LiveEntry:

@@ -189,6 +189,11 @@ class Boards:
         self.all()
         return self._live
 
+    def page_of(self, submission_id: str) -> str:
+        """The address of a submission's page, whether it is on a board or off it."""
+        there = (one.page for one in self._index.submissions if one.id == submission_id)
+        return next(there, f"/model/{submission_id}")
+
     def find_live(self, row_id: str) -> tuple[LiveRow, LiveBoard] | None:
         """The live run of that id, and the board that has it."""
         for board in self.live().values():

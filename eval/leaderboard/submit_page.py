@@ -199,7 +199,7 @@ class _Acts:
         except Exception:
             return _refused(_BROKEN, "score")
         passed = checked.submission is not None and checked.refused is None
-        said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
+        said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims, checked.live)
         return _said(said, ticket if passed else "", listable=passed)
 
     def list(self, who: Submitter | None, ticket: str) -> Any:

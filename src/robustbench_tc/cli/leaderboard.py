@@ -133,6 +133,9 @@ def submit_check(
     ],
     dataset: DatasetOption = "robustbench-tc",
     revision: RevisionOption = None,
+    live_dataset: Annotated[
+        str | None, typer.Option("--live-dataset", help="Of a live run; default: the one it was played on.")
+    ] = None,
     record: Annotated[Path | None, typer.Option("--record", help="run.json, if it lies elsewhere.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Name on the board, if another.")] = None,
     as_json: AsJson = False,
@@ -145,15 +148,19 @@ def submit_check(
     import tempfile
     from datetime import UTC, datetime
 
-    from ..eval.leaderboard import worker
+    from ..eval.leaderboard import live_client, live_worker, worker
     from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.serve import load_asked
     from ..eval.leaderboard.submitting import Stated
 
-    upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
+    live = live_client.files_of(predictions, record)
+    if live is not None:
+        upload, run = live
+    else:
+        upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
+        run = record or upload.with_name("run.json")
     if not upload.is_file():
         raise UserError(f"no predictions at {upload}: name a run folder, or a .parquet or .jsonl file")
-    run = record or upload.with_name("run.json")
     with tempfile.TemporaryDirectory() as temporary:
         shutil.copyfile(upload, Path(temporary) / worker.UPLOAD)
         if run.is_file():
@@ -164,7 +171,11 @@ def submit_check(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             stated=Stated(name=model),
         )
-        checked = worker.examine(job, load_asked(dataset, revision), Limits())
+        if live is not None:
+            asked_live = live_client.dataset_of(run, live_dataset)
+            checked = live_worker.examine_live(job, asked_live, Limits(), lambda episodes, size: None)
+        else:
+            checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:
         _console.json(checked)
     else:
@@ -289,6 +300,11 @@ def export(
     dataset: Annotated[str, typer.Option("--dataset", help="Hub id that submissions are taken for.")],
     results_repo: Annotated[str, typer.Option("--results-repo", help="Hub dataset for the results.")],
     revision: RevisionOption = None,
+    live_dataset: Annotated[
+        str | None,
+        typer.Option("--live-dataset", help="Hub id that live runs are taken for; default: none are."),
+    ] = None,
+    live_revision: Annotated[str | None, typer.Option(help="Of the live dataset.")] = None,
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",
     force: Force = False,
     discard_changes: DiscardChanges = False,
@@ -303,6 +319,8 @@ def export(
         folder,
         dataset=dataset,
         revision=revision,
+        live_dataset=live_dataset,
+        live_revision=live_revision,
         results_repo=results_repo,
         title=title,
         force=force,

@@ -44,7 +44,8 @@ _STAGES = {"waiting": "Waiting", "checking": "Checking", "scoring": "Scoring"}
 def page(
     desk: Desk, login: Login, asked: str, added: Callable[[], None], live: str | None = None
 ) -> "gr.Blocks":
-    """The page; `asked` names the dataset version that is taken, `live` that of live runs. `added` is called after each submission."""
+    """The page; `asked` names the dataset version that is taken, `live` that of live runs. `added` is called
+    after each submission."""
     import gradio as gr
 
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(600, 3600)) as demo:

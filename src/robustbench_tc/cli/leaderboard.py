@@ -302,7 +302,7 @@ def export(
     revision: RevisionOption = None,
     live_dataset: Annotated[
         str | None,
-        typer.Option("--live-dataset", help="Hub id that live runs are taken for; default: none are."),
+        typer.Option("--live-dataset", help="Hub id of the live dataset; without it no live run is taken."),
     ] = None,
     live_revision: Annotated[str | None, typer.Option(help="Of the live dataset.")] = None,
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",

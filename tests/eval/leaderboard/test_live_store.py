@@ -12,6 +12,7 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard import live_board
 from robustbench_tc.eval.leaderboard.checks import Asked
+from robustbench_tc.eval.leaderboard.client import NotTaken, submit
 from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.index import Index
 from robustbench_tc.eval.leaderboard.limits import Limits
@@ -216,6 +217,28 @@ def served_run(store: Store, submission_id: str, folder: Path) -> Path:
     shutil.copyfile(store.path(submission_id) / "journal.jsonl", made / "journal.jsonl")
     shutil.copyfile(store.path(submission_id) / "run.json", made / "live_run.json")
     return made
+
+
+def test_the_client_submits_a_live_run(
+    site: Site, asked: Asked, live_asked: LiveAsked, tmp_path: Path
+) -> None:
+    served, _ = site
+    run = live_runs.played(tmp_path / "run", live_asked, "liar", model="Sent-2B")
+    done = submit(run, served.url)
+    assert done.submission is not None and done.not_checked_here is None
+    assert done.page == f"{served.url}/live/{done.submission.id}"
+    assert done.checked.live is not None and done.checked.live.flags[0].of == "gives-up", "a liar calls alike"
+    assert submit(run / "journal.jsonl", served.url).submission == done.submission, "the same run is the same"
+    cut = live_runs.copied(run, tmp_path / "cut")
+    (cut / "journal.jsonl").write_bytes((run / "journal.jsonl").read_bytes()[:-30])
+    with pytest.raises(NotTaken, match=r"before the upload.*is cut off in line"):
+        submit(cut, served.url)
+    other = live_runs.said(run, tmp_path / "other", settings={"fingerprint": "0" * 32})
+    with pytest.raises(UserError, match="play that version"):
+        submit(other, served.url)
+    closed = pytest.raises(UserError, match="takes no live runs")
+    with serving(tmp_path / "results", asked, limits=Limits()) as without, closed:
+        submit(run, without.url)
 
 
 def test_the_real_process_replays_a_live_run(

@@ -230,6 +230,7 @@ class _Read:
             "gains": () if entry is None else entry.gains,
             "packs": {} if entry is None else entry.packs,
             "submission": submission,
+            "cleared_flags": self._boards.cleared(row.id),
             "verification": self._boards.store.verifications()[0].get(row.id),
             "history": [
                 {

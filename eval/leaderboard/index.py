@@ -7,13 +7,14 @@ may be thrown away.
 
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from robustbench_tc.eval.stats import blind
-from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats.blind import BlindLine, TypeFigures
 from robustbench_tc.io.files import atomic_file
 
 from . import stored
@@ -46,7 +47,13 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, entry: Entry) -> "Kept":
         """Raises ValueError for an entry that cannot be one of a run."""
         flags = tuple(flag.code for flag in entry.flags)
-        return cls(Figures.of(entry), entry.usage, blind.lines(entry.needs_no_reading), flags)
+        reference = _reference(msgspec.json.encode(entry.needs_no_reading))
+        return cls(Figures.of(entry), entry.usage, reference, flags)
+
+
+@lru_cache(maxsize=64)  # every entry of a dataset says the same
+def _reference(figures: bytes) -> tuple[BlindLine, ...]:
+    return blind.lines(msgspec.json.decode(figures, type=tuple[TypeFigures, ...]))
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):

@@ -3,14 +3,16 @@
 They are apart from the boards of `board`: no row, rank, mark or figure there depends on a live run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 
 import msgspec
 
 from robustbench_tc.eval.stats.intervals import Interval
 
 from . import tiers
+from .board import tier_of
 from .live_records import LiveEntry
 from .live_scoring import ALL
 from .records import Submission, Verification, board_version, encode
@@ -24,6 +26,8 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
     submission: Submission
     entry: LiveEntry
     tier: Tier
+    cleared: tuple[str, ...] = ()
+    """Flags that a maintainer has cleared: they count no more."""
     superseded_by: str | None = None
     rank: int = 0
     """By success in a focus, among runs that have one; 0 for all others."""
@@ -38,7 +42,8 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        return tuple(flag.code for flag in self.entry.flags)
+        """Codes of those that count."""
+        return tuple(flag.code for flag in self.entry.flags if flag.code not in self.cleared)
 
     def success(self, focus: str) -> Interval | None:
         """Success of the episodes of a focus: `clean`, or the name of a line; None where none was played."""
@@ -77,15 +82,20 @@ def boards(
     submissions: Sequence[Submission],
     verifications: Mapping[str, Verification],
     entries: Mapping[str, LiveEntry],
+    cleared: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, LiveBoard]:
     """Every board by its version, that of the newest submission first. Submissions come oldest first."""
     newer = current(submissions)
     groups: dict[str, list[LiveRow]] = {}
     for one in submissions:
         if one.id in entries:
-            verified = verifications.get(one.id)
-            tier: Tier = "unverified" if verified is None else verified.kind
-            row = LiveRow(submission=one, entry=entries[one.id], tier=tier, superseded_by=newer[one.id])
+            row = LiveRow(
+                submission=one,
+                entry=entries[one.id],
+                tier=tier_of(verifications.get(one.id)),
+                cleared=tuple(cleared.get(one.id, ())),
+                superseded_by=newer[one.id],
+            )
             groups.setdefault(board_version(one.dataset_version, one.fingerprint), []).append(row)
     newest = sorted(groups, key=lambda name: groups[name][-1].submission.submitted_at, reverse=True)
     return {
@@ -107,7 +117,7 @@ def is_ranked(row: LiveRow) -> bool:
 
 def is_baseline(row: LiveRow) -> bool:
     """Whether it is no entrant: a scripted agent."""
-    return bool(row.entry.flags)
+    return bool(row.flags)
 
 
 def ranked(rows: Iterable[LiveRow], focus: str = ALL) -> list[LiveRow]:

@@ -1,9 +1,10 @@
 """The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -21,6 +22,7 @@ from . import flags, live_flags, tiers
 from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
 from .live_records import LiveEntry
+from .moderation import Decision
 from .query import SORT_NAMES, TIERS, Query, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
@@ -106,6 +108,13 @@ def environment() -> jinja2.Environment:
         "delta_means": DELTA,
     }
     return made
+
+
+def compile_templates() -> None:
+    """Does for every template what its first page would wait for."""
+    for one in files(__package__).joinpath("templates").iterdir():
+        if one.name.endswith(".j2"):
+            environment().get_template(one.name)
 
 
 @cache
@@ -209,8 +218,9 @@ def model_page(
     differences: Sequence[Difference],
     elsewhere: Sequence[tuple[Board, Row]] = (),
     samples: bool = False,
+    cleared: Mapping[str, Decision] = MappingProxyType({}),
 ) -> str:
-    """Everything about one submission or one of the paper's models."""
+    """Everything about one submission or one of the paper's models. `cleared`: flags that count no more."""
     return render(
         "model.html.j2",
         title=row.model,
@@ -224,6 +234,8 @@ def model_page(
         elsewhere=elsewhere,
         samples=samples,
         verification=verification,
+        flags=[*entry.flags, *(board.copies[one] for one in (row.id,) if one in board.copies)],
+        cleared=cleared,
         submission=submission,
         against=against,
         differences=differences,

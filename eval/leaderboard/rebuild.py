@@ -16,8 +16,8 @@ from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io.numbers import number, p_value
 
-from . import live_board, stored
-from .board import LEVEL, Board, boards, p_of
+from . import live_board, moderation, stored
+from .board import LEVEL, Board, boards, p_of, tier_of
 from .checks import Accepted, Asked, Trail, check
 from .index import Index
 from .limits import Limits
@@ -26,10 +26,12 @@ from .live_data import LiveAsked
 from .live_records import LiveEntry
 from .live_scoring import rescore_live
 from .live_verify import refuse_live
+from .moderation import Decision
 from .records import Entry, Kind, Submission, Verification, encode
 from .row import Figures, Row
 from .scoring import entries_of_paper, score
 from .store import Store
+from .tiers import Flag
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +162,8 @@ class Looked(NamedTuple):
     submissions: dict[str, Submission]
     """Those on the boards, by id, oldest first."""
     verifications: dict[str, Verification]
+    cleared: dict[str, dict[str, Decision]]
+    """By submission the flags that a maintainer has cleared."""
     damaged: list[str]
     """One line for each record that is left out."""
     live: dict[str, LiveBoard]
@@ -171,19 +175,30 @@ class Looked(NamedTuple):
 def look(store: Store, published: Mapping[str, Entry], index: Index) -> Looked:
     """Brings the index up to date with the folder, and makes the boards."""
     index.look()
-    off, _ = store.off_the_board()
+    decisions, undecided = store.decisions()
+    off, cleared = moderation.hidden(decisions), moderation.cleared(decisions)
     here = [one for one in index.submissions if one.id not in off]
     core = [one for one in here if one.kind == "core"]
     live = [one for one in here if one.kind == "live"]
     verifications, unread = store.verifications()
     return Looked(
-        boards(core, verifications, index.entries, published),
+        boards(core, verifications, index.entries, published, cleared),
         {one.id: one for one in core},
         verifications,
-        [*index.damaged, *unread],
-        live_board.boards(live, verifications, index.live),
+        cleared,
+        [*index.damaged, *unread, *undecided],
+        live_board.boards(live, verifications, index.live, cleared),
         {one.id: one for one in live},
     )
+
+
+def flags_of(store: Store, submission_id: str) -> tuple[Flag, ...]:
+    """Every flag of a submission, whether it counts or has been cleared."""
+    entry = store.entry_of(store.submission(submission_id))
+    copied = [
+        board.copies[submission_id] for board in load(store, {}).values() if submission_id in board.copies
+    ]
+    return (*(() if entry is None else entry.flags), *copied)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -248,14 +263,16 @@ def verify(
     by: str,
     now: datetime | None = None,
 ) -> Verification:
-    """Marks a submission whose run was repeated in the run folder `run`. Raises UserError where it was not.
+    """Marks a submission whose run was repeated in the run folder `run`, one whose endpoint has been matched
+    as well. Raises UserError where it was not.
 
     The repeated run passes the same checks as an upload, is of the same dataset, mode and decoding, and its
     perturbed accuracy is not significantly another (paired cluster test).
     """
     submission = store.submission(submission_id)
     refuse_live(submission)
-    if (already := store.verifications()[0].get(submission_id)) is not None:
+    already = store.verifications()[0].get(submission_id)
+    if already is not None and already.kind == "reproduced":
         raise UserError(f"{submission_id} is verified already, by {already.by} on {already.verified_at[:10]}")
     theirs = store.entry(submission_id)
     if theirs is None:
@@ -290,9 +307,10 @@ def verify(
     p = p_of(Figures.of(theirs), Figures.of(entry), "perturbed")
     submitted, again = (one.metrics["perturbed"].value or 0.0 for one in (theirs, entry))
     if p < LEVEL:
+        tier = tier_of(already)
         raise UserError(
             f"{run} does not repeat {submission_id}: perturbed accuracy {number(again)} here, "
-            f"{number(submitted)} there, p = {p_value(p)}; it stays unverified"
+            f"{number(submitted)} there, p = {p_value(p)}; it stays {tier}"
         )
     pairs = [
         (a, b)
@@ -311,6 +329,7 @@ def verify(
         p=p,
         predictions_sha256=digest,
         package_version=robustbench_tc.__version__,
+        matched=None if already is None else already.matched,
     )
     with store.locked():
         store.verify(made)

@@ -98,6 +98,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Of the maintainer's predictions, as they would be stored."""
     package_version: str
     matched: Matched | None = None
+    """What was asked of an endpoint; it stays when the run is repeated afterwards."""
 
 
 class Metric(msgspec.Struct, frozen=True):

@@ -170,6 +170,7 @@ class _Site:
         """The whole app."""
         from .app import create
         from .desk import Desk
+        from .pages import compile_templates
         from .records import board_version
         from .worker import Pool
 
@@ -189,6 +190,7 @@ class _Site:
             )
             self._behind.score_with(lambda: Pool(command, self._workers))
             asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
+        compile_templates()
         closed = "it was started without a dataset (--dataset)."
         return create(self._boards, desk, login=self._login, asked=asked, closed=closed)
 

@@ -12,6 +12,7 @@ from .board import Board, Difference, differences
 from .datasets import Datasets
 from .index import Index
 from .live_board import LiveBoard, LiveRow
+from .moderation import Decision
 from .origin import Origin
 from .rebuild import Looked, look
 from .records import Entry, Submission, Verification, board_version
@@ -54,7 +55,7 @@ class Boards:
         self._tell = tell
         self._told: set[str] = set()
         self._index = Index(store)
-        self._looked = Looked({}, {}, {}, [], {}, {})
+        self._looked = Looked({}, {}, {}, {}, [], {}, {})
         self._missing: tuple[Submission, ...] = ()
         self._cannot: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -75,7 +76,7 @@ class Boards:
         if self._revision is None:
             self.refresh()
         elif self._is_old() and not self._lock.locked():
-            threading.Thread(target=self.refresh, daemon=True).start()
+            threading.Thread(target=self._refresh_behind, daemon=True).start()
         return self._boards
 
     def _is_old(self) -> bool:
@@ -83,6 +84,12 @@ class Boards:
             return self.store.revision() != self._revision
         except OSError:  # the folder is away: what is known stays
             return False
+
+    def _refresh_behind(self) -> None:
+        try:
+            self.refresh()
+        except OSError as error:  # as long as the folder is away, what is known stays
+            self._say([f"{self.store.folder} cannot be read: {error.strerror}"])
 
     def refresh(self, *, always: bool = False) -> None:
         """Makes the boards again if something was added, or `always`, and waits for it."""
@@ -258,6 +265,10 @@ class Boards:
     def verification(self, row_id: str) -> Verification | None:
         """How a row was repeated, if it was."""
         return self._looked.verifications.get(row_id)
+
+    def cleared(self, row_id: str) -> dict[str, Decision]:
+        """The flags of a row that count no more, each with the decision that says so."""
+        return self._looked.cleared.get(row_id, {})
 
     def entry(self, row_id: str) -> Entry | None:
         """Everything that is computed of a row's run, read from the store; None where it cannot be."""

@@ -6,7 +6,7 @@
                      run.json              how they were asked                      (RunRecord)
       submissions/ID/journal.jsonl         of a live run in the place of these: answers and results of calls
       verifications/ID.json                a maintainer repeated the run            (Verification)
-      moderation/ID-0001.json              a submission taken off the board         (Decision)
+      moderation/ID-0001.json              one taken off the board, or a flag       (Decision)
       entries/ENTRY_VERSION/ID.json        computed: may be thrown away             (Entry)
       entries/LIVE_VERSION/ID.json         the same of live runs                    (LiveEntry)
       boards/                              computed: tables, and an index for a quick start
@@ -24,7 +24,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -58,8 +58,8 @@ configs:
 One folder per submission: `record.json`, the raw answers (`predictions.parquet`; of a live run
 `journal.jsonl`) and the run record (`run.json`). Submissions are added by the leaderboard and never changed;
 a newer one of the same user, model and mode supersedes an older one on the board, and both stay here.
-`verifications/` says which runs were repeated by a maintainer, `moderation/` which are off the board, and
-why.
+`verifications/` says which runs were repeated by a maintainer, `moderation/` which are off the board or
+cleared of a flag, and why.
 Every figure of the board can be computed again from these files:
 `rbtc leaderboard rebuild`.
 """
@@ -168,17 +168,22 @@ class Store:
         found, damaged = {}, []
         for path in sorted((self.folder / "verifications").glob("*.json")):
             try:
-                found[path.stem] = stored.decode(path, Verification)
-                if found[path.stem].submission != path.stem:
-                    raise ValueError(f"it is that of {found.pop(path.stem).submission[:40]}")
+                one = stored.decode(path, Verification)
+                stored.sound_verification(one, path.stem)
+                found[path.stem] = one
             except (OSError, ValueError) as error:
                 damaged.append(f"verification {path.stem} is left out: {stored.said(error)}")
         return found, damaged
 
+    def decisions(self) -> tuple[dict[str, tuple[Decision, ...]], list[str]]:
+        """What was decided on each submission, in order, and one line for each decision that cannot be read:
+        its submission is hidden."""
+        return moderation.read(self.folder / "moderation")
+
     def off_the_board(self) -> tuple[dict[str, Decision], list[str]]:
-        """The submissions that are hidden or withdrawn, each with the decision that counts, and one line for
-        each decision that cannot be read: its submission is hidden."""
-        decisions, damaged = moderation.read(self.folder / "moderation")
+        """The submissions that are hidden or withdrawn, each with the decision that counts, and the lines of
+        `decisions`."""
+        decisions, damaged = self.decisions()
         return moderation.hidden(decisions), damaged
 
     def submission(self, submission_id: str) -> Submission:
@@ -225,13 +230,16 @@ class Store:
 
     def entries_seen(self, *, live: bool = False) -> dict[str, tuple[int, int]]:
         """Submission id → what changes with its entry."""
+        there = {}
         with os.scandir(self.live_entries if live else self.entries) as found:
-            there = [(one.name, one.stat(follow_symlinks=False)) for one in found if one.is_file()]
-        return {
-            name.removesuffix(".json"): (of.st_mtime_ns, of.st_size)
-            for name, of in there
-            if name.endswith(".json") and not name.startswith(".")
-        }
+            for one in found:
+                if one.name.startswith(".") or not one.name.endswith(".json"):
+                    continue
+                with suppress(FileNotFoundError):  # it was there a moment ago
+                    if one.is_file(follow_symlinks=False):
+                        of = one.stat(follow_symlinks=False)
+                        there[one.name.removesuffix(".json")] = of.st_mtime_ns, of.st_size
+        return there
 
     def revision(self) -> tuple[int, ...]:
         """Another value after every addition: a look at five folders, cheap enough for every request."""
@@ -289,13 +297,18 @@ class Store:
 
         Raises UserError where it would change nothing.
         """
-        off, _ = self.off_the_board()
-        moderation.refuse_idle(decision.action, decision.submission, off.get(decision.submission))
-        before = len(list((self.folder / "moderation").glob(f"{decision.submission}-*.json")))
-        name = f"moderation/{moderation.file_name(decision.submission, before + 1)}"
+        made, _ = self.decisions()
+        one = decision.submission
+        if decision.action in moderation.ON_FLAGS:
+            cleared = moderation.cleared(made).get(one, {})
+            moderation.refuse_idle_flag(decision, cleared.get(decision.flag))
+        else:
+            moderation.refuse_idle(decision.action, one, moderation.hidden(made).get(one))
+        before = len(list((self.folder / "moderation").glob(f"{one}-*.json")))
+        name = f"moderation/{moderation.file_name(one, before + 1)}"
         with atomic_file(self.folder / name) as beside:
             beside.write_bytes(encode(decision))
-            self._publish({name: beside}, f"{decision.submission}: {moderation.SAYS[decision.action]}")
+            self._publish({name: beside}, f"{one}: {decision.says()}")
 
     def put_entry(self, submission_id: str, entry: Entry | LiveEntry) -> None:
         """Stores a computed entry, in the place of an older one. `publish_entries` sends it on."""

@@ -97,19 +97,24 @@ class _Syndication:
                         at=decision.at,
                         what=f"{decision.action}-{number}",
                         about=decision.submission,
-                        title=f"Submission {decision.submission} is {moderation.SAYS[decision.action]}",
+                        title=f"Submission {decision.submission} is {decision.says()}",
                         text=decision.reason,
                         page=self._boards.page_of(decision.submission),
                     )
         names = {row.id: row for row in dated}
         for submission_id, one in self._boards.store.verifications()[0].items():
             if submission_id in names:
+                how = (
+                    "repeated the run"
+                    if one.kind == "reproduced"
+                    else "asked rows of it again at an endpoint"
+                )
                 yield News(
                     at=one.verified_at,
-                    what="reproduced",
+                    what=one.kind,
                     about=submission_id,
-                    title=f"{names[submission_id].model} by {names[submission_id].user}: reproduced",
-                    text=f"{one.by} repeated the run: perturbed accuracy {numbers.number(one.repeated)}, "
+                    title=f"{names[submission_id].model} by {names[submission_id].user}: {one.kind}",
+                    text=f"{one.by} {how}: accuracy {numbers.number(one.repeated)}, "
                     f"submitted {numbers.number(one.submitted)}.",
                     page=f"/model/{submission_id}",
                 )

@@ -195,6 +195,7 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         default,
         history=sorted(history, key=lambda one: one.submitted_at or "", reverse=True),
         verification=boards.verification(row.id),
+        cleared=boards.cleared(row.id),
         submission=mine,
         against=against,
         elsewhere=[

@@ -30,7 +30,8 @@ from .conftest import RunOf
 from .few import submission
 
 pytest.importorskip("gradio", reason="the app needs the extra leaderboard (make env-leaderboard)")
-from .test_single import behind, put
+from .made import behind
+from .test_single import put
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"

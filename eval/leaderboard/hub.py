@@ -68,9 +68,10 @@ class HubStore(Store):
         return f"entries/{ENTRY_VERSION}/{submission_id}.json"
 
     def _copy(self, source: Path, target: Path) -> None:
-        if source.is_file():
-            with atomic_file(target, replace=True) as beside:
-                shutil.copyfile(source, beside)
+        if not source.is_file() or (target.is_file() and target.read_bytes() == source.read_bytes()):
+            return
+        with atomic_file(target, replace=True) as beside:
+            shutil.copyfile(source, beside)
 
     def add(self, submission: Submission, run: Path, entry: Entry) -> None:
         if not self.synced:

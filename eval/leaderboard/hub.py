@@ -70,9 +70,10 @@ class HubStore(Store):
         return len(wanted)
 
     def _copy(self, source: Path, target: Path) -> None:
-        if source.is_file():
-            with atomic_file(target, replace=True) as beside:
-                shutil.copyfile(source, beside)
+        if not source.is_file() or (target.is_file() and target.read_bytes() == source.read_bytes()):
+            return
+        with atomic_file(target, replace=True) as beside:
+            shutil.copyfile(source, beside)
 
     def add(self, submission: Submission, run: Path, entry: Entry | LiveEntry) -> None:
         if not self.synced:

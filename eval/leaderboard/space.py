@@ -4,6 +4,7 @@ DIR/app.py             starts the board with the options given at export
     requirements.txt   the versions of this environment
     README.md          the card with the Space's settings
     robustbench_tc/    the package, as far as the board needs it
+    robustbench_tc-VERSION.dist-info/METADATA    says which version that is
 """
 
 import re
@@ -62,12 +63,17 @@ def export_space(
     with atomic_dir(folder, kind="space", force=force, discard_changes=discard_changes) as made:
         rendered = ("app.py", "requirements.txt", "README.md")
         copies = {path: f"robustbench_tc/{path.relative_to(package).as_posix()}" for path in sorted(copied)}
-        claim(made, *rendered, *copies.values(), marker.OWN)
+        stated = f"robustbench_tc-{robustbench_tc.__version__}.dist-info/METADATA"
+        claim(made, *rendered, *copies.values(), stated, marker.OWN)
         for name in rendered:
             (made / name).write_text(pages.render(f"space/{name}.j2", **values), encoding="utf-8")
         for path, name in copies.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, made / name)
+        (made / stated).parent.mkdir()
+        (made / stated).write_text(
+            f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {robustbench_tc.__version__}\n"
+        )
         marker.describe(made, "space")
         return sum(path.is_file() for path in made.rglob("*"))
 

@@ -181,6 +181,7 @@ def test_a_hub_that_does_not_answer_is_asked_again_and_entries_go_there_together
     boards: Boards, asked: Asked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(behind, "AGAIN_S", 0.01)
+    monkeypatch.setattr(behind, "LOOK_S", 0.01)
     monkeypatch.setattr(behind, "TOGETHER", 3)
     tries, sent = list[int](), list[list[str]]()
 
@@ -207,9 +208,12 @@ def test_a_hub_that_does_not_answer_is_asked_again_and_entries_go_there_together
     work.score_with(lambda: InThisProcess(asked, 1))
     try:
         _until(lambda: len(sent) == 2)
+        assert len(tries) == 3 and [len(one) for one in sent] == [3, 1]
+        monkeypatch.setattr(behind, "EVERY_S", 0.0)  # and from then on now and then
+        _until(lambda: len(tries) >= 6)
+        assert "fetched 4 more submissions from acme/results" in told
     finally:
         stop.set()
-    assert len(tries) == 3 and [len(one) for one in sent] == [3, 1]
     assert sum("takes nothing until then" in line for line in told) == 2
     assert "fetched 4 submissions from acme/results" in told and "storing it" in " ".join(told)
     assert len(computed(store)) == 4

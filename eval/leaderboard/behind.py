@@ -121,10 +121,11 @@ class Behind:
             checked = pool.run(
                 Job(folder=str(folder), user=one.user, now=one.submitted_at, again=(path, one))
             )
-            if checked.entry is None:
+            entry = checked.entry or checked.live
+            if entry is None:
                 return checked.refused.text if checked.refused is not None else "it cannot be scored"
             with store.locked():
-                store.put_entry(one.id, checked.entry)
+                store.put_entry(one.id, entry)
             return None
         except (OSError, UserError) as error:
             return str(error)

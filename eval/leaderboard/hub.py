@@ -13,6 +13,7 @@ from typing import Any
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 
+from .live_records import LIVE_VERSION, LiveEntry
 from .records import ENTRY_VERSION, Entry, Submission
 from .store import CARD, FILES, Store
 
@@ -42,11 +43,15 @@ class HubStore(Store):
         parts = [path.split("/") for path in files]
         there = {part[1] for part in parts if part[0] == "submissions" and len(part) == 3}
         wanted = [one for one in sorted(there) if not self.path(one).is_dir()]
-        entries = [one for one in sorted(there) if self._of_entry(one) in files]
-        entries = [one for one in entries if not (self.entries / f"{one}.json").exists()]
-        patterns = [f"submissions/{one}/*" for one in wanted] + [self._of_entry(one) for one in entries]
+        entries = [
+            name
+            for one in sorted(there)
+            for version in (ENTRY_VERSION, LIVE_VERSION)
+            if (name := f"entries/{version}/{one}.json") in files and not (self.folder / name).exists()
+        ]
+        patterns = [f"submissions/{one}/*" for one in wanted] + entries
         if len(wanted) == len(there):  # a new machine: thousands of patterns take their time
-            patterns = ["submissions/*", f"entries/{ENTRY_VERSION}/*"]
+            patterns = ["submissions/*", f"entries/{ENTRY_VERSION}/*", f"entries/{LIVE_VERSION}/*"]
         patterns += ["verifications/*.json", "moderation/*.json"]
         copy = Path(
             self._ask(
@@ -55,8 +60,8 @@ class HubStore(Store):
             )
         )
         with self.locked():
-            for one in entries:  # first, so that nothing is scored that need not be
-                self._take_entry(copy / self._of_entry(one), one)
+            for name in entries:  # first, so that nothing is scored that need not be
+                self._take_entry(copy / name, self.folder / name)
             self._take(copy / "submissions" / one for one in wanted)
             for part in ("verifications", "moderation"):
                 for path in sorted((copy / part).glob("*.json")):
@@ -64,16 +69,13 @@ class HubStore(Store):
         self.synced = True
         return len(wanted)
 
-    def _of_entry(self, submission_id: str) -> str:
-        return f"entries/{ENTRY_VERSION}/{submission_id}.json"
-
     def _copy(self, source: Path, target: Path) -> None:
         if not source.is_file() or (target.is_file() and target.read_bytes() == source.read_bytes()):
             return
         with atomic_file(target, replace=True) as beside:
             shutil.copyfile(source, beside)
 
-    def add(self, submission: Submission, run: Path, entry: Entry) -> None:
+    def add(self, submission: Submission, run: Path, entry: Entry | LiveEntry) -> None:
         if not self.synced:
             raise UserError(f"the results in {self.repo} are still being fetched: try again in a moment")
         super().add(submission, run, entry)
@@ -81,18 +83,20 @@ class HubStore(Store):
     def _take(self, sources: Iterable[Path]) -> None:
         """Submissions of the Hub into the folder. Their names are folders', so nothing else can be written.
 
-        The disk is waited for once, before the first one has its name, not six times for each.
+        The disk is waited for once, before the first one has its name, not five times for each.
         """
         staged: dict[str, Path] = {}
         for source in sources:
-            if all((source / name).is_file() for name in FILES) and not self.path(source.name).exists():
-                staged[source.name] = self.incoming()
-                for name in FILES:
-                    shutil.copyfile(source / name, staged[source.name] / name)
+            files = next((f for f in FILES.values() if all((source / name).is_file() for name in f)), None)
+            if files is None or self.path(source.name).exists():
+                continue
+            staged[source.name] = self.incoming()
+            for name in files:
+                shutil.copyfile(source / name, staged[source.name] / name)
         if staged:
             os.sync()
         for submission_id, folder in staged.items():
-            self._place(folder, submission_id, synced=True)
+            self._place(folder, submission_id)
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd, HfApi

@@ -18,6 +18,7 @@ from robustbench_tc.eval.stats.blind import BlindLine, TypeFigures
 from robustbench_tc.io.files import atomic_file
 
 from . import stored
+from .live_records import LiveEntry
 from .records import ENTRY_VERSION, Entry, Submission, Usage
 from .row import CONDITIONS, KEYS, Figures
 from .store import Read, Store
@@ -79,9 +80,12 @@ class Index:
         self.submissions: list[Submission] = []
         """Oldest first."""
         self.entries: dict[str, Kept] = {}
+        self.live: dict[str, LiveEntry] = {}
+        """Entries of live runs, whole: there are few of them, and the file above holds none."""
         self.damaged: list[str] = []
         """One line for each submission, and each entry, that is left out."""
         self._seen: dict[str, tuple[int, int]] = {}
+        self._live_seen: dict[str, tuple[int, int]] = {}
         self._references: dict[bytes, tuple[BlindLine, ...]] = {}
         self._changes = 0
         self._started = False
@@ -107,6 +111,21 @@ class Index:
             if one.id in self.entries:
                 entries[one.id] = self.entries[one.id]
         self.entries = entries
+        self._look_live()
+
+    def _look_live(self) -> None:
+        there = self.store.entries_seen(live=True)
+        found: dict[str, LiveEntry] = {}
+        for one in self.submissions:
+            if one.kind != "live" or (seen := there.get(one.id)) is None:
+                continue
+            known = self.live.get(one.id) if self._live_seen.get(one.id) == seen else None
+            made = known or self.store.live_entry(one.id)
+            if made is None:
+                self.damaged.append(f"the entry of {one.id} is made again: it cannot be read")
+                continue
+            found[one.id], self._live_seen[one.id] = made, seen
+        self.live = found
 
     def _read(self, submission_id: str) -> Kept | None:
         path = self.store.entries / f"{submission_id}.json"

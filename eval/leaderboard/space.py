@@ -21,7 +21,7 @@ from . import pages
 
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
-ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own")
+ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
 """What of the package a board runs on, beside the modules at its top."""
 
 
@@ -30,13 +30,18 @@ def export_space(
     *,
     dataset: str,
     revision: str | None,
+    live_dataset: str | None = None,
+    live_revision: str | None = None,
     results_repo: str,
     title: str,
     force: bool = False,
     discard_changes: bool = False,
 ) -> int:
     """Writes the folder; how many files. Raises UserError for an existing one unless `force`."""
-    for option, repo in (("--dataset", dataset), ("--results-repo", results_repo)):
+    named = [("--dataset", dataset), ("--results-repo", results_repo)]
+    if live_dataset is not None:
+        named.append(("--live-dataset", live_dataset))
+    for option, repo in named:
         if not _HUB_ID.fullmatch(repo):
             raise UserError(f"{option} {repo!r} is not a Hub id: a Space needs one like org/name")
     if "\n" in title or len(title) > 80:
@@ -45,6 +50,8 @@ def export_space(
     values = {
         "dataset": dataset,
         "revision": revision,
+        "live_dataset": live_dataset,
+        "live_revision": live_revision,
         "results_repo": results_repo,
         "title": title,
         "requirements": found,

@@ -121,7 +121,7 @@ def test_a_record_that_no_board_can_show_is_left_out(tmp_path: Path, run_of: Run
 
 
 def test_files_that_are_gone_folders_or_links_leave_out_one_submission(tmp_path: Path, run_of: RunOf) -> None:
-    for name in FILES:
+    for name in FILES["core"]:
         for number in range(3):
             store = stored_with(tmp_path / f"{name}-{number}", run_of("silent"), 2)
             one, other = (submission(number, f"m{number}").id for number in (1, 2))
@@ -145,7 +145,7 @@ def test_a_broken_run_is_not_scored_and_the_rest_is(tmp_path: Path, asked: Asked
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("oracle"), "Alpha-3B")
     other = listed(store, asked, run_of("silent"), "Beta-7B")
-    kept = {name: (store.path(one) / name).read_bytes() for name in FILES}
+    kept = {name: (store.path(one) / name).read_bytes() for name in FILES["core"]}
     for name, wrong in (
         *(("run.json", WRONG[key]) for key in ("another object", "not UTF-8", "nested")),
         ("predictions.parquet", kept["predictions.parquet"][:-40]),

@@ -10,13 +10,14 @@ PYTHON ?= $(shell scripts/find_python.sh)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-# Tests start many processes: modules are compiled once, also where the shell has it that none is kept.
+# Tests start many processes: modules are compiled once, also where the shell has it that none is kept. Once means when
+# they are first imported: compiling all of a new environment takes as long as the rest of installing it (--no-compile). Not so in .venv-live: what runs there (python -B) keeps nothing.
 unexport PYTHONDONTWRITEBYTECODE
 
 # $(call install,FOLDER,EXTRAS): what the lock has for these extras, each file checked against its sha256, then
 # this package itself. Nothing else is fetched: hatchling, which installs it, is in the lock too.
 install = $(1)/bin/python scripts/locked.py $(2) > $(1)/locked.txt && \
-	$(1)/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(1)/locked.txt && \
+	$(1)/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement $(1)/locked.txt && \
 	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
 	{ $(1)/bin/python -m pip check > $(1)/check.txt || { cat $(1)/check.txt; exit 1; }; }
 
@@ -24,6 +25,9 @@ install = $(1)/bin/python scripts/locked.py $(2) > $(1)/locked.txt && \
 environment = @test -n "$(PYTHON)" || { \
 	echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }; \
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+
+# One process per core, a file of tests in one of them.
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
@@ -54,9 +58,9 @@ types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(ONLY),-m '$(ONLY)')
 
-test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name
+test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name; ONLY='not slow' leaves out the longest files
 
 test-3.11 test-3.12: test-%:
 	@if python=$$(scripts/find_python.sh $*); then \
@@ -102,7 +106,7 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the leaderboard and the report in a real browser
-	.venv-leaderboard/bin/python -m pytest tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
+	.venv-leaderboard/bin/python -m pytest $(PARALLEL) tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray
@@ -139,7 +143,7 @@ EXTRAS_mutation    := audit sign report dev mutation
 .venv-lm-eval/.done: UNLOCKED := .[lm-eval]
 .venv-train/.done .venv-trl/.done .venv-serve/.done .venv-inspect/.done .venv-lm-eval/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
-	.venv-$*/bin/python -m pip install --quiet --editable '$(UNLOCKED)'
+	.venv-$*/bin/python -m pip install --quiet --no-compile --editable '$(UNLOCKED)'
 	@touch $@
 
 # Programs that our package only drives: alone in their environment, each file checked against its sha256.
@@ -158,7 +162,7 @@ EXTRAS_mutation    := audit sign report dev mutation
 
 $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/frameworks
 	$(call environment,.venv-$*)
-	.venv-$*/bin/python -m pip install --quiet --require-hashes --no-deps \
+	.venv-$*/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps \
 	  --requirement src/robustbench_tc/data/frameworks/$(subst -,_,$*)_requirements.txt
 	@touch $@
 

@@ -43,6 +43,7 @@ PLAN: dict[str, list[str]] = {
     "leaderboard": [],
     "leaderboard_scale": [],
     "leaderboard_attack": [],
+    "leaderboard_space": [],
     "report": ["--sources", str(SHARED / "sources")],
     "live": [],
     "doors": [],

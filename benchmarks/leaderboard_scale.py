@@ -45,7 +45,7 @@ FILTERS = (
     "/?unranked=on", "/?sort=clean&unranked=on", "/?sort=delta_reward_low&unranked=on&dir=asc",
     "/?sort=model&unranked=on&page=40", "/?sort=price&unranked=on", "/?sort=date&unranked=on&size=large",
     "/?unranked=on&page=7&show=intervals", "/plots", "/plots?unranked=on", "/heatmap?unranked=on", "/matrix",
-    "/types", "/progress", "/?focus=SD&unranked=on&mode=prompt&q=a&sort=perturbed_high",
+    "/types", "/progress", "/?focus=TD&unranked=on&mode=prompt&q=a&sort=perturbed_high",
 )  # fmt: skip
 
 
@@ -277,6 +277,7 @@ def measured(folder: Path, made: Made, size: int) -> dict[str, Any]:
         server.get("/submit/", timeout=300)
         times = {path: server.get(path)[0] for path in FILTERS}
         slowest = max(times, key=lambda path: times[path])
+        found["filters_ms"] = {path: _ms(took) for path, took in times.items()}
         found["filter_median_ms"] = _ms(sorted(times.values())[len(times) // 2])
         found |= {"filter_slowest_ms": _ms(times[slowest]), "filter_slowest": slowest}
         rows = [path.name for path in sorted((store.folder / "submissions").iterdir())]

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 CELL = 6.0
 """Pixels within which two dots cover each other."""
 
 
 def thinned(
-    places: Sequence[tuple[float, float]], size: tuple[int, int], keep: Sequence[int], at_most: int
+    places: Sequence[tuple[float, float]] | NDArray[np.float64],
+    size: tuple[int, int],
+    keep: Sequence[int],
+    at_most: int,
 ) -> list[int]:
     """The indices of at most `at_most` dots, those of `keep` last, so that they lie on top.
 
@@ -18,7 +22,7 @@ def thinned(
     """
     front = list(keep)[:at_most]
     others = np.setdiff1d(np.arange(len(places)), np.array(keep, np.int64))
-    pixels = np.array(places, np.float64).reshape(-1, 2)[others] * size
+    pixels = np.asarray(places, np.float64).reshape(-1, 2)[others] * size
     cell = CELL
     while len(others):
         cells = (pixels // cell).astype(np.int64)

@@ -4,13 +4,16 @@ classes in light and dark. Every figure in a page has its numbers in a table bes
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from robustbench_tc.eval.labels import Box, beside
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.lattice import Floats
 from robustbench_tc.io import numbers
 
 ROW = 22
@@ -299,8 +302,7 @@ def strip(
     def x(at: float) -> float:
         return _along(at, axis)
 
-    parts = [_line(x(at), 0, x(at), height, "grid") for at in grid]
-    parts.append(_line(4, height / 2, width - 4, height / 2, "rail"))
+    parts = [_rail(axis, tuple(grid))]
     if low is not None and high is not None:
         parts.append(_line(x(low), height / 2, x(high), height / 2, "reach"))
     if mark is not None:
@@ -311,6 +313,14 @@ def strip(
 
 STRIP = (120, 16)
 """Width and height of a strip in pixels."""
+
+
+@lru_cache(maxsize=64)
+def _rail(axis: tuple[float, float], grid: tuple[float, ...]) -> Markup:
+    """What the strips of a column share."""
+    width, height = STRIP
+    lines = [_line(_along(at, axis), 0, _along(at, axis), height, "grid") for at in grid]
+    return Markup("").join([*lines, _line(4, height / 2, width - 4, height / 2, "rail")])
 
 
 def _along(at: float, axis: tuple[float, float]) -> float:
@@ -345,6 +355,13 @@ class Axis(NamedTuple):
         """Where a value lies, from 0 at the low end to 1 at the high end."""
         low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         return (at - low) / (high - low) if high > low else 0.5
+
+    def shares(self, values: Floats) -> Floats:
+        """`share` of many values."""
+        ends = np.array((self.low, self.high))
+        (low, high), at = (np.log10(v) if self.log else v for v in (ends, values))
+        found: Floats = (at - low) / (high - low) if high > low else np.full(len(values), 0.5)
+        return found
 
 
 class Dot(NamedTuple):
@@ -417,11 +434,15 @@ def chart(
 
 
 def _dot(dot: Dot, x: float, y: float) -> Markup:
-    tip = [element("title", dot.tip)] if dot.tip else []
-    circle = element("circle", *tip, cx=x, cy=y, r=4, _class=f"dot {dot.kind}")
+    # Written out, as `element` would: a page of plots has a thousand of them.
+    tip = escape(dot.tip)
+    inside = f"<title>{tip}</title>" if tip else ""
+    kind = f"dot {escape(dot.kind)}"
+    circle = f'<circle cx="{_short(x)}" cy="{_short(y)}" r="4" class="{kind}">{inside}</circle>'
     if not dot.href:
-        return circle
-    return element("a", circle, href=dot.href, aria_label=dot.tip, tabindex=None if dot.name else "-1")
+        return Markup(circle)
+    step = "" if dot.name else ' tabindex="-1"'
+    return Markup(f'<a href="{escape(dot.href)}" aria-label="{tip}"{step}>{circle}</a>')
 
 
 def _names(dots: Sequence[tuple[Dot, tuple[float, float]]], box: Box) -> list[Markup]:

@@ -25,40 +25,43 @@ ROOT = Path(__file__).resolve().parents[1]
 
 SLOW = (
     "test_readme.py",
+    "proxy/mcp/test_door.py",
     "audits/live/test_gate.py",
     "test_folders.py",
-    "cli/test_init.py",
-    "test_own_page.py",
-    "eval/test_degenerate_runs.py",
     "audits/test_extensions.py",
+    "eval/test_degenerate_runs.py",
+    "audits/test_real_build.py",
+    "audits/test_own_tools.py",
     "test_extending.py",
     "eval/test_agents.py",
-    "audits/test_real_build.py",
-    "eval/test_eval_command.py",
-    "test_parallel.py",
-    "test_release_gate.py",
     "audits/test_project.py",
     "audits/test_provenance.py",
-    "cli/test_interrupt.py",
-    "audits/test_planted.py",
-    "eval/live/test_run.py",
-    "test_publish_round_trip.py",
+    "test_parallel.py",
+    "test_release_gate.py",
+    "proxy/mcp/test_hostile.py",
     "builders/test_build.py",
+    "cli/test_init.py",
+    "proxy/test_verdicts.py",
+    "eval/test_eval_command.py",
+    "test_own_page.py",
+    "test_publish_round_trip.py",
     "eval/test_context.py",
+    "audits/test_planted.py",
     "builders/live/test_build_live.py",
     "sql/test_sql_marts.py",
-    "eval/test_report.py",
-    "test_amend.py",
-    "sql/test_sql_agrees.py",
+    "proxy/test_types.py",
+    "audits/live/test_registry_types.py",
+    "eval/live/test_run.py",
     "test_api.py",
-    "audits/live/test_checks.py",
     "builders/test_generations.py",
-    "audits/test_training.py",
-    "cli/test_hostile_text.py",
-    "eval/test_growth.py",
+    "test_amend.py",
     "eval/test_statistics_check.py",
+    "eval/test_report.py",
 )
-"""Files that run first, the longest ones in front: begun at the end, one of them keeps a single core busy."""
+"""Files that run first, the longest ones in front: begun at the end, one of them keeps a single core busy.
+
+Their tests are marked `slow`: half of all the time, mostly whole commands one after the other.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,6 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if gone := [path.name for path in first if not path.is_file()]:
         raise pytest.UsageError(f"tests/conftest.py: SLOW names files that are not there: {gone}")
     items.sort(key=lambda item: first.get(item.path, len(first)))
+    for item in items:
+        if item.path in first:
+            item.add_marker("slow")
 
 
 class Done(NamedTuple):

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from robustbench_tc.errors import UserError
 
+from .delivery import has_already
 from .problem import Problem
 from .refusal import Refused
 
@@ -57,7 +58,7 @@ def delivered(request: Request, content: bytes, kind: str) -> Response:
     """Public bytes; nothing but their ETag for somebody who has them."""
     etag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = HEADERS | ANYBODY | {"ETag": etag, "Cache-Control": "public, no-cache"}
-    if etag in request.headers.get("if-none-match", ""):
+    if has_already(etag, request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=kind)
 

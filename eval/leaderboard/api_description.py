@@ -97,6 +97,24 @@ READ = (
 )
 """What anybody may read, from pages of other origins too."""
 
+LIVE = (
+    Route(
+        method="GET",
+        path=f"{ROOT}/live",
+        summary="the live runs by board: success, recovery and harm by kind of fault",
+        query={"version": "that board alone"},
+        example=f"{ROOT}/live",
+    ),
+    Route(method="GET", path=f"{ROOT}/live/runs/{{id}}", summary="one live run"),
+    Route(
+        method="GET",
+        path=f"{ROOT}/live/runs/{{id}}/{{file}}",
+        summary="what is stored of it: journal.jsonl, answers and results of calls, and run.json",
+        answers="application/octet-stream",
+    ),
+)
+"""The same of live runs: they are in no other route."""
+
 _SUBMISSIONS = f"{ROOT}/submissions"
 
 WRITE = (
@@ -111,7 +129,7 @@ WRITE = (
     Route(
         method="PUT",
         path=f"{_SUBMISSIONS}/{{id}}/{{file}}",
-        summary="bytes of the file predictions or run; 409 says how many there are",
+        summary="bytes of the file predictions (live: journal.jsonl) or run; 409 says how many there are",
         query={"offset": "how many there are already"},
         signed_in=True,
     ),
@@ -136,7 +154,7 @@ WRITE = (
 )
 """What submits. Each upload is one account's."""
 
-ROUTES = READ + WRITE
+ROUTES = READ + LIVE + WRITE
 
 
 def openapi() -> dict[str, Any]:

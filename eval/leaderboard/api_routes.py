@@ -21,6 +21,8 @@ from .api_description import READ, ROOT, ROUTES, openapi
 from .api_submit import add_submissions
 from .board import PAPER, Board
 from .desk import Desk
+from .live_data import CLOSED as NO_LIVE
+from .live_routes import add_live_api
 from .problem import Problem
 from .query import FILTERS, Query, flat, parse, select
 from .records import board_version
@@ -53,6 +55,7 @@ def add_api(app: FastAPI, boards: Boards, desk: Desk | None, accounts: Accounts,
     }
     for route in READ:
         app.add_route(route.path, guarded(handlers[route.path], ANYBODY), ["GET"])
+    add_live_api(app, boards)
     add_submissions(app, desk, accounts, boards.refresh, closed)
     app.add_route("/api/{rest:path}", guarded(_nothing, ANYBODY), ["GET", "POST", "PUT", "PATCH", "DELETE"])
 
@@ -100,10 +103,17 @@ class _Read:
             "dataset_version": served[0],
             "fingerprint": served[1],
             "board": board_version(*served),
+            "live": self._taken_live(),
             "limits": {
                 name: getattr(limits, name) for name in ("file_bytes", "record_bytes", "repeats", "per_day")
             },
         }
+
+    def _taken_live(self) -> dict[str, Any]:
+        served = self._boards.served_live
+        if served is None:
+            return {"open": False, "closed": NO_LIVE}
+        return {"open": True, "dataset_version": served[0], "fingerprint": served[1]}
 
     async def openapi(self, request: Request) -> Response:
         return await self._kept(request, ("api", "openapi"), openapi)
@@ -220,6 +230,7 @@ class _Read:
             "gains": () if entry is None else entry.gains,
             "packs": {} if entry is None else entry.packs,
             "submission": submission,
+            "cleared_flags": self._boards.cleared(row.id),
             "verification": self._boards.store.verifications()[0].get(row.id),
             "history": [
                 {

@@ -152,7 +152,7 @@ class _Submissions:
                 raise Problem(409, "this upload is not checked yet: finish it, and ask until it is done")
             made = self._desk.list(who.user, sent.ticket)
             self._added()
-            return {"submission": made, "page": f"/model/{made.id}"}
+            return {"submission": made, "page": made.page}
 
         return answer(await run_in_threadpool(put_on_board), 201, OWN)
 

@@ -70,7 +70,7 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     add_routes(app, boards)
     made: FastAPI = gr.mount_gradio_app(
         app,
-        closed_page(closed) if desk is None else page(desk, login, asked, boards.refresh),
+        closed_page(closed) if desk is None else page(desk, login, asked, boards.refresh, _live(boards)),
         path="/submit",
         footer_links=[],
         run_history=False,
@@ -85,6 +85,13 @@ def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, close
     )
     _errors_in_one_line()
     return made
+
+
+def _live(boards: Boards) -> str | None:
+    """Which live dataset is taken, in words."""
+    if boards.served_live is None:
+        return None
+    return f"live dataset version {boards.served_live[0]} ({boards.served_live[1][:8]})"
 
 
 def _errors_in_one_line() -> None:

@@ -2,6 +2,7 @@
 another version of what makes them, are computed by the processes that read uploads."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,7 +18,10 @@ LOOK_S = 0.5
 """Between two looks at the folder: what another process adds is shown after about so long."""
 
 AGAIN_S = 30.0
-"""Before the Hub is asked again."""
+"""Before a Hub that did not answer is asked again."""
+
+EVERY_S = 600.0
+"""Between two looks at the Hub: what a maintainer decides elsewhere is shown after about so long."""
 
 TOGETHER = 100
 """Entries of one commit."""
@@ -48,7 +52,11 @@ class Behind:
         if isinstance(store, HubStore):
             while not self._fetched(store) and not self._stop.wait(AGAIN_S):
                 pass
+        asked = time.monotonic()
         while not self._stop.wait(LOOK_S):
+            if isinstance(store, HubStore) and time.monotonic() - asked > EVERY_S:
+                self._fetch_more(store)
+                asked = time.monotonic()
             try:
                 self._boards.refresh()
             except OSError as error:  # the folder is away: what is known stays
@@ -65,6 +73,16 @@ class Behind:
         self._boards.refresh(always=True)
         self._tell(f"fetched {n} submissions from {store.repo}")
         return True
+
+    def _fetch_more(self, store: HubStore) -> None:
+        """Decisions, verifications and submissions that came to the Hub from elsewhere."""
+        try:
+            n = store.sync()
+        except (UserError, OSError) as error:
+            self._tell(f"{error}; the board shows what is here")
+            return
+        if n:
+            self._tell(f"fetched {n} more submissions from {store.repo}")
 
     def _score_all(self) -> None:
         while not self._stop.is_set():
@@ -103,10 +121,11 @@ class Behind:
             checked = pool.run(
                 Job(folder=str(folder), user=one.user, now=one.submitted_at, again=(path, one))
             )
-            if checked.entry is None:
+            entry = checked.entry or checked.live
+            if entry is None:
                 return checked.refused.text if checked.refused is not None else "it cannot be scored"
             with store.locked():
-                store.put_entry(one.id, checked.entry)
+                store.put_entry(one.id, entry)
             return None
         except (OSError, UserError) as error:
             return str(error)

@@ -1,7 +1,8 @@
 """Entries into boards: one per dataset version, ranked, with a mark for who is not surely behind."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -19,7 +20,7 @@ from robustbench_tc.eval.stats.values import codes_of
 from . import copies, names, tiers
 from .index import Kept, kept
 from .records import Entry, Submission, Verification, board_version
-from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row
+from .row import CONDITIONS, FOCUSES, LEVELS, Figures, Row, count_values
 from .store import current
 from .tiers import Flag, Tier
 
@@ -53,7 +54,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     notice: str = ""
     """What is not on it yet, in a sentence."""
     copies: dict[str, Flag] = {}
-    """Rows that have the replies of another one: the flag with its figure."""
+    """Rows that have the replies of another one: the flag with its figure, cleared or not."""
 
     def row(self, row_id: str) -> Row | None:
         """A row by its id, superseded and defended ones included."""
@@ -78,30 +79,39 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.once(("mixed", focus), lambda: {row.id: at for at, row in enumerate(self._sorted(focus))})
 
     def _sorted(self, focus: str) -> list[Row]:
-        return self.once(("sorted", focus), lambda: _sorted(self.rows, focus))
+        names = self.once("by name", lambda: _by_name(self.rows))
+        return self.once(("sorted", focus), lambda: _by_accuracy(names, focus))
 
 
-def order(row: Row, focus: str) -> tuple[float, int, str, str]:
-    """Sorts a board: accuracy descending, ties by correct count, then by name."""
+def best_first(rows: Iterable[Row], focus: str) -> list[Row]:
+    """Those that have rows in a focus by accuracy, ties by the number of right answers, then by name."""
+    return _by_accuracy(_by_name(rows), focus)
+
+
+def _by_name(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row.model.casefold(), row.id))
+
+
+def _by_accuracy(named: Sequence[Row], focus: str) -> list[Row]:
+    """`best_first` of rows in the order of their names."""
+    counts = count_values([row.figures for row in named], focus)
+    there = np.flatnonzero(~np.isnan(counts).any(axis=1))
+    correct, n = counts[there].T
     # Two different shares of whole numbers below 2**26 are different floats, and equal ones are equal.
-    correct, n = row.figures.counts(focus) or (0, 1)
-    return -correct / max(n, 1), -correct, row.model.casefold(), row.id
+    order = np.lexsort((-correct, -correct / np.maximum(n, 1)))  # equal ones stay as they stand
+    return [named[at] for at in there[order].tolist()]
 
 
 def ranked(rows: Iterable[Row], focus: str = "perturbed") -> list[Row]:
     """The rows in the order of `focus`: first those that have ranks (`tiers.is_ranked`), then the others."""
-    return _ranked(_sorted(rows, focus))
-
-
-def _sorted(rows: Iterable[Row], focus: str) -> list[Row]:
-    there = [row for row in rows if row.figures.counts(focus) is not None]
-    there.sort(key=lambda row: order(row, focus))
-    return there
+    return _ranked(best_first(rows, focus))
 
 
 def _ranked(there: Sequence[Row]) -> list[Row]:
-    placed = [row for row in there if tiers.is_ranked(row)]
-    rest = [row for row in there if not tiers.is_ranked(row)]
+    placed: list[Row] = []
+    rest: list[Row] = []
+    for row in there:
+        (placed if tiers.is_ranked(row) else rest).append(row)
     return [
         *(_with_rank(row, number) for number, row in enumerate(placed, 1)),
         *(_with_rank(row, 0) for row in rest),
@@ -197,7 +207,11 @@ def tier_of(verification: Verification | None) -> Tier:
 
 
 def row_of(
-    one: Submission, entry: Kept, verification: Verification | None = None, superseded_by: str | None = None
+    one: Submission,
+    entry: Kept,
+    verification: Verification | None = None,
+    superseded_by: str | None = None,
+    cleared: Collection[str] = (),
 ) -> Row:
     """A submission's line, without a rank."""
     used = (entry.usage.prompt_tokens, entry.usage.completion_tokens)
@@ -212,7 +226,8 @@ def row_of(
         mode=one.mode,
         submitted_at=one.submitted_at,
         tier=tier_of(verification),
-        flags=entry.flags,
+        flags=tuple(flag for flag in entry.flags if flag not in cleared),
+        cleared=tuple(cleared),
         defence=one.defence,
         card=one.card,
         licence=one.licence,
@@ -232,9 +247,10 @@ def boards(
     verifications: Mapping[str, Verification],
     entries: Mapping[str, Entry | Kept],
     published: Mapping[str, Entry],
+    cleared: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, Board]:
     """Every board by its version, the paper's last. Submissions come oldest first; one without an entry is
-    left out (the caller says so)."""
+    left out (the caller says so). `cleared`: by submission the flags that do not count."""
     newer, known = current(submissions), kept(entries)
     groups: dict[str, list[Row]] = {}
     defended: dict[str, list[Row]] = {}
@@ -244,7 +260,7 @@ def boards(
             continue
         version = board_version(one.dataset_version, one.fingerprint)
         places[version] = one
-        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id])
+        row = row_of(one, known[one.id], verifications.get(one.id), newer[one.id], cleared.get(one.id, ()))
         (defended if row.defence else groups).setdefault(version, []).append(row)
     newest_first = sorted(places, key=lambda version: places[version].submitted_at, reverse=True)
     found = {

@@ -24,7 +24,7 @@ from .limits import Limits
 from .names import shown
 from .reading import Line
 from .records import Step
-from .refusal import APART, STEPS, Refused
+from .refusal import APART, LIVE, STEPS, Refused
 
 RECORD = "attach run.json, which lies beside predictions.parquet in the run folder"
 LISTED = 10
@@ -70,10 +70,12 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Trail:
-    """The steps so far; `passed` notes one and `steps` completes the list."""
+    """The steps so far; `passed` notes one and `steps` completes the list. `other`: checks of other kinds of
+    runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, other: Sequence[str] = LIVE) -> None:
         self._done: list[Step] = []
+        self._other = other
 
     def passed(self, code: str, text: str) -> None:
         self._done.append(Step(code, True, text))
@@ -82,7 +84,7 @@ class Trail:
         """The steps that passed, the failed one, and the rest of STEPS as not reached (but those `APART`)."""
         known = {step.code for step in self._done}
         failed = Step(refusal.step, False, str(refusal), refusal.details)
-        rest = [code for code in STEPS if code not in (*known, refusal.step, *APART)]
+        rest = [code for code in STEPS if code not in (*known, refusal.step, *APART, *self._other)]
         kept = [step for step in self._done if step.code != refusal.step]
         return (*kept, failed, *(Step(code, None) for code in rest))
 
@@ -214,7 +216,7 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
             f"the run record names dataset version {shown(run.dataset_version or 'unversioned')}, this board "
             f"is of {asked.label}",
         )
-    _chain(settings.defend)
+    check_chain(settings.defend)
     if settings.selection != Selection() or run.expected != len(lines):
         raise Refused(
             "record",
@@ -230,7 +232,7 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
             )
 
 
-def _chain(words: Sequence[str]) -> None:
+def check_chain(words: Sequence[str]) -> None:
     """Raises Refused for defences that are none, or that `rbtc eval --defend` writes otherwise."""
     others = [word for word in words if word != "schema"]  # which is made with jsonschema: not needed here
     try:

@@ -15,6 +15,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.record import RunRecord
 
+from . import live_client
 from .checks import Asked, Trail, check
 from .client_http import AGAIN, WAITS, Answered, Connection, Dropped
 from .limits import Limits
@@ -102,7 +103,8 @@ def submit(
 ) -> Submitted:
     """`rbtc leaderboard submit`: uploads the run folder `run` to the board at `url`, and lists it.
 
-    What can be checked here is checked first, against the run's dataset or `dataset`. `confirm` gets the
+    A folder of `rbtc live run` is submitted as a live run. What can be checked here is checked first, against
+    the run's dataset or `dataset`. `confirm` gets the
     board's result and says whether it is listed; by default it is. `params` is in billions, `price` in USD
     per million prompt and completion tokens. `token` is one of Hugging Face, by default the machine's; it is
     sent to boards on a Space only, after `signing_in` has agreed to the board's address.
@@ -120,15 +122,20 @@ def submit(
         price_out=None if price is None else f"{price[1]:g}",
     )
     stated(form)  # refused here in the board's words
-    upload, its_record = _files(Path(run).expanduser(), record)
+    live = live_client.files_of(Path(run).expanduser(), record)
+    upload, its_record = live or _files(Path(run).expanduser(), record)
+    _refuse_sizes(upload, its_record)
     connection = Connection(url)
     about = connection.about()
     takes = about["submissions"]
     if not isinstance(takes, dict) or takes.get("open") is not True:
         raise UserError(f"the board at {connection.url} takes no submissions: {shown(str(_why(takes)), 300)}")
-    _same_dataset(its_record, takes, connection.url)
+    if live is not None:
+        live_client.refuse_other_dataset(its_record, takes, connection.url)
+    else:
+        _same_dataset(its_record, takes, connection.url)
     progress(Stage(name="checking here"))
-    unchecked = _check_here(upload, its_record, model, dataset)
+    unchecked = (_check_live if live else _check_here)(upload, its_record, model, dataset)
     if takes.get("login") == "hf":
         connection.sign_in(_token(token))
         if not signing_in(connection.url):
@@ -145,7 +152,7 @@ def submit(
     return Submitted(
         checked=checked,
         submission=submission,
-        page=f"{connection.url}/model/{submission.id}",
+        page=f"{connection.url}{submission.page}",
         not_checked_here=unchecked,
     )
 
@@ -261,10 +268,13 @@ def _files(run: Path, record: Path | None) -> tuple[Path, Path]:
     its_record = record or upload.with_name("run.json")
     if not its_record.is_file():
         raise UserError(f"no run record at {its_record}: name it with --record")
+    return upload, its_record
+
+
+def _refuse_sizes(upload: Path, its_record: Path) -> None:
     for path, bound in ((upload, Limits().file_bytes), (its_record, Limits().record_bytes)):
         if not 0 < path.stat().st_size <= bound:
             raise UserError(f"{path} has {path.stat().st_size:,} bytes: 1 to {bound:,} are taken")
-    return upload, its_record
 
 
 def _same_dataset(record: Path, takes: dict[str, Any], url: str) -> None:
@@ -303,6 +313,14 @@ def _check_here(upload: Path, record: Path, model: str | None, dataset: str | No
     except Refused as refusal:
         raise NotTaken(Checked(steps=trail.refused(refusal)), "before the upload") from None
     return None
+
+
+def _check_live(upload: Path, record: Path, model: str | None, dataset: str | None) -> str | None:
+    """The same for a live run."""
+    found = live_client.check_here(upload, record, model, dataset)
+    if isinstance(found, Checked):
+        raise NotTaken(found, "before the upload")
+    return found
 
 
 def _token(given: str | None) -> str:

@@ -129,7 +129,8 @@ def flagged(rows: Iterable[Row]) -> tuple[list[Row], dict[str, Flag]]:
         flag = (of_ranked if row.tier in tiers.TRUSTED else every).equal(said)
         if flag is not None:
             found[row.id] = flag
-            row = msgspec.structs.replace(row, flags=(*row.flags, COPY))
+            if COPY not in row.cleared:
+                row = msgspec.structs.replace(row, flags=(*row.flags, COPY))
         every.add(row.id, said)
         if tiers.is_ranked(row):
             of_ranked.add(row.id, said)

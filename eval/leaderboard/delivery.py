@@ -29,7 +29,7 @@ class _Packed(NamedTuple):
 
 
 class Delivery:
-    """ASGI middleware: gzip and ETag for whole answers to GET."""
+    """ASGI middleware: gzip and ETag for whole answers to GET; HEAD has the same headers."""
 
     def __init__(self, app: "ASGIApp", skip: tuple[str, ...] = ("/submit",)) -> None:
         self._app = app
@@ -38,10 +38,14 @@ class Delivery:
         self._bytes = 0
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"].startswith(self._skip):
+        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if not is_page or scope["path"].startswith(self._skip):
             await self._app(scope, receive, send)
             return
-        asked = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        asked: dict[str, str] = {}
+        for name, value in scope["headers"]:  # a header that comes twice is one list
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            asked[key] = f"{asked[key]},{text}" if key in asked else text
         start: Message | None = None
 
         async def answer(message: "Message") -> None:
@@ -55,6 +59,8 @@ class Delivery:
             head, start = start, None
             if message["type"] == "http.response.body" and not message.get("more_body", False):
                 head, message = await self._packed(head, message, asked)
+                if scope["method"] == "HEAD":
+                    message = {**message, "body": b""}
             await send(head)
             await send(message)
 
@@ -68,9 +74,9 @@ class Delivery:
         if found is None or found.body is not body:
             found = await run_in_threadpool(_pack, body) if len(body) > 2**16 else _pack(body)
             self._keep(found)
-        headers = _without(head, b"content-length", b"vary")
+        headers = _without(head, b"content-length")
         headers += [(b"etag", found.tag.encode()), (b"vary", b"Accept-Encoding")]
-        if found.tag in [tag.strip() for tag in asked.get("if-none-match", "").split(",")]:
+        if has_already(found.tag, asked.get("if-none-match", "")):
             return {**head, "status": 304, "headers": headers}, {**message, "body": b""}
         if found.packed is not None and _takes_gzip(asked.get("accept-encoding", "")):
             body = found.packed
@@ -112,9 +118,19 @@ def _without(head: "Message", *names: bytes) -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, value in head["headers"] if name.lower() not in names]
 
 
+def has_already(tag: str, known: str) -> bool:
+    """Whether a page with this tag is among those of an `If-None-Match`: weak or not, one, a list or `*`."""
+    tags = [one.strip() for one in known.split(",")]
+    return "*" in tags or tag.removeprefix("W/") in (one.removeprefix("W/") for one in tags)
+
+
 def _takes_gzip(accepted: str) -> bool:
+    """By `Accept-Encoding`: what it says of gzip, else of `*`."""
+    said: dict[str, float] = {}
     for one in accepted.lower().split(","):
-        name, _, quality = one.strip().partition(";")
-        if name.strip() in ("gzip", "*"):
-            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
+        name, _, rest = one.partition(";")
+        try:
+            said[name.strip()] = float(rest.replace(" ", "").removeprefix("q=") or 1)
+        except ValueError:  # whoever cannot say it gets the plain page
+            said[name.strip()] = 0.0
+    return said.get("gzip", said.get("*", 0.0)) > 0

@@ -148,7 +148,7 @@ class Desk:
         Raises Refused, also for somebody else's ticket; UserError where the store does not take it.
         """
         pending = self._pending(user, ticket)
-        made, entry = pending.checked.submission, pending.checked.entry
+        made, entry = pending.checked.submission, pending.checked.entry or pending.checked.live
         if made is None or entry is None:
             raise Refused("quota", "this upload was not accepted: it cannot be listed")
         with self.store.locked():
@@ -184,7 +184,7 @@ class Desk:
         with self._change:
             mine.refused = checked if refused is not None else None
             mine.done = True
-            scored = refused is None or checked.entry is not None
+            scored = refused is None or checked.submission is not None
             self._turns.ended(ticket, time.monotonic(), scored=scored)
             self._trim()
             self._begin()
@@ -272,9 +272,8 @@ class Desk:
                 "come tomorrow",
             )
         if made is not None:
-            listed = next(
-                (one for one in mine if (one.model, one.defence) == (made.model, made.defence)), None
-            )
+            what = made.kind, made.model, made.defence
+            listed = next((one for one in mine if (one.kind, one.model, one.defence) == what), None)
             if listed is not None and listed.id != made.id:
                 raise Refused(
                     "quota",

@@ -23,6 +23,8 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
     """The submission's id."""
     title: str
     text: str
+    page: str
+    """The path of its page."""
 
 
 def feed(news: Iterable[News], address: str) -> str:
@@ -45,7 +47,7 @@ def feed(news: Iterable[News], address: str) -> str:
             f"<id>{_TAG}{_text(one.about)}/{_text(one.what)}</id>",
             f"<title>{_text(one.title)}</title>",
             f"<updated>{_text(one.at)}</updated>",
-            f'<link rel="alternate" type="text/html" href={_quoted(f"{address}/model/{one.about}")}/>',
+            f'<link rel="alternate" type="text/html" href={_quoted(address + one.page)}/>',
             f"<summary>{_text(one.text)}</summary>",
             "</entry>",
         ]

@@ -12,6 +12,7 @@ from typing import Any
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 
+from .live_records import LIVE_VERSION, LiveEntry
 from .records import ENTRY_VERSION, Entry, Submission
 from .store import CARD, FILES, Store
 
@@ -41,11 +42,15 @@ class HubStore(Store):
         parts = [path.split("/") for path in files]
         there = {part[1] for part in parts if part[0] == "submissions" and len(part) == 3}
         wanted = [one for one in sorted(there) if not self.path(one).is_dir()]
-        entries = [one for one in sorted(there) if self._of_entry(one) in files]
-        entries = [one for one in entries if not (self.entries / f"{one}.json").exists()]
-        patterns = [f"submissions/{one}/*" for one in wanted] + [self._of_entry(one) for one in entries]
+        entries = [
+            name
+            for one in sorted(there)
+            for version in (ENTRY_VERSION, LIVE_VERSION)
+            if (name := f"entries/{version}/{one}.json") in files and not (self.folder / name).exists()
+        ]
+        patterns = [f"submissions/{one}/*" for one in wanted] + entries
         if len(wanted) == len(there):  # a new machine: thousands of patterns take their time
-            patterns = ["submissions/*", f"entries/{ENTRY_VERSION}/*"]
+            patterns = ["submissions/*", f"entries/{ENTRY_VERSION}/*", f"entries/{LIVE_VERSION}/*"]
         patterns += ["verifications/*.json", "moderation/*.json"]
         copy = Path(
             self._ask(
@@ -54,8 +59,8 @@ class HubStore(Store):
             )
         )
         with self.locked():
-            for one in entries:  # first, so that nothing is scored that need not be
-                self._copy(copy / self._of_entry(one), self.entries / f"{one}.json")
+            for name in entries:  # first, so that nothing is scored that need not be
+                self._copy(copy / name, self.folder / name)
             for one in wanted:
                 self._take(copy / "submissions" / one)
             for part in ("verifications", "moderation"):
@@ -64,27 +69,25 @@ class HubStore(Store):
         self.synced = True
         return len(wanted)
 
-    def _of_entry(self, submission_id: str) -> str:
-        return f"entries/{ENTRY_VERSION}/{submission_id}.json"
-
     def _copy(self, source: Path, target: Path) -> None:
-        if source.is_file():
-            with atomic_file(target, replace=True) as beside:
-                shutil.copyfile(source, beside)
+        if not source.is_file() or (target.is_file() and target.read_bytes() == source.read_bytes()):
+            return
+        with atomic_file(target, replace=True) as beside:
+            shutil.copyfile(source, beside)
 
-    def add(self, submission: Submission, run: Path, entry: Entry) -> None:
+    def add(self, submission: Submission, run: Path, entry: Entry | LiveEntry) -> None:
         if not self.synced:
             raise UserError(f"the results in {self.repo} are still being fetched: try again in a moment")
         super().add(submission, run, entry)
 
     def _take(self, source: Path) -> None:
         """A submission of the Hub into the folder. Its name is a folder's, so nothing else can be written."""
-        if not all((source / name).is_file() for name in FILES) or self.path(source.name).exists():
-            return
-        staged = self.incoming()
-        for name in FILES:
-            shutil.copyfile(source / name, staged / name)
-        self._place(staged, source.name)
+        for files in FILES.values():
+            if all((source / name).is_file() for name in files) and not self.path(source.name).exists():
+                staged = self.incoming()
+                for name in files:
+                    shutil.copyfile(source / name, staged / name)
+                self._place(staged, source.name, files)
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd, HfApi

@@ -7,16 +7,18 @@ may be thrown away.
 
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from robustbench_tc.eval.stats import blind
-from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats.blind import BlindLine, TypeFigures
 from robustbench_tc.io.files import atomic_file
 
 from . import stored
+from .live_records import LiveEntry
 from .records import ENTRY_VERSION, Entry, Submission, Usage
 from .row import CONDITIONS, KEYS, Figures
 from .store import Read, Store
@@ -45,7 +47,13 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, entry: Entry) -> "Kept":
         """Raises ValueError for an entry that cannot be one of a run."""
         flags = tuple(flag.code for flag in entry.flags)
-        return cls(Figures.of(entry), entry.usage, blind.lines(entry.needs_no_reading), flags)
+        reference = _reference(msgspec.json.encode(entry.needs_no_reading))
+        return cls(Figures.of(entry), entry.usage, reference, flags)
+
+
+@lru_cache(maxsize=64)  # every entry of a dataset says the same
+def _reference(figures: bytes) -> tuple[BlindLine, ...]:
+    return blind.lines(msgspec.json.decode(figures, type=tuple[TypeFigures, ...]))
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
@@ -72,9 +80,12 @@ class Index:
         self.submissions: list[Submission] = []
         """Oldest first."""
         self.entries: dict[str, Kept] = {}
+        self.live: dict[str, LiveEntry] = {}
+        """Entries of live runs, whole: there are few of them, and the file above holds none."""
         self.damaged: list[str] = []
         """One line for each submission, and each entry, that is left out."""
         self._seen: dict[str, tuple[int, int]] = {}
+        self._live_seen: dict[str, tuple[int, int]] = {}
         self._references: dict[bytes, tuple[BlindLine, ...]] = {}
         self._changes = 0
         self._started = False
@@ -100,6 +111,21 @@ class Index:
             if one.id in self.entries:
                 entries[one.id] = self.entries[one.id]
         self.entries = entries
+        self._look_live()
+
+    def _look_live(self) -> None:
+        there = self.store.entries_seen(live=True)
+        found: dict[str, LiveEntry] = {}
+        for one in self.submissions:
+            if one.kind != "live" or (seen := there.get(one.id)) is None:
+                continue
+            known = self.live.get(one.id) if self._live_seen.get(one.id) == seen else None
+            made = known or self.store.live_entry(one.id)
+            if made is None:
+                self.damaged.append(f"the entry of {one.id} is made again: it cannot be read")
+                continue
+            found[one.id], self._live_seen[one.id] = made, seen
+        self.live = found
 
     def _read(self, submission_id: str) -> Kept | None:
         path = self.store.entries / f"{submission_id}.json"

@@ -34,6 +34,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     16,000 characters before each call took 0.6 s and 0.5 s a million."""
     text_cpu_s: float = 50.0
     """The most that the length of the replies adds: 58 s in all for the paper's rows, asked once."""
+    live_episodes_per_cpu_s: int = 20
+    """The same for episodes of a live run, which are replayed: 560 of the bundled worlds take about 6 s."""
+    live_lines: int = 400
+    """Lines of a journal for each episode: two for every reply, more behind defences."""
     wall_per_cpu: float = 4.0
     """Seconds of a clock for each of processor time: other processes want the cores too."""
     per_day: int = 10
@@ -88,6 +92,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         characters together, may take."""
         of_text = min(chars / self.chars_per_cpu_s, self.text_cpu_s)
         return math.ceil(self.cpu_s + answers / self.rows_per_cpu_s + of_text)
+
+    def cpu_of_live(self, episodes: int, chars: float = 0) -> int:
+        """The same for replaying so many episodes whose journal has so many characters."""
+        of_text = min(chars / self.chars_per_cpu_s, self.text_cpu_s)
+        return math.ceil(self.cpu_s + episodes / self.live_episodes_per_cpu_s + of_text)
 
     def usual_s(self, answers: int) -> float:
         """Seconds of processor time that no usual run takes: what takes more goes on behind the others."""

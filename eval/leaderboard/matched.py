@@ -64,6 +64,11 @@ def match(
     """Marks a submission whose rows the endpoint answers alike. Raises UserError where it does not, or does
     not answer; the same call goes on with what was answered."""
     submission = store.submission(submission_id)
+    if submission.kind == "live":
+        raise UserError(
+            f"{submission_id} is a live run: its episodes cannot be asked again one by one, so no endpoint "
+            "can be matched: play it again (--run RUN --live-dataset DIR)"
+        )
     if (already := store.verifications()[0].get(submission_id)) is not None:
         raise UserError(f"{submission_id} is {already.kind} already, since {already.verified_at[:10]}")
     entry = store.entry(submission_id)

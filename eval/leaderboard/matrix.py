@@ -42,6 +42,7 @@ class Line(NamedTuple):
 def lines(rows: Sequence[Row], focus: str) -> list[Line]:
     """Every row against every other one."""
     found = pairs(rows, focus)
+    adjusted = found.adjusted()
     out = []
     for i, row in enumerate(rows):
         cells = tuple(
@@ -49,7 +50,7 @@ def lines(rows: Sequence[Row], focus: str) -> list[Line]:
             if i == j
             else Cell(
                 "better" if found.better[i, j] else "worse" if found.better[j, i] else "",
-                float(found.adjusted[i, j]),
+                float(adjusted[i, j]),
             )
             for j in range(len(rows))
         )

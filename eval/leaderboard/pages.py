@@ -1,9 +1,10 @@
 """The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -11,19 +12,30 @@ from markupsafe import Markup
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
+from robustbench_tc.eval.live import report as live_report
 from robustbench_tc.eval.stats import packs
 from robustbench_tc.io import templates
 from robustbench_tc.io.numbers import NONE
 from robustbench_tc.safe_text import safe
 
-from . import flags, tiers
+from . import flags, live_flags, tiers
 from .badge import board_address
 from .board import LEVEL, PAPER, Board, Difference
+from .live_records import LiveEntry
+from .moderation import Decision
 from .query import SORT_NAMES, TIERS, Query, address
 from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
 from .refusal import STEPS
 from .row import LEVELS, Row
 from .tabs import TABS
+
+SPELLED = {
+    "spelled": live_report.spelled,
+    "right_of": live_report.right_of,
+    "false_success": live_report.false_success,
+    "mean": live_report.mean,
+}
+"""Figures of live runs, as `rbtc live report` prints them."""
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
@@ -98,6 +110,13 @@ def environment() -> jinja2.Environment:
     return made
 
 
+def compile_templates() -> None:
+    """Does for every template what its first page would wait for."""
+    for one in files(__package__).joinpath("templates").iterdir():
+        if one.name.endswith(".j2"):
+            environment().get_template(one.name)
+
+
 @cache
 def static(name: str) -> bytes:
     """The bytes of a file of `static/`."""
@@ -112,7 +131,8 @@ def sheet(name: str) -> bytes:
         "board.css": b":root {\n%b}\n@media (prefers-color-scheme: dark) {\n:root {\n%b}\n}\n",
         "submit.css": b":root {\n%b}\n.dark {\n%b}\n",
     }
-    own = static(name) + (static("single.css") if name == "board.css" else b"")
+    more = ("single.css", "live.css") if name == "board.css" else ()
+    own = b"".join(static(one) for one in (name, *more))
     return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + own
 
 
@@ -198,8 +218,9 @@ def model_page(
     differences: Sequence[Difference],
     elsewhere: Sequence[tuple[Board, Row]] = (),
     samples: bool = False,
+    cleared: Mapping[str, Decision] = MappingProxyType({}),
 ) -> str:
-    """Everything about one submission or one of the paper's models."""
+    """Everything about one submission or one of the paper's models. `cleared`: flags that count no more."""
     return render(
         "model.html.j2",
         title=row.model,
@@ -213,6 +234,8 @@ def model_page(
         elsewhere=elsewhere,
         samples=samples,
         verification=verification,
+        flags=[*entry.flags, *(board.copies[one] for one in (row.id,) if one in board.copies)],
+        cleared=cleared,
         submission=submission,
         against=against,
         differences=differences,
@@ -269,9 +292,19 @@ def report(
     submission: Submission | None,
     entry: Entry | None,
     claims: Claims | None,
+    live: LiveEntry | None = None,
 ) -> str:
     """The answer to an upload as a piece of HTML for the submit page."""
-    return render("report.html.j2", checks=steps, submission=submission, entry=entry, claims=claims)
+    return render(
+        "report.html.j2",
+        checks=steps,
+        submission=submission,
+        entry=entry,
+        claims=claims,
+        live=live,
+        live_says=live_flags.says,
+        **SPELLED,
+    )
 
 
 def listed(submission: Submission) -> str:

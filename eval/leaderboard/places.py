@@ -7,7 +7,7 @@ from robustbench_tc.eval.stats import ranks
 from robustbench_tc.eval.stats.ranks import Pairs, Places
 
 from .board import Board
-from .row import Figures, Row
+from .row import Figures, Row, right_values
 
 
 def pairs(rows: Sequence[Row], focus: str) -> Pairs:
@@ -18,7 +18,7 @@ def pairs(rows: Sequence[Row], focus: str) -> Pairs:
 def _pairs(models: Sequence[Figures], focus: str) -> Pairs:
     samples = {one.samples for one in models}
     if len(samples) == 1 and 0 not in samples:
-        right = [one.right(focus) for one in models]
+        right = right_values(models, focus)
         return ranks.of_samples(right, [one.repeats for one in models])
     return ranks.of_counts([one.counts(focus) or (0, 0) for one in models])
 

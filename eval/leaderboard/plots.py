@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
@@ -10,6 +11,7 @@ from robustbench_tc.eval import figures
 from robustbench_tc.eval.dots import thinned
 from robustbench_tc.eval.figures import Axis, Dot, Path
 from robustbench_tc.eval.stats.frontier import Sign, efficient, outline
+from robustbench_tc.eval.stats.lattice import Floats
 from robustbench_tc.io import numbers
 
 from . import namesakes
@@ -17,7 +19,7 @@ from .board import Board
 from .filters import bar
 from .pages import dollars, label, render
 from .query import View
-from .row import Row
+from .row import Row, metric_values
 
 PATH = "/plots"
 
@@ -35,7 +37,8 @@ class Side(NamedTuple):
     """What one axis shows."""
 
     name: str
-    value: Callable[[Row], float | None]
+    value: str
+    """A metric (`stats.values.METRICS`), or one of STATED."""
     better: Sign
     log: bool = False
     spell: Callable[[float], str] = numbers.number
@@ -58,19 +61,15 @@ class Plot(NamedTuple):
     models: int
 
 
-def _metric(name: str) -> Callable[[Row], float | None]:
-    return lambda row: row.figures.value(name)
-
-
-PERTURBED = Side("perturbed accuracy", _metric("perturbed"), 1)
+PERTURBED = Side("perturbed accuracy", "perturbed", 1)
 SIDES: dict[str, tuple[str, Side, Side, str]] = {
-    "clean": ("Clean against perturbed", Side("clean accuracy", _metric("clean"), 1), PERTURBED, ""),
+    "clean": ("Clean against perturbed", Side("clean accuracy", "clean", 1), PERTURBED, ""),
     **{
         f"delta_{name}": (
             f"Accuracy against Δ {name}",
             Side(
                 f"Δ {name} (left loses less)",
-                _metric(f"delta_{name}"),
+                f"delta_{name}",
                 -1,
                 spell=lambda value: numbers.typeset(numbers.signed(value)),
             ),
@@ -81,63 +80,72 @@ SIDES: dict[str, tuple[str, Side, Side, str]] = {
     },
     "size": (
         "Accuracy against size",
-        Side("billions of parameters", lambda row: row.params_b, -1, True, numbers.size),
+        Side("billions of parameters", "params_b", -1, True, numbers.size),
         PERTURBED,
         "parameters",
     ),
     "price": (
         "Accuracy against price",
-        Side("US dollars for 1,000 rows, at stated prices", lambda row: row.price, -1, True, dollars),
+        Side("US dollars for 1,000 rows, at stated prices", "price", -1, True, dollars),
         PERTURBED,
         "tokens and prices above 0",
     ),
 }
 """Key → title, x, y, and what a model has to say to be drawn."""
 
+STATED = ("params_b", "price")
+"""What an axis may show besides metrics: fields of a row."""
+
 
 def plots(rows: Sequence[Row], labels: Mapping[str, str]) -> list[Plot]:
     """Every plot. `rows`: in the board's order; `labels`: what tells rows of one name apart."""
-    return [_plot(key, title, rows, labels, x, y, needs) for key, (title, x, y, needs) in SIDES.items()]
+    drawn = {side.value for _, x, y, _ in SIDES.values() for side in (x, y)}
+    values = metric_values([row.figures for row in rows], sorted(drawn.difference(STATED)))
+    values |= {name: np.array([getattr(row, name) for row in rows], np.float64) for name in STATED}
+    return [
+        _plot(key, title, rows, labels, np.stack((values[x.value], values[y.value]), 1), x, y, needs)
+        for key, (title, x, y, needs) in SIDES.items()
+    ]
 
 
 def _plot(
-    key: str, title: str, rows: Sequence[Row], labels: Mapping[str, str], x: Side, y: Side, needs: str
+    key: str,
+    title: str,
+    rows: Sequence[Row],
+    labels: Mapping[str, str],
+    values: Floats,
+    x: Side,
+    y: Side,
+    needs: str,
 ) -> Plot:
-    known: list[tuple[Row, tuple[float, float]]] = []
-    for row in rows:
-        across, up = x.value(row), y.value(row)
-        if across is not None and up is not None and (across > 0 or not x.log):
-            known.append((row, (across, up)))
-    points = [point for _, point in known]
+    """One plot; `values`: [rows, 2], NaN where a row does not say it."""
+    known = ~np.isnan(values).any(axis=1) & ((values[:, 0] > 0) | (not x.log))
+    of, points = np.flatnonzero(known), values[known]
     best = efficient(points, x.better, y.better)
     shown: list[int] = []
     figure = Markup("")
-    if len(known) > 1:
+    if len(points) > 1:
         size = LARGE if key == "clean" else SMALL
-        axes = _axis(x, [across for across, _ in points]), _axis(y, [up for _, up in points])
-        spots = [(axes[0].share(across), axes[1].share(up)) for across, up in points]
+        axes = _axis(x, points[:, 0]), _axis(y, points[:, 1])
+        spots = np.stack([axis.shares(points[:, i]) for i, axis in enumerate(axes)], 1)
         shown = thinned(spots, size, best, POINTS)
-        named = set(best[:: max(1, -(-len(best) // NAMED))])
-        dots = [
-            Dot(
-                *points[i],
-                "efficient" if i in set(best) else "dominated",
-                _tip(known[i][0], labels, points[i], x, y),
-                f"/model/{known[i][0].id}",
-                known[i][0].model if i in named else "",
-            )
-            for i in shown
-        ]
+        named, ours = set(best[:: max(1, -(-len(best) // NAMED))]), set(best)
+        dots = []
+        for i in shown:
+            row, (across, up) = rows[of[i]], points[i].tolist()
+            kind = "efficient" if i in ours else "dominated"
+            tip = _tip(row, labels, (across, up), x, y)
+            dots.append(Dot(across, up, kind, tip, f"/model/{row.id}", row.model if i in named else ""))
         figure = figures.chart(
             *axes,
             dots,
-            [Path(outline([points[i] for i in best]), "frontier")],
+            [Path(outline([(across, up) for across, up in points[best].tolist()]), "frontier")],
             f"{title}: one point for each model, and the frontier; the table below has the figures",
             size=size,
             kind="scatter",
         )
-    ids = tuple(known[i][0].id for i in best)
-    return Plot(key, title, figure, ids, len(rows) - len(known), needs, len(shown), len(known))
+    ids = tuple(rows[of[i]].id for i in best)
+    return Plot(key, title, figure, ids, len(rows) - len(points), needs, len(shown), len(points))
 
 
 def _tip(row: Row, labels: Mapping[str, str], point: tuple[float, float], x: Side, y: Side) -> str:
@@ -145,8 +153,8 @@ def _tip(row: Row, labels: Mapping[str, str], point: tuple[float, float], x: Sid
     return f"{name}: {x.name.partition(' (')[0]} {x.spell(point[0])}, {y.name} {y.spell(point[1])}"
 
 
-def _axis(side: Side, values: Sequence[float]) -> Axis:
-    low, high = min(values), max(values)
+def _axis(side: Side, values: Floats) -> Axis:
+    low, high = float(values.min()), float(values.max())
     if not side.log:
         return figures.round_axis(low, high, side.name)
     low, high = low / 1.3, high * 1.3

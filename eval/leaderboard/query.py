@@ -50,20 +50,18 @@ MEASURED: dict[str, tuple[str, str, bool]] = {
 """What has an interval: key → metric, name, and whether more is better."""
 
 ENDS = {"": "Value", "_low": "At least: the interval's low end", "_high": "At most: the interval's high end"}
+"""What follows a key of MEASURED, in the order of a metric's fields."""
 
 
-def _end_of(metric: str, end: str) -> Callable[[Row], Any]:
-    if not end:
-        return lambda row: row.figures.value(metric)
-    name = end.strip("_")
-    return lambda row: getattr(row.figures.metric(metric), name)
+def _end_of(metric: str, part: int) -> Callable[[Row], Any]:
+    return lambda row: row.figures.value(metric, part)
 
 
 SORTS: dict[str, tuple[Callable[[Row], Any], bool]] = {
     "model": (lambda row: row.model.casefold(), False),
     **{
-        f"{key}{end}": (_end_of(metric, end), more)
-        for end in ENDS
+        f"{key}{end}": (_end_of(metric, part), more)
+        for part, end in enumerate(ENDS)
         for key, (metric, _, more) in MEASURED.items()
     },
     "params": (lambda row: row.params_b, False),
@@ -231,19 +229,27 @@ def select(
     rows = board.in_order(query.focus)
     leader, with_rank = leader_of(rows), sum(row.rank > 0 for row in rows)
     words = query.q.casefold().split()
-    fit = [row for row in rows if _fits(row, query, words)]
+    fit = [row for row in rows if _fits(row, query, words)] if query.narrowed else rows
     kept = fit if _lists_all(query, with_rank) else [row for row in fit if row.rank]
     left_out = len(fit) - len(kept)
     if query.unranked == "on":
-        kept = sorted(kept, key=lambda row: board.mixed(query.focus)[row.id])
+        places = board.mixed(query.focus)
+        kept = sorted(kept, key=lambda row: places[row.id])
     if query.sort:
         kept = _sorted(kept, query, board)
-    pages = 1 if whole else max(1, -(-len(kept) // PAGE))
-    page = min(query.page, pages)
-    shown = kept if whole else kept[(page - 1) * PAGE : page * PAGE]
-    if marks:
-        shown = marked(shown, leader, query.focus)
-    return View(query, tuple(shown), len(rows), ignored, len(kept), page, pages, with_rank, left_out)
+    every = View(query, tuple(kept), len(rows), ignored, len(kept), ranked=with_rank, left_out=left_out)
+    found = every if whole else paged(every)
+    if not marks:
+        return found
+    return msgspec.structs.replace(found, rows=tuple(marked(found.rows, leader, query.focus)))
+
+
+def paged(every: View) -> View:
+    """The page of a whole view that its query asks for."""
+    pages = max(1, -(-len(every.rows) // PAGE))
+    page = min(every.query.page, pages)
+    shown = every.rows[(page - 1) * PAGE : page * PAGE]
+    return msgspec.structs.replace(every, rows=shown, page=page, pages=pages)
 
 
 def _sorted(rows: Sequence[Row], query: Query, board: Board) -> list[Row]:

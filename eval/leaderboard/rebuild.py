@@ -16,15 +16,22 @@ from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io.numbers import number, p_value
 
-from . import stored
-from .board import LEVEL, Board, boards, p_of
+from . import live_board, moderation, stored
+from .board import LEVEL, Board, boards, p_of, tier_of
 from .checks import Accepted, Asked, Trail, check
 from .index import Index
 from .limits import Limits
-from .records import Entry, Submission, Verification, encode
+from .live_board import LiveBoard
+from .live_data import LiveAsked
+from .live_records import LiveEntry
+from .live_scoring import rescore_live
+from .live_verify import refuse_live
+from .moderation import Decision
+from .records import Entry, Kind, Submission, Verification, encode
 from .row import Figures, Row
 from .scoring import entries_of_paper, score
 from .store import Store
+from .tiers import Flag
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +67,15 @@ def rescore(folder: Path, submission: Submission, asked: Asked) -> Entry:
     return entry
 
 
-def rescored(folder: Path, submission: Submission, asked: Asked) -> Entry | str:
-    """`rescore`, or why not."""
+def rescored(
+    folder: Path, submission: Submission, asked: Asked | LiveAsked | None
+) -> Entry | LiveEntry | str:
+    """`rescore`, or `rescore_live`, or why not."""
     try:
+        if isinstance(asked, LiveAsked):
+            return rescore_live(folder, submission, asked)
+        if asked is None:
+            return f"{submission.id} is a live run, and its dataset was not given (--live-dataset)"
         return rescore(folder, submission, asked)
     except UserError as error:
         return str(error)
@@ -72,16 +85,20 @@ def rebuild(
     store: Store,
     asked: Sequence[Asked],
     *,
+    live: Sequence[LiveAsked] = (),
     only_missing: bool = False,
     num_proc: int = 1,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Rebuilt:
     """Computes entries and boards from what was submitted and replaces what differs.
 
-    A submission of a dataset version that is not among `asked` keeps the entry that it has. The number of
-    processes moves no byte.
+    A submission of a dataset version that is not among `asked`, or `live` for a live run, keeps the
+    entry that it has. The number of processes moves no byte.
     """
-    datasets = {one.fingerprint(): one for one in asked}
+    datasets: dict[tuple[Kind, str], Asked | LiveAsked] = {
+        **{("core", one.fingerprint()): one for one in asked},
+        **{("live", one.fingerprint): one for one in live},
+    }
     submissions, damaged = store.submissions()
     same: list[str] = []
     changed: list[str] = []
@@ -93,15 +110,18 @@ def rebuild(
     why |= {f"verifications/{line.split()[1]}.json": line for line in unread}
     todo = []
     for one in submissions:
-        if only_missing and store.entry(one.id) is not None:
+        if only_missing and store.entry_of(one) is not None:
             continue
-        if one.fingerprint in datasets:
+        if (one.kind, one.fingerprint) in datasets:
             todo.append(one)
         else:
-            why[one.id] = f"dataset version {one.dataset_version} ({one.fingerprint[:8]}) was not given"
+            option = " (--live-dataset)" if one.kind == "live" else ""
+            why[one.id] = (
+                f"dataset version {one.dataset_version} ({one.fingerprint[:8]}) was not given{option}"
+            )
 
-    def work(one: Submission) -> Entry | str:
-        return rescored(store.path(one.id), one, datasets[one.fingerprint])
+    def work(one: Submission) -> Entry | LiveEntry | str:
+        return rescored(store.path(one.id), one, datasets[one.kind, one.fingerprint])
 
     done = map(work, todo) if num_proc <= 1 else parallel.forked(work, todo, num_proc)
     for one, found in zip(todo, done, strict=True):
@@ -109,14 +129,17 @@ def rebuild(
         if isinstance(found, str):
             why[one.id] = found
             continue
-        old = store.entry(one.id)
+        old = store.entry_of(one)
         (new if old is None else same if old == found else changed).append(one.id)
         if old != found:
             with store.locked():
                 store.put_entry(one.id, found)
     store.publish_entries([*changed, *new])
     index = Index(store)
-    moved = write_boards(store, load(store, entries_of_paper(), index))
+    looked = look(store, entries_of_paper(), index)
+    tables = {version: table(board) for version, board in looked.boards.items()}
+    tables |= {live_board.file_of(board): live_board.table(board) for board in looked.live.values()}
+    moved = write_tables(store, tables)
     index.save()
     return Rebuilt(
         same=tuple(same),
@@ -139,18 +162,43 @@ class Looked(NamedTuple):
     submissions: dict[str, Submission]
     """Those on the boards, by id, oldest first."""
     verifications: dict[str, Verification]
+    cleared: dict[str, dict[str, Decision]]
+    """By submission the flags that a maintainer has cleared."""
     damaged: list[str]
     """One line for each record that is left out."""
+    live: dict[str, LiveBoard]
+    """The boards of live runs."""
+    live_submissions: dict[str, Submission]
+    """Those on them."""
 
 
 def look(store: Store, published: Mapping[str, Entry], index: Index) -> Looked:
     """Brings the index up to date with the folder, and makes the boards."""
     index.look()
-    off, _ = store.off_the_board()
+    decisions, undecided = store.decisions()
+    off, cleared = moderation.hidden(decisions), moderation.cleared(decisions)
     here = [one for one in index.submissions if one.id not in off]
+    core = [one for one in here if one.kind == "core"]
+    live = [one for one in here if one.kind == "live"]
     verifications, unread = store.verifications()
-    made = boards(here, verifications, index.entries, published)
-    return Looked(made, {one.id: one for one in here}, verifications, [*index.damaged, *unread])
+    return Looked(
+        boards(core, verifications, index.entries, published, cleared),
+        {one.id: one for one in core},
+        verifications,
+        cleared,
+        [*index.damaged, *unread, *undecided],
+        live_board.boards(live, verifications, index.live, cleared),
+        {one.id: one for one in live},
+    )
+
+
+def flags_of(store: Store, submission_id: str) -> tuple[Flag, ...]:
+    """Every flag of a submission, whether it counts or has been cleared."""
+    entry = store.entry_of(store.submission(submission_id))
+    copied = [
+        board.copies[submission_id] for board in load(store, {}).values() if submission_id in board.copies
+    ]
+    return (*(() if entry is None else entry.flags), *copied)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -191,11 +239,15 @@ def table(board: Board) -> bytes:
 
 
 def write_boards(store: Store, found: Mapping[str, Board]) -> tuple[str, ...]:
-    """Writes the tables; the versions whose table is another than before."""
+    """Writes the tables of boards; the versions whose table is another than before."""
+    return write_tables(store, {version: table(board) for version, board in found.items()})
+
+
+def write_tables(store: Store, tables: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Writes the tables; those that are others than before."""
     moved = []
     with store.locked():
-        for version, board in found.items():
-            made = table(board)
+        for version, made in tables.items():
             if store.board(version) != made:
                 moved.append(version)
                 store.put_board(version, made)
@@ -211,13 +263,16 @@ def verify(
     by: str,
     now: datetime | None = None,
 ) -> Verification:
-    """Marks a submission whose run was repeated in the run folder `run`. Raises UserError where it was not.
+    """Marks a submission whose run was repeated in the run folder `run`, one whose endpoint has been matched
+    as well. Raises UserError where it was not.
 
     The repeated run passes the same checks as an upload, is of the same dataset, mode and decoding, and its
     perturbed accuracy is not significantly another (paired cluster test).
     """
     submission = store.submission(submission_id)
-    if (already := store.verifications()[0].get(submission_id)) is not None:
+    refuse_live(submission)
+    already = store.verifications()[0].get(submission_id)
+    if already is not None and already.kind == "reproduced":
         raise UserError(f"{submission_id} is verified already, by {already.by} on {already.verified_at[:10]}")
     theirs = store.entry(submission_id)
     if theirs is None:
@@ -252,9 +307,10 @@ def verify(
     p = p_of(Figures.of(theirs), Figures.of(entry), "perturbed")
     submitted, again = (one.metrics["perturbed"].value or 0.0 for one in (theirs, entry))
     if p < LEVEL:
+        tier = tier_of(already)
         raise UserError(
             f"{run} does not repeat {submission_id}: perturbed accuracy {number(again)} here, "
-            f"{number(submitted)} there, p = {p_value(p)}; it stays unverified"
+            f"{number(submitted)} there, p = {p_value(p)}; it stays {tier}"
         )
     pairs = [
         (a, b)
@@ -273,6 +329,7 @@ def verify(
         p=p,
         predictions_sha256=digest,
         package_version=robustbench_tc.__version__,
+        matched=None if already is None else already.matched,
     )
     with store.locked():
         store.verify(made)

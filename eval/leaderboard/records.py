@@ -12,7 +12,11 @@ from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.reasked import Reasked
 from robustbench_tc.eval.stats.verified import Beside
 
+from .live_records import LiveEntry
+from .shape import shape
 from .tiers import Flag
+
+Kind = Literal["core", "live"]
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,10 +39,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Of the dataset."""
     repeats: int
     predictions_sha256: str
-    """Of predictions.parquet beside this record."""
+    """Of predictions.parquet beside this record; of journal.jsonl for a live run."""
     package_version: str
-    kind: Literal["core", "live"] = "core"
-    """A run over the rows, or one of episodes in a live world."""
+    kind: Kind = "core"
+    """A run over the rows, or one of episodes in live worlds."""
     card: str | None = None
     """The model's card, as stated by the submitter; so are the four below."""
     licence: str | None = None
@@ -53,6 +57,11 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> tuple[str, ...]:
         """Submissions that agree in this are one line of a board: the newest one counts."""
         return self.user, self.model, self.mode, self.fingerprint, self.defence
+
+    @property
+    def page(self) -> str:
+        """The address of its page."""
+        return f"/{'live' if self.kind == 'live' else 'model'}/{self.id}"
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +98,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Of the maintainer's predictions, as they would be stored."""
     package_version: str
     matched: Matched | None = None
+    """What was asked of an endpoint; it stays when the run is repeated afterwards."""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -172,14 +182,7 @@ SCORES = 1
 """Raise it when scorers or statistics change what an entry says of the same answers."""
 
 
-def _shape(of: object) -> object:
-    """A JSON schema without its words."""
-    if isinstance(of, dict):
-        return {key: _shape(value) for key, value in of.items() if key != "description"}
-    return [_shape(value) for value in of] if isinstance(of, list) else of
-
-
-_SHAPE = sha256(msgspec.json.encode(_shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[:8]
+_SHAPE = sha256(msgspec.json.encode(shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[:8]
 ENTRY_VERSION = f"reader{READER_VERSION}-scores{SCORES}-{_SHAPE}"
 """What an entry rests on beside the answers: entries of another version are not mixed with these."""
 
@@ -215,6 +218,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     submission: Submission | None = None
     """As it would be listed."""
     entry: Entry | None = None
+    live: LiveEntry | None = None
+    """In the place of `entry` for a live run."""
     claims: Claims | None = None
 
     @property

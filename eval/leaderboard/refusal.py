@@ -10,11 +10,16 @@ STEPS = {
     "record": "Run record",
     "name": "Model name",
     "protocol": "Protocol of the transition types",
+    "journal": "Journal of every episode",
+    "replay": "Replayed without the model",
     "score": "Parsed and scored",
     "form": "Form",
     "quota": "Quota",
 }
 """The checks in their order, as the page names them."""
+
+CORE, LIVE = ("protocol",), ("journal", "replay")
+"""Checks of runs over the rows alone, and of live runs alone."""
 
 APART = ("form", "quota")
 """Looked at before the upload is read, and spoken of only where they fail."""

@@ -122,9 +122,9 @@ class Figures(msgspec.Struct, frozen=True):
         """One of `stats.values.METRICS`."""
         return self._metric("metric", name)
 
-    def value(self, name: str) -> float | None:
-        """The value of `metric`, without its interval: what thousands of rows are drawn and sorted by."""
-        [found] = _ONE.unpack_from(self.numbers, 8 * _AT["metric", name])
+    def value(self, name: str, part: int = 0) -> float | None:
+        """One of the numbers of `metric` alone, its value first: what thousands of rows are sorted by."""
+        [found] = _ONE.unpack_from(self.numbers, 8 * (_AT["metric", name] + part))
         return None if math.isnan(found) else float(found)
 
     def type(self, code: str) -> tuple[Metric, Metric]:
@@ -175,19 +175,41 @@ class Figures(msgspec.Struct, frozen=True):
 
     def right(self, focus: str) -> Ints:
         """Per clean id the right answers in a focus."""
-        where = [CONDITIONS.index(code) for code in codes_of(focus)]
-        codes = np.frombuffer(self.verdicts or b"", np.uint8).reshape(len(CONDITIONS), -1)[where]
-        found: Ints = np.where(codes == ord("-"), 0, codes - ord("0")).sum(axis=0, dtype=np.int64)
+        found: Ints = right_values([self], focus)[0]
         return found
+
+
+def right_values(rows: Sequence[Figures], focus: str) -> Ints:
+    """[rows, clean ids] right answers in a focus, of entries of the same samples."""
+    where = [CONDITIONS.index(code) for code in codes_of(focus)]
+    every = np.frombuffer(b"".join(one.verdicts or b"" for one in rows), np.uint8)
+    codes = every.reshape(len(rows), len(CONDITIONS), -1)[:, where]
+    found: Ints = np.where(codes == ord("-"), 0, codes - ord("0")).sum(axis=1, dtype=np.int64)
+    return found
+
+
+def count_values(rows: Sequence[Figures], focus: str) -> NDArray[np.float64]:
+    """[rows, 2] right answers and answers in a focus, NaN where an entry lacks it."""
+    at = _AT["counts", focus]
+    return _columns(rows, [at, at + 1])
+
+
+def metric_values(rows: Sequence[Figures], names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """Metric → its values of these rows, NaN where an entry lacks it."""
+    found = _columns(rows, [_AT["metric", name] for name in names])
+    return {name: found[:, i] for i, name in enumerate(names)}
 
 
 def type_values(rows: Sequence[Figures]) -> dict[str, NDArray[np.float64]]:
     """Core type → [rows, 2] accuracies and Δ; NaN where an entry lacks it."""
-    at = [_AT[kind, code] for code in taxonomy.codes() for kind in ("accuracy", "delta")]
-    found = np.empty((len(rows), len(at)))
-    for number, one in enumerate(rows):
-        found[number] = np.frombuffer(one.numbers, "<f8")[at]
+    found = _columns(rows, [_AT[kind, code] for code in taxonomy.codes() for kind in ("accuracy", "delta")])
     return {code: found[:, 2 * i : 2 * i + 2] for i, code in enumerate(taxonomy.codes())}
+
+
+def _columns(rows: Sequence[Figures], at: Sequence[int]) -> NDArray[np.float64]:
+    """[rows, at] numbers of many entries, without an object for each."""
+    every = np.frombuffer(b"".join(one.numbers for one in rows), "<f8").reshape(-1, WIDTH)
+    return every[:, at]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +227,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier
     flags: tuple[str, ...] = ()
     """Short codes of what speaks against taking the row at its word."""
+    cleared: tuple[str, ...] = ()
+    """Those that a maintainer has cleared: they count no more."""
     defence: str = ""
     """The chain of `--defend`; empty for an undefended run."""
     card: str | None = None

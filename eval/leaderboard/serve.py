@@ -8,16 +8,18 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
 from robustbench_tc.errors import UserError, need_extra, unknown
 from robustbench_tc.eval import inputs
+from robustbench_tc.eval.live import inputs as live_inputs
 
 from .account import Login
 from .checks import Asked
 from .limits import Limits
+from .live_data import load_live
 from .store import Store
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def serve(
     dataset: str | Path | None = None,
     *,
     revision: str | None = None,
+    live_dataset: str | Path | None = None,
+    live_revision: str | None = None,
     store: str | Path = DEFAULT_STORE,
     results_repo: str | None = None,
     host: str = "127.0.0.1",
@@ -48,7 +52,8 @@ def serve(
 ) -> None:
     """Serves the leaderboard and its submit page; returns once it is stopped, by Ctrl-C or by `stop`.
 
-    `dataset`: the release that submissions are taken for; None takes none. `store`: the results folder, kept
+    `dataset`: the release that submissions are taken for; None takes none. `live_dataset`: beside it, the one
+    of live runs; without it none of these are taken. `store`: the results folder, kept
     equal to the Hub's `results_repo` where one is named. `login`: by default `hf` in a Space, else `local`.
     `port` 0 takes a free one. The port opens first: `started` gets the address then, and the rest (results
     on the Hub, the dataset, the submit page, entries that are missing) comes behind it. `progress` gets a
@@ -62,14 +67,16 @@ def serve(
     """
     if login not in (None, *get_args(Login)):
         raise unknown("login", login or "", get_args(Login))
+    if live_dataset is not None and dataset is None:
+        raise UserError("--live-dataset stands beside a --dataset: name both")
     in_space = "SPACE_ID" in os.environ
     with closing(_listen(host, port)) as listening:
         for needed in ("gradio", "fastapi"):
             if find_spec(needed) is None:
                 raise need_extra(needed, "leaderboard")
         site = _Site(
-            None if dataset is None else str(dataset),
-            revision,
+            None if dataset is None else Named(str(dataset), revision),
+            None if live_dataset is None else Named(str(live_dataset), live_revision),
             open_store(store, results_repo, sync=False),
             login or ("hf" if in_space else "local"),
             workers,
@@ -95,13 +102,20 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
+class Named(NamedTuple):
+    """A dataset as it was named."""
+
+    dataset: str
+    revision: str | None
+
+
 class _Site:
     """The board of a server, from the open port to its end."""
 
     def __init__(
         self,
-        dataset: str | None,
-        revision: str | None,
+        dataset: Named | None,
+        live: Named | None,
         store: Store,
         login: Login,
         workers: int,
@@ -115,11 +129,13 @@ class _Site:
         from .scoring import entries_of_paper
         from .site import Boards
 
-        self._dataset, self._revision, self._login = dataset, revision, login
+        self._dataset, self._live, self._login = dataset, live, login
         self._workers, self._limits, self._stop = workers, limits, stop
         self._ended = Event()
         self._pool: Pool | None = None
-        origin = Origin(dataset, store.repo if isinstance(store, HubStore) else None)
+        origin = Origin(
+            None if dataset is None else dataset.dataset, store.repo if isinstance(store, HubStore) else None
+        )
         self._boards = Boards(store, entries_of_paper(), origin=origin, tell=progress)
         self._boards.fetching = isinstance(store, HubStore)
         self._behind = Behind(self._boards, progress, self._ended)
@@ -154,21 +170,27 @@ class _Site:
         """The whole app."""
         from .app import create
         from .desk import Desk
+        from .pages import compile_templates
         from .records import board_version
         from .worker import Pool
 
         desk, asked = None, ""
         if self._dataset is not None:
-            folder = inputs.locate(self._dataset, self._revision)
+            folder = inputs.locate(*self._dataset)
             data = load_asked(str(folder))
-            command = worker_command(folder, self._limits)
+            live_folder = None if self._live is None else live_inputs.locate(*self._live)
+            live = None if live_folder is None else load_live(live_folder)
+            command = worker_command(folder, self._limits, live_folder)
             self._pool = Pool(command, _SHARING * self._workers)
             self._pool.warm()
             desk = Desk(self._boards.store, self._pool, self._limits)
             self._boards.datasets.add(data)
-            self._boards.serves(data.label, data.fingerprint())
+            self._boards.serves(
+                data.label, data.fingerprint(), None if live is None else (live.label, live.fingerprint)
+            )
             self._behind.score_with(lambda: Pool(command, self._workers))
             asked = f"version {data.label}, board {board_version(data.version, data.fingerprint())}"
+        compile_templates()
         closed = "it was started without a dataset (--dataset)."
         return create(self._boards, desk, login=self._login, asked=asked, closed=closed)
 
@@ -193,15 +215,18 @@ def load_asked(dataset: str, revision: str | None = None) -> Asked:
     return Asked.of(inputs.load(dataset, revision=revision))
 
 
-def worker_command(dataset: Path, limits: Limits) -> list[str]:
-    """Starts the process that reads and scores uploads: `eval.leaderboard.worker`."""
+def worker_command(dataset: Path, limits: Limits, live: Path | None = None) -> list[str]:
+    """Starts the process that reads and scores uploads: `eval.leaderboard.worker`. `live`: the dataset of
+    live runs."""
     start = "from robustbench_tc.eval.leaderboard.serve import work; work()"
-    return [sys.executable, "-P", "-c", start, str(dataset), msgspec.json.encode(limits).decode()]
+    asked = [str(dataset), "" if live is None else str(live), msgspec.json.encode(limits).decode()]
+    return [sys.executable, "-P", "-c", start, *asked]
 
 
 def work() -> None:
     """What `worker_command` runs."""
     from .worker import serve as answer_jobs
 
-    dataset, limits = sys.argv[1:3]
-    answer_jobs(load_asked(dataset), msgspec.json.decode(limits, type=Limits))
+    dataset, live, limits = sys.argv[1:4]
+    bounds = msgspec.json.decode(limits, type=Limits)
+    answer_jobs(load_asked(dataset), bounds, load_live(live) if live else None)

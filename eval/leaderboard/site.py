@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -11,6 +11,8 @@ from . import places
 from .board import Board, Difference, differences
 from .datasets import Datasets
 from .index import Index
+from .live_board import LiveBoard, LiveRow
+from .moderation import Decision
 from .origin import Origin
 from .rebuild import Looked, look
 from .records import Entry, Submission, Verification, board_version
@@ -43,6 +45,8 @@ class Boards:
         self.store = store
         self.origin = origin
         self.served = served
+        self.served_live: tuple[str, str] | None = None
+        """The same of live runs; None: none are taken."""
         self.datasets = Datasets()
         """The datasets at hand: only their boards have pages of samples."""
         self.fetching = False
@@ -51,12 +55,13 @@ class Boards:
         self._tell = tell
         self._told: set[str] = set()
         self._index = Index(store)
-        self._looked = Looked({}, {}, {}, [])
+        self._looked = Looked({}, {}, {}, {}, [], {}, {})
         self._missing: tuple[Submission, ...] = ()
         self._cannot: dict[str, str] = {}
         self._lock = threading.Lock()
         self._revision: tuple[int, ...] | None = None
         self._boards: dict[str, Board] = {}
+        self._live: dict[str, LiveBoard] = {}
         self._page_lock = threading.Lock()
         self._pages: OrderedDict[object, bytes] = OrderedDict()
         self._page_bytes = 0
@@ -71,7 +76,7 @@ class Boards:
         if self._revision is None:
             self.refresh()
         elif self._is_old() and not self._lock.locked():
-            threading.Thread(target=self.refresh, daemon=True).start()
+            threading.Thread(target=self._refresh_behind, daemon=True).start()
         return self._boards
 
     def _is_old(self) -> bool:
@@ -79,6 +84,12 @@ class Boards:
             return self.store.revision() != self._revision
         except OSError:  # the folder is away: what is known stays
             return False
+
+    def _refresh_behind(self) -> None:
+        try:
+            self.refresh()
+        except OSError as error:  # as long as the folder is away, what is known stays
+            self._say([f"{self.store.folder} cannot be read: {error.strerror}"])
 
     def refresh(self, *, always: bool = False) -> None:
         """Makes the boards again if something was added, or `always`, and waits for it."""
@@ -90,29 +101,34 @@ class Boards:
             found = self._looked.boards
             self._index.save(always=False)
             self._say(self._looked.damaged)
-            self._missing = tuple(one for one in self._index.submissions if one.id not in self._index.entries)
+            known = {*self._index.entries, *self._index.live}
+            self._missing = tuple(one for one in self._index.submissions if one.id not in known)
             made = found | self._empty(found)
             noticed = {version: self._noticed(board) for version, board in made.items()}
+            live = self._noticed_live(self._looked.live)
             for board in noticed.values():  # what the first page needs, before anybody waits for it
                 places.of(board, "perturbed")
             with self._page_lock:
-                self._boards = noticed
+                self._boards, self._live = noticed, live
                 self._pages.clear()
                 self._page_bytes = 0
                 self._entries.clear()
             self._revision = revision if now - max(revision) > TICK_NS else ()
 
-    def serves(self, dataset_version: str, fingerprint: str) -> None:
-        """Names the dataset that submissions are for, once it is loaded."""
-        self.served = dataset_version, fingerprint
+    def serves(self, dataset_version: str, fingerprint: str, live: tuple[str, str] | None = None) -> None:
+        """Names the dataset that submissions are for, once it is loaded; `live`: that of live runs."""
+        self.served, self.served_live = (dataset_version, fingerprint), live
         self.refresh(always=True)
 
     def missing(self) -> list[Submission]:
-        """Submissions to the served dataset that have no entry and may get one, oldest first."""
-        if self.served is None:
-            return []
+        """Submissions to the served datasets that have no entry and may get one, oldest first."""
+        served = {"core": self.served, "live": self.served_live}
         return [
-            one for one in self._missing if one.fingerprint == self.served[1] and one.id not in self._cannot
+            one
+            for one in self._missing
+            if (of := served[one.kind]) is not None
+            and one.fingerprint == of[1]
+            and one.id not in self._cannot
         ]
 
     def cannot(self, submission_id: str, why: str) -> None:
@@ -132,7 +148,7 @@ class Boards:
                 self._tell(line)
 
     def _noticed(self, board: Board) -> Board:
-        waiting = len(self.missing()) if self.served and board.fingerprint == self.served[1] else 0
+        waiting = sum(one.fingerprint == board.fingerprint for one in self.missing())
         said = []
         if self.fetching and board.fingerprint is not None:
             said.append("The stored results are still being fetched.")
@@ -157,6 +173,41 @@ class Boards:
                 rows=(),
             )
         }
+
+    def _noticed_live(self, found: Mapping[str, LiveBoard]) -> dict[str, LiveBoard]:
+        """The live boards with what they lack; that of the served dataset is there from the start."""
+        made = dict(found)
+        if self.served_live is not None:
+            version = board_version(*self.served_live)
+            empty = LiveBoard(
+                version=version, dataset_version=self.served_live[0], fingerprint=self.served_live[1]
+            )
+            made = {version: found.get(version, empty), **made}
+        waiting = Counter(one.fingerprint for one in self.missing() if one.kind == "live")
+        return {
+            version: msgspec.structs.replace(board, notice=f"{n:,} live runs are still being replayed.")
+            if (n := waiting[board.fingerprint])
+            else board
+            for version, board in made.items()
+        }
+
+    def live(self) -> dict[str, LiveBoard]:
+        """The boards of live runs by version: the served one, then the newest; empty where there is none."""
+        self.all()
+        return self._live
+
+    def page_of(self, submission_id: str) -> str:
+        """The address of a submission's page, whether it is on a board or off it."""
+        there = (one.page for one in self._index.submissions if one.id == submission_id)
+        return next(there, f"/model/{submission_id}")
+
+    def find_live(self, row_id: str) -> tuple[LiveRow, LiveBoard] | None:
+        """The live run of that id, and the board that has it."""
+        for board in self.live().values():
+            row = board.row(row_id)
+            if row is not None:
+                return row, board
+        return None
 
     def kept_page(self, key: object) -> bytes | None:
         """The page of `key` if it was made since the boards changed: quick enough for the event loop."""
@@ -214,6 +265,10 @@ class Boards:
     def verification(self, row_id: str) -> Verification | None:
         """How a row was repeated, if it was."""
         return self._looked.verifications.get(row_id)
+
+    def cleared(self, row_id: str) -> dict[str, Decision]:
+        """The flags of a row that count no more, each with the decision that says so."""
+        return self._looked.cleared.get(row_id, {})
 
     def entry(self, row_id: str) -> Entry | None:
         """Everything that is computed of a row's run, read from the store; None where it cannot be."""

@@ -4,6 +4,7 @@ DIR/app.py             starts the board with the options given at export
     requirements.txt   the versions of this environment
     README.md          the card with the Space's settings
     robustbench_tc/    the package, as far as the board needs it
+    robustbench_tc-VERSION.dist-info/METADATA    says which version that is
 """
 
 import re
@@ -20,7 +21,7 @@ from . import pages
 
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
-ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own")
+ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
 """What of the package a board runs on, beside the modules at its top."""
 
 
@@ -29,13 +30,18 @@ def export_space(
     *,
     dataset: str,
     revision: str | None,
+    live_dataset: str | None = None,
+    live_revision: str | None = None,
     results_repo: str,
     title: str,
     force: bool = False,
     discard_changes: bool = False,
 ) -> int:
     """Writes the folder; how many files. Raises UserError for an existing one unless `force`."""
-    for option, repo in (("--dataset", dataset), ("--results-repo", results_repo)):
+    named = [("--dataset", dataset), ("--results-repo", results_repo)]
+    if live_dataset is not None:
+        named.append(("--live-dataset", live_dataset))
+    for option, repo in named:
         if not _HUB_ID.fullmatch(repo):
             raise UserError(f"{option} {repo!r} is not a Hub id: a Space needs one like org/name")
     if "\n" in title or len(title) > 80:
@@ -44,6 +50,8 @@ def export_space(
     values = {
         "dataset": dataset,
         "revision": revision,
+        "live_dataset": live_dataset,
+        "live_revision": live_revision,
         "results_repo": results_repo,
         "title": title,
         "requirements": found,
@@ -55,12 +63,17 @@ def export_space(
     with atomic_dir(folder, kind="space", force=force, discard_changes=discard_changes) as made:
         rendered = ("app.py", "requirements.txt", "README.md")
         copies = {path: f"robustbench_tc/{path.relative_to(package).as_posix()}" for path in sorted(copied)}
-        claim(made, *rendered, *copies.values(), marker.OWN)
+        stated = f"robustbench_tc-{robustbench_tc.__version__}.dist-info/METADATA"
+        claim(made, *rendered, *copies.values(), stated, marker.OWN)
         for name in rendered:
             (made / name).write_text(pages.render(f"space/{name}.j2", **values), encoding="utf-8")
         for path, name in copies.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, made / name)
+        (made / stated).parent.mkdir()
+        (made / stated).write_text(
+            f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {robustbench_tc.__version__}\n"
+        )
         marker.describe(made, "space")
         return sum(path.is_file() for path in made.rglob("*"))
 

@@ -4,9 +4,11 @@
       submissions/ID/record.json           one small record                         (Submission)
                      predictions.parquet   the raw answers, without any verdict     (Prediction)
                      run.json              how they were asked                      (RunRecord)
+      submissions/ID/journal.jsonl         of a live run in the place of these: answers and results of calls
       verifications/ID.json                a maintainer repeated the run            (Verification)
-      moderation/ID-0001.json              a submission taken off the board         (Decision)
+      moderation/ID-0001.json              one taken off the board, or a flag       (Decision)
       entries/ENTRY_VERSION/ID.json        computed: may be thrown away             (Entry)
+      entries/LIVE_VERSION/ID.json         the same of live runs                    (LiveEntry)
       boards/                              computed: tables, and an index for a quick start
       incoming/                            uploads that nobody has listed yet
       rbtc.json                            says that the folder is ours
@@ -22,7 +24,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -34,12 +36,17 @@ from robustbench_tc.io.folders import is_more_than
 from robustbench_tc.io.removal import remove_files
 
 from . import moderation, stored
+from .live_records import LIVE_VERSION, LiveEntry
 from .moderation import Decision
-from .records import ENTRY_VERSION, Entry, Submission, Verification, encode
+from .records import ENTRY_VERSION, Entry, Kind, Submission, Verification, encode
 
 PARTS = ("submissions", "verifications", "moderation", "entries", "boards", "incoming")
 
-FILES = ("record.json", "predictions.parquet", "run.json")
+RAW: dict[Kind, str] = {"core": "predictions.parquet", "live": "journal.jsonl"}
+"""What was answered, by the kind of submission."""
+
+FILES: dict[Kind, tuple[str, ...]] = {kind: ("record.json", raw, "run.json") for kind, raw in RAW.items()}
+
 CARD = """---
 license: cc-by-4.0
 configs:
@@ -48,10 +55,11 @@ configs:
 ---
 # Results of the RobustBench-TC leaderboard
 
-One folder per submission: `record.json`, the raw answers (`predictions.parquet`) and the run record
-(`run.json`). Submissions are added by the leaderboard and never changed; a newer one of the same user, model
-and mode supersedes an older one on the board, and both stay here. `verifications/` says which runs were
-repeated by a maintainer, `moderation/` which are off the board, and why.
+One folder per submission: `record.json`, the raw answers (`predictions.parquet`; of a live run
+`journal.jsonl`) and the run record (`run.json`). Submissions are added by the leaderboard and never changed;
+a newer one of the same user, model and mode supersedes an older one on the board, and both stay here.
+`verifications/` says which runs were repeated by a maintainer, `moderation/` which are off the board or
+cleared of a flag, and why.
 Every figure of the board can be computed again from these files:
 `rbtc leaderboard rebuild`.
 """
@@ -65,8 +73,8 @@ PENDING = "pending.json"
 SENT = "sent.json"
 """Beside an upload that arrives in parts: what was announced (`uploads`)."""
 
-UPLOADED = {UPLOAD, RECORD, ANSWER, PENDING, SENT, *FILES} | {
-    f"{RUN}/{name}" for name in ("predictions.parquet", "scores.parquet", "run.json")
+UPLOADED = {UPLOAD, RECORD, ANSWER, PENDING, SENT, "record.json", *RAW.values()} | {
+    f"{RUN}/{name}" for name in (*RAW.values(), "scores.parquet", "run.json")
 }
 """Every file that the folder of an upload, or of a submission that is being stored, may hold."""
 
@@ -92,7 +100,7 @@ class Store:
         self.read: dict[str, Read] = {}
         """What has been read of the submissions, by the folder's name."""
         try:
-            for part in (*PARTS, f"entries/{ENTRY_VERSION}"):
+            for part in (*PARTS, f"entries/{ENTRY_VERSION}", f"entries/{LIVE_VERSION}"):
                 (self.folder / part).mkdir(exist_ok=True)
         except OSError as error:
             raise UserError(
@@ -135,9 +143,10 @@ class Store:
             known = self.read.get(name)
             try:
                 if known is None or verify:
-                    files = self._seen(name)
+                    one = self._record(name) if known is None else known.submission
+                    files = self._seen(name, one.kind)
                     if known is None or known.seen != files:
-                        known = Read(files, self._record(name))
+                        known = Read(files, one if known is None else self._record(name))
                         self.read[name] = known
                 found[name] = known.submission
             except (OSError, ValueError) as error:
@@ -146,8 +155,8 @@ class Store:
             self.read.pop(name, None)
         return sorted(found.values(), key=lambda one: (one.submitted_at, one.id)), damaged
 
-    def _seen(self, name: str) -> tuple[int, ...]:
-        return tuple(part for file in FILES for part in stored.seen(self.path(name) / file))
+    def _seen(self, name: str, kind: Kind) -> tuple[int, ...]:
+        return tuple(part for file in FILES[kind] for part in stored.seen(self.path(name) / file))
 
     def _record(self, name: str) -> Submission:
         one = stored.decode(self.path(name) / "record.json", Submission)
@@ -159,17 +168,22 @@ class Store:
         found, damaged = {}, []
         for path in sorted((self.folder / "verifications").glob("*.json")):
             try:
-                found[path.stem] = stored.decode(path, Verification)
-                if found[path.stem].submission != path.stem:
-                    raise ValueError(f"it is that of {found.pop(path.stem).submission[:40]}")
+                one = stored.decode(path, Verification)
+                stored.sound_verification(one, path.stem)
+                found[path.stem] = one
             except (OSError, ValueError) as error:
                 damaged.append(f"verification {path.stem} is left out: {stored.said(error)}")
         return found, damaged
 
+    def decisions(self) -> tuple[dict[str, tuple[Decision, ...]], list[str]]:
+        """What was decided on each submission, in order, and one line for each decision that cannot be read:
+        its submission is hidden."""
+        return moderation.read(self.folder / "moderation")
+
     def off_the_board(self) -> tuple[dict[str, Decision], list[str]]:
-        """The submissions that are hidden or withdrawn, each with the decision that counts, and one line for
-        each decision that cannot be read: its submission is hidden."""
-        decisions, damaged = moderation.read(self.folder / "moderation")
+        """The submissions that are hidden or withdrawn, each with the decision that counts, and the lines of
+        `decisions`."""
+        decisions, damaged = self.decisions()
         return moderation.hidden(decisions), damaged
 
     def submission(self, submission_id: str) -> Submission:
@@ -191,6 +205,11 @@ class Store:
         """The folder of the entries of this version."""
         return self.folder / "entries" / ENTRY_VERSION
 
+    @property
+    def live_entries(self) -> Path:
+        """The folder of the entries of live runs."""
+        return self.folder / "entries" / LIVE_VERSION
+
     def entry(self, submission_id: str) -> Entry | None:
         """The computed entry; None where there is none that can be read, so that it is computed again."""
         try:
@@ -198,20 +217,34 @@ class Store:
         except (OSError, ValueError):
             return None
 
-    def entries_seen(self) -> dict[str, tuple[int, int]]:
+    def live_entry(self, submission_id: str) -> LiveEntry | None:
+        """The same of a live run."""
+        try:
+            return stored.decode(self.live_entries / f"{submission_id}.json", LiveEntry, stored.ENTRY_BYTES)
+        except (OSError, ValueError):
+            return None
+
+    def entry_of(self, one: Submission) -> Entry | LiveEntry | None:
+        """`entry` or `live_entry`, by its kind."""
+        return self.live_entry(one.id) if one.kind == "live" else self.entry(one.id)
+
+    def entries_seen(self, *, live: bool = False) -> dict[str, tuple[int, int]]:
         """Submission id → what changes with its entry."""
-        with os.scandir(self.entries) as found:
-            there = [(one.name, one.stat(follow_symlinks=False)) for one in found if one.is_file()]
-        return {
-            name.removesuffix(".json"): (of.st_mtime_ns, of.st_size)
-            for name, of in there
-            if name.endswith(".json") and not name.startswith(".")
-        }
+        there = {}
+        with os.scandir(self.live_entries if live else self.entries) as found:
+            for one in found:
+                if one.name.startswith(".") or not one.name.endswith(".json"):
+                    continue
+                with suppress(FileNotFoundError):  # it was there a moment ago
+                    if one.is_file(follow_symlinks=False):
+                        of = one.stat(follow_symlinks=False)
+                        there[one.name.removesuffix(".json")] = of.st_mtime_ns, of.st_size
+        return there
 
     def revision(self) -> tuple[int, ...]:
-        """Another value after every addition: a look at four folders, cheap enough for every request."""
+        """Another value after every addition: a look at five folders, cheap enough for every request."""
         parts = ("submissions", "verifications", "moderation")
-        folders = (*(self.folder / part for part in parts), self.entries)
+        folders = (*(self.folder / part for part in parts), self.entries, self.live_entries)
         return tuple(folder.stat().st_mtime_ns for folder in folders)
 
     # --- writing --------------------------------------------------------------------------------------
@@ -223,29 +256,30 @@ class Store:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def add(self, submission: Submission, run: Path, entry: Entry) -> None:
+    def add(self, submission: Submission, run: Path, entry: Entry | LiveEntry) -> None:
         """Stores a submission with the files of its run folder. Call it under `locked`.
 
         Raises UserError where it cannot be stored; then it is not there.
         """
         self.put_entry(submission.id, entry)
-        computed = self.entries / f"{submission.id}.json"
+        computed = self._entry_path(submission.id, entry)
+        files = FILES[submission.kind]
         staged = self.incoming()
         try:
             (staged / "record.json").write_bytes(encode(submission))
-            for name in ("predictions.parquet", "run.json"):
+            for name in files[1:]:
                 shutil.copyfile(run / name, staged / name)
             self._publish(
-                {f"submissions/{submission.id}/{name}": staged / name for name in FILES}
+                {f"submissions/{submission.id}/{name}": staged / name for name in files}
                 | {computed.relative_to(self.folder).as_posix(): computed},
                 f"Submission {submission.id}: {submission.model} by {submission.user}",
             )
-            self._place(staged, submission.id)
+            self._place(staged, submission.id, files)
         finally:
             self.throw_away(staged)
 
-    def _place(self, staged: Path, submission_id: str) -> None:
-        for name in FILES:
+    def _place(self, staged: Path, submission_id: str, files: Sequence[str]) -> None:
+        for name in files:
             _sync(staged / name)
         _sync(staged)
         staged.rename(self.path(submission_id))
@@ -263,23 +297,32 @@ class Store:
 
         Raises UserError where it would change nothing.
         """
-        off, _ = self.off_the_board()
-        moderation.refuse_idle(decision.action, decision.submission, off.get(decision.submission))
-        before = len(list((self.folder / "moderation").glob(f"{decision.submission}-*.json")))
-        name = f"moderation/{moderation.file_name(decision.submission, before + 1)}"
+        made, _ = self.decisions()
+        one = decision.submission
+        if decision.action in moderation.ON_FLAGS:
+            cleared = moderation.cleared(made).get(one, {})
+            moderation.refuse_idle_flag(decision, cleared.get(decision.flag))
+        else:
+            moderation.refuse_idle(decision.action, one, moderation.hidden(made).get(one))
+        before = len(list((self.folder / "moderation").glob(f"{one}-*.json")))
+        name = f"moderation/{moderation.file_name(one, before + 1)}"
         with atomic_file(self.folder / name) as beside:
             beside.write_bytes(encode(decision))
-            self._publish({name: beside}, f"{decision.submission}: {moderation.SAYS[decision.action]}")
+            self._publish({name: beside}, f"{one}: {decision.says()}")
 
-    def put_entry(self, submission_id: str, entry: Entry) -> None:
+    def put_entry(self, submission_id: str, entry: Entry | LiveEntry) -> None:
         """Stores a computed entry, in the place of an older one. `publish_entries` sends it on."""
-        with atomic_file(self.entries / f"{submission_id}.json", replace=True) as beside:
+        with atomic_file(self._entry_path(submission_id, entry), replace=True) as beside:
             beside.write_bytes(encode(entry))
+
+    def _entry_path(self, submission_id: str, entry: Entry | LiveEntry) -> Path:
+        folder = self.live_entries if isinstance(entry, LiveEntry) else self.entries
+        return folder / f"{submission_id}.json"
 
     def publish_entries(self, ids: Sequence[str]) -> None:
         """Where results also go elsewhere: entries that were computed again. Raises UserError."""
-        files = {name: self.entries / f"{name}.json" for name in ids}
-        there = {path.relative_to(self.folder).as_posix(): path for path in files.values() if path.is_file()}
+        files = [folder / f"{name}.json" for name in ids for folder in (self.entries, self.live_entries)]
+        there = {path.relative_to(self.folder).as_posix(): path for path in files if path.is_file()}
         if there:
             self._publish(there, f"{len(there)} entries, {ENTRY_VERSION}")
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from .limits import MB
-from .records import Submission
+from .records import Submission, Verification
 
 RECORD_BYTES = MB
 """Of a submission's record, of its run record and of a verification."""
@@ -57,18 +57,31 @@ def seen(path: Path) -> tuple[int, ...]:
     return found.st_mtime_ns, found.st_size
 
 
+def date_of(text: str) -> datetime:
+    """The moment, or day, of an ISO 8601 text. Raises ValueError."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no moment that can be read") from None
+
+
+def sound_verification(one: Verification, name: str) -> None:
+    """Raises ValueError for a verification that is not of the submission `name`, or that cannot be shown."""
+    if one.submission != name:
+        raise ValueError(f"it is that of {one.submission[:40]}")
+    date_of(one.verified_at)
+    if not 0 < len(one.by) <= TEXT or not 0 <= one.agree <= one.rows:
+        raise ValueError("it says nothing that can be shown")
+
+
 def sound(one: Submission, name: str) -> None:
     """Raises ValueError for a record that is not one of the folder `name`, or that no board can show."""
     if one.id != name:
         raise ValueError(f"its record is that of {one.id[:40]}")
     if not _ID.fullmatch(one.id):
         raise ValueError("its id is not a date and 12 hex digits")
-    try:
-        when = datetime.fromisoformat(one.submitted_at)
-    except ValueError:
-        when = None
-    if when is None or when.tzinfo is None:
-        raise ValueError("it was submitted at no moment that can be read")
+    if date_of(one.submitted_at).tzinfo is None:
+        raise ValueError("it was submitted at no moment that can be read: its time has no zone")
     texts = [value for value in msgspec.structs.asdict(one).values() if isinstance(value, str)]
     if any(len(text) > TEXT for text in texts):
         raise ValueError(f"a text of its record has more than {TEXT} characters")

@@ -41,17 +41,24 @@ _STAGES = {"waiting": "Waiting", "checking": "Checking", "scoring": "Scoring"}
 """Stages before the result, as the page names them."""
 
 
-def page(desk: Desk, login: Login, asked: str, added: Callable[[], None]) -> "gr.Blocks":
-    """The page; `asked` names the dataset version that is taken. `added` is called after each submission."""
+def page(
+    desk: Desk, login: Login, asked: str, added: Callable[[], None], live: str | None = None
+) -> "gr.Blocks":
+    """The page; `asked` names the dataset version that is taken, `live` that of live runs. `added` is called
+    after each submission."""
     import gradio as gr
 
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(600, 3600)) as demo:
         gr.HTML(pages.header("submit"), elem_id="top", padding=False)
-        gr.HTML(pages.render("submit_intro.html.j2", asked=asked, limits=desk.limits), padding=False)
+        gr.HTML(
+            pages.render("submit_intro.html.j2", asked=asked, live=live, limits=desk.limits), padding=False
+        )
         signed_in = gr.HTML(visible=login == "hf", padding=False, elem_id="signed-in")
         with gr.Row():
-            predictions = upload_field("Predictions: predictions.parquet or .jsonl", "predictions")
-            record = upload_field("Run record: run.json", "record")
+            predictions = upload_field(
+                "Predictions: predictions.parquet or .jsonl; of a live run journal.jsonl", "predictions"
+            )
+            record = upload_field("Run record: run.json; of a live run live_run.json", "record")
         fields = _form()
         check = gr.Button("Check and score", variant="primary", elem_id="check")
         report = gr.HTML(elem_id="report", padding=False)
@@ -199,7 +206,7 @@ class _Acts:
         except Exception:
             return _refused(_BROKEN, "score")
         passed = checked.submission is not None and checked.refused is None
-        said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims)
+        said = pages.report(checked.steps, checked.submission, checked.entry, checked.claims, checked.live)
         return _said(said, ticket if passed else "", listable=passed)
 
     def list(self, who: Submitter | None, ticket: str) -> Any:

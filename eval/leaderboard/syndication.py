@@ -15,6 +15,7 @@ from . import moderation
 from .api_answers import ANYBODY, delivered, guarded
 from .badge import SHOWN, badge
 from .feed import LATEST, News, feed
+from .live_news import live_news
 from .problem import Problem
 from .row import Row
 from .site import Boards
@@ -86,7 +87,9 @@ class _Syndication:
                 title=f"{row.model} by {row.user}",
                 text=f"Perturbed accuracy {numbers.number(found.value)} {numbers.interval(found)}, clean "
                 f"{numbers.number(row.figures.metric('clean').value)}; {row.tier}.",
+                page=f"/model/{row.id}",
             )
+        yield from live_news(self._boards)
         for made in moderation.read(self._decisions)[0].values():
             for number, decision in enumerate(made, 1):
                 if decision.at:
@@ -94,19 +97,26 @@ class _Syndication:
                         at=decision.at,
                         what=f"{decision.action}-{number}",
                         about=decision.submission,
-                        title=f"Submission {decision.submission} is {moderation.SAYS[decision.action]}",
+                        title=f"Submission {decision.submission} is {decision.says()}",
                         text=decision.reason,
+                        page=self._boards.page_of(decision.submission),
                     )
         names = {row.id: row for row in dated}
         for submission_id, one in self._boards.store.verifications()[0].items():
             if submission_id in names:
+                how = (
+                    "repeated the run"
+                    if one.kind == "reproduced"
+                    else "asked rows of it again at an endpoint"
+                )
                 yield News(
                     at=one.verified_at,
-                    what="reproduced",
+                    what=one.kind,
                     about=submission_id,
-                    title=f"{names[submission_id].model} by {names[submission_id].user}: reproduced",
-                    text=f"{one.by} repeated the run: perturbed accuracy {numbers.number(one.repeated)}, "
+                    title=f"{names[submission_id].model} by {names[submission_id].user}: {one.kind}",
+                    text=f"{one.by} {how}: accuracy {numbers.number(one.repeated)}, "
                     f"submitted {numbers.number(one.submitted)}.",
+                    page=f"/model/{submission_id}",
                 )
 
 

@@ -22,6 +22,7 @@ TABS = (
     Tab("samples", "/samples", "Samples"),
     Tab("packs", "/packs", "Packs"),
     Tab("defences", "/defences", "Defences"),
+    Tab("live", "/live", "Live"),
     Tab("about", "/about", "About"),
     Tab("submit", "/submit/", "Submit"),
 )

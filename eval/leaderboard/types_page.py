@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.across import Across, across
 
-from .board import Board, order
+from .board import Board, best_first
 from .pages import label, render
 from .query import Query
 from .row import Row, type_values
@@ -47,7 +47,7 @@ def lines_of(board: Board) -> list[TypeOfBoard]:
 
 
 def _line(rows: Sequence[Row], code: str, found: NDArray[np.float64]) -> TypeOfBoard:
-    accuracies, deltas = (across(column[~np.isnan(column)].tolist()) for column in found.T)
+    accuracies, deltas = (across(column[~np.isnan(column)]) for column in found.T)
     most = accuracies.most
     first = [] if most is None else [rows[at] for at in np.flatnonzero(found[:, 0] == most).tolist()]
-    return TypeOfBoard(code, accuracies, deltas, min(first, key=lambda row: order(row, code), default=None))
+    return TypeOfBoard(code, accuracies, deltas, next(iter(best_first(first, code)), None))

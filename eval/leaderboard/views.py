@@ -12,7 +12,7 @@ from .heatmap import heatmap_page
 from .matrix import matrix_page
 from .plots import plots_page
 from .progress import progress_page
-from .query import Query, select
+from .query import Query, paged, select
 from .site import Boards
 from .types_page import types_page
 
@@ -32,8 +32,8 @@ def _board(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
 
 
 def _plots(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:
-    every = select(board, query, whole=True, marks=False).rows
-    return plots_page(select(board, query, ignored, marks=False), every, board, *_others(boards))
+    every = select(board, query, ignored, whole=True, marks=False)
+    return plots_page(paged(every), every.rows, board, *_others(boards))
 
 
 def _heatmap(boards: Boards, board: Board, query: Query, ignored: Ignored) -> str:

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from . import moderation, pages
 from .board import Board, leader_of, marked
 from .delivery import Delivery
+from .live_routes import add_live
 from .query import Query, address, flat, parse, select
 from .row import Row
 from .single_routes import add_single
@@ -48,6 +49,7 @@ def add_routes(app: FastAPI, boards: Boards) -> None:
     for path, page in paths.items():
         app.add_route(path, page)
     add_single(app, boards, shown.html)
+    add_live(app, boards, shown.html)
     for path in VIEWS:
         app.add_route(path, shown.view)
     app.add_middleware(Delivery)
@@ -193,6 +195,7 @@ def _model(boards: Boards, row: Row, board: Board, against: Row | None, default:
         default,
         history=sorted(history, key=lambda one: one.submitted_at or "", reverse=True),
         verification=boards.verification(row.id),
+        cleared=boards.cleared(row.id),
         submission=mine,
         against=against,
         elsewhere=[

@@ -32,6 +32,10 @@ from robustbench_tc.io.files import atomic_file
 from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
+from .live_data import LiveAsked
+from .live_journal import is_journal
+from .live_records import LiveEntry
+from .live_worker import examine_live
 from .reading import Line
 from .rebuild import rescored
 from .records import Checked, Step, Submission, encode
@@ -169,7 +173,7 @@ class Pool:
 # --- the warm process ---------------------------------------------------------------------------------
 
 
-def serve(asked: Asked, limits: Limits) -> None:
+def serve(asked: Asked, limits: Limits, live: LiveAsked | None = None) -> None:
     """Answers jobs from standard input until it ends. Everything that is the same for all is done before."""
     from robustbench_tc import schema
 
@@ -178,9 +182,12 @@ def serve(asked: Asked, limits: Limits) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
     asked.fingerprint(), asked.by_id, asked.known, schema.prediction_features(scored=True)
     rows, saying = len(asked.by_id), threading.Lock()
+    episodes = 0 if live is None else len(live.by_id)
+    of_live = limits.cpu_of_live(episodes * limits.repeats, math.inf)
 
     def one(job: Job) -> None:
-        ending = in_child(lambda: answer(job, asked, limits), limits, rows)
+        most = of_live if is_live(job) else None
+        ending = in_child(lambda: answer(job, asked, limits, live), limits, rows, most)
         with saying:
             out.write(msgspec.json.encode((job.folder, ending)) + b"\n")
             out.flush()
@@ -194,21 +201,33 @@ def serve(asked: Asked, limits: Limits) -> None:
         thread.join()
 
 
-def in_child(work: Callable[[], None], limits: Limits, rows: int) -> Ending:
-    """Forks, bounds the child, lets it work, and says how that ended. `rows`: of the dataset."""
+def is_live(job: Job) -> bool:
+    """Whether a job is about a live run."""
+    if job.again is not None:
+        return job.again[1].kind == "live"
+    try:
+        return is_journal(Path(job.folder) / UPLOAD)
+    except OSError:
+        return False
+
+
+def in_child(work: Callable[[], None], limits: Limits, rows: int, most: int | None = None) -> Ending:
+    """Forks, bounds the child, lets it work, and says how that ended. `rows`: of the dataset; `most`: seconds
+    of processor time, by default those of so many rows."""
+    most = _most(rows, limits) if most is None else most
     child = os.fork()
     if child == 0:
         code = _FAILED
         try:
             os.setsid()
-            bound(limits, rows)
+            bound(limits, rows, most)
             work()
             code = 0
         except MemoryError:
             code = _MEMORY
         finally:
             os._exit(code)
-    ends = time.monotonic() + limits.wall_per_cpu * _most(rows, limits)
+    ends = time.monotonic() + limits.wall_per_cpu * most
     usual, patient = limits.usual_s(rows), True
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -237,7 +256,7 @@ def _used_s(child: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def bound(limits: Limits, rows: int) -> None:
+def bound(limits: Limits, rows: int, most: int) -> None:
     """Gives up, for this process and for good, what an upload does not need.
 
     Processor time is that of one short answer a row; `answer` asks for more once it has seen that there are
@@ -249,7 +268,7 @@ def bound(limits: Limits, rows: int) -> None:
         now = None
     if now is not None:
         _limit(resource.RLIMIT_AS, now + limits.memory_bytes)
-    _limit(resource.RLIMIT_CPU, _most(rows, limits))
+    _limit(resource.RLIMIT_CPU, most)
     _at_first(limits.cpu_of(rows))
     _limit(resource.RLIMIT_FSIZE, 2 * limits.decoded_bytes)
     _limit(resource.RLIMIT_NOFILE, 128)
@@ -282,33 +301,50 @@ def _at_first(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, hard), hard))
 
 
-def answer(job: Job, asked: Asked, limits: Limits) -> None:
+def answer(job: Job, asked: Asked, limits: Limits, live: LiveAsked | None = None) -> None:
     """Checks and scores one upload and leaves the answer in the job's folder."""
     folder = Path(job.folder)
     if job.again is None:
-        made = examine(job, asked, limits, complete=lambda lines: _at_first(cpu_for(lines, limits)))
-    else:  # it has passed once
-        _at_first(_most(len(asked.by_id), limits))
-        made = score_again(*job.again, asked)
+        made = examine(
+            job,
+            asked,
+            limits,
+            complete=lambda lines: _at_first(cpu_for(lines, limits)),
+            live=live,
+            replaying=lambda episodes, size: _at_first(limits.cpu_of_live(episodes, size)),
+        )
+    else:  # it has passed once: as much as there is
+        _at_first(resource.getrlimit(resource.RLIMIT_CPU)[1])
+        made = score_again(*job.again, asked, live)
     with atomic_file(folder / ANSWER) as beside:
         beside.write_bytes(encode(made))
 
 
-def score_again(folder: str, submission: Submission, asked: Asked) -> Checked:
+def score_again(folder: str, submission: Submission, asked: Asked, live: LiveAsked | None = None) -> Checked:
     """The entry of a stored submission, or the step that says why there is none."""
-    found = rescored(Path(folder), submission, asked)
+    found = rescored(Path(folder), submission, live if submission.kind == "live" else asked)
     if isinstance(found, str):
         return Checked(steps=(Step("score", False, found),))
+    if isinstance(found, LiveEntry):
+        return Checked(steps=(Step("score", True),), live=found)
     return Checked(steps=(Step("score", True),), entry=found)
 
 
 def examine(
-    job: Job, asked: Asked, limits: Limits, complete: Callable[[Sequence[Line]], None] = lambda lines: None
+    job: Job,
+    asked: Asked,
+    limits: Limits,
+    complete: Callable[[Sequence[Line]], None] = lambda lines: None,
+    live: LiveAsked | None = None,
+    replaying: Callable[[int, int], None] = lambda episodes, size: None,
 ) -> Checked:
     """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause.
 
-    `complete` gets the answers once they are those of the dataset's rows.
+    `complete` gets the answers once they are those of the dataset's rows; `replaying` the number of episodes
+    of a live run, and the bytes of its journal.
     """
+    if is_live(job):
+        return examine_live(job, live, limits, replaying)
     folder, trail = Path(job.folder), Trail()
     record = folder / RECORD
     try:

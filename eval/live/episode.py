@@ -14,6 +14,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow, Step, row_hash
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Json
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Snapshot, Start, Worlds, WorldType
 
@@ -23,7 +24,7 @@ from ..record import Answer, Settings
 from ..run import keep
 from . import prompts
 from .carrying_out import CarryingOut, carried_out
-from .conversation import MAX_ARGUMENTS, MAX_TEXT, Conversation, Wanted, answered, encodable
+from .conversation import MAX_ARGUMENTS, MAX_TEXT, REFUSALS, Conversation, Wanted, answered, encodable
 from .journaled import Journaled
 
 MAX_NAME = 256
@@ -36,6 +37,14 @@ class Speaker(Protocol):
     async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
         """The next answer: `base` with what was said, or with a status other than ok. `request`: which of
         several that defences make at this moment."""
+        ...
+
+
+class Journal(Protocol):
+    """What was written down of a run, by key: a `Store`, or lines that were read into memory."""
+
+    def get(self, key: str) -> dict[str, Json] | None:
+        """The record under `key`, or None."""
         ...
 
 
@@ -79,12 +88,12 @@ class Place(msgspec.Struct, frozen=True):
     def conversation(self) -> Conversation:
         return Conversation(self.row, self.settings.mode, self.settings.model, self.settings.defend)
 
-    def answer(self, journal: Store, number: int, further: int = 0) -> Answer | None:
+    def answer(self, journal: Journal, number: int, further: int = 0) -> Answer | None:
         """The journaled answer."""
         found = journal.get(self.key(number, further))
         return None if found is None else self._read(found, Answer, number)
 
-    def reply(self, journal: Store, so_far: Conversation) -> "Replied | None":
+    def reply(self, journal: Journal, so_far: Conversation) -> "Replied | None":
         """The next reply as far as the journal has all its answers."""
         number, used = len(so_far.replies) + 1, list[Answer]()
 
@@ -97,7 +106,7 @@ class Place(msgspec.Struct, frozen=True):
         return None if said is None else Replied(_own(said, number), len(used))
 
     def results(
-        self, journal: Store, so_far: Conversation, wanted: Sequence[Wanted]
+        self, journal: Journal, so_far: Conversation, wanted: Sequence[Wanted]
     ) -> tuple[Step, ...] | None:
         """What the calls of the next reply led to; None where the journal ends before.
 
@@ -151,7 +160,7 @@ class Place(msgspec.Struct, frozen=True):
         )
 
 
-def kept(place: Place, journal: Store, isolation: str) -> Episode | None:
+def kept(place: Place, journal: Journal, isolation: str) -> Episode | None:
     """An episode as far as the journal has it to its end; None where it is not finished. No world runs."""
     so_far, error = place.conversation(), None
     while so_far.ended is None:
@@ -255,7 +264,9 @@ def _own(said: Said, number: int) -> Answer:
 
 
 def _calls(step: Step) -> bytes:
-    return msgspec.json.encode((step.name, step.arguments, step.tool, step.defence))
+    """The call, and what it was refused with: a call that was not refused has to be made again."""
+    refusal = step.text if step.text in REFUSALS and not step.executed and not step.met else None
+    return msgspec.json.encode((step.name, step.arguments, step.tool, step.defence, refusal))
 
 
 def bounded(answer: Answer) -> Answer:

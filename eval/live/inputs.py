@@ -41,9 +41,14 @@ class LiveData(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(schema.dumps(pairs).encode()).hexdigest()[:32]
 
 
+def locate(dataset: str, revision: str | None = None) -> Path:
+    """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
+    return resolve_dataset(dataset, revision, patterns=_NEEDED)
+
+
 def load(dataset: str, *, revision: str | None = None) -> LiveData:
     """Every row of a live dataset. Raises UserError in one line that names what is wrong."""
-    folder = resolve_dataset(dataset, revision, patterns=_NEEDED)
+    folder = locate(dataset, revision)
     if not any((folder / live.TASKS).glob("test-*.parquet")):
         raise UserError(
             f"{dataset} is not a live dataset: it has no {live.TASKS}/test-*.parquet "

@@ -96,14 +96,14 @@ def html(page: LivePage) -> str:
             styles=[Markup(text) for text in styles],
             policy=f"default-src 'none'; style-src {hashes}; base-uri 'none'; form-action 'none'",
             tasks=_by_task(page.episodes),
-            clip=_clip,
-            text=_text,
-            outcome=outcome,
-            happened=happened,
-            anchor=_anchor,
-            explicit=EXPLICIT,
+            **_DRAWING,
         )
     )
+
+
+def drawn(shown: Shown) -> Markup:
+    """One episode as it stands on the page, for another page: escaped in the same way."""
+    return Markup(_environment().get_template("episode.html.j2").render(one=shown, **_DRAWING))
 
 
 def outcome(shown: Shown) -> str:
@@ -154,6 +154,17 @@ def _text(value: Json) -> str:
         return _clip(dumps(value))
     except ValueError:
         return _clip(repr(value))
+
+
+_DRAWING = {
+    "clip": _clip,
+    "text": _text,
+    "outcome": outcome,
+    "happened": happened,
+    "anchor": _anchor,
+    "explicit": EXPLICIT,
+}
+"""What the template of an episode uses."""
 
 
 def _file(name: str) -> str:

@@ -1,18 +1,17 @@
 """A scored live run as a page: the finding, what each fault costs, side effects, episodes step by step."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live import Line, lines
+from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
 from robustbench_tc.live import KINDS, Episode, registry_types
 from robustbench_tc.worlds.host import HostWorlds
 
 from ..evaluate import check_thread
 from . import after, inputs, page, unedited
-from .counts import counted
 from .page import LivePage, Table
 from .replay import Gold, gold_of, replayed
 from .score import LiveScore, read_scores
@@ -31,6 +30,7 @@ SIDE_EFFECTS = {
     "retries": "retries",
     "loops": "loops",
     "extra_steps": "calls beyond clean",
+    "extra_tokens": "tokens beyond clean",
 }
 """Field of a score → its column."""
 
@@ -118,48 +118,81 @@ def finding(found: Sequence[Line], scores: Sequence[LiveScore]) -> str:
 
 
 def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
-    clean = [one for one in counted(list(scores)) if one.type_code == "clean"]
-    rows = [("clean", f"{one.success} / {one.judged}", *[""] * 6) for one in clean]
-    for line in found:
-        low, high = line.false_success
-        rows.append(
-            (
-                line.name.replace("_", " "),
-                f"{round(line.success.value * line.n)} / {line.n}",
-                _spelled(line.delta),
-                str(line.met),
-                "" if line.recovery is None else _spelled(line.recovery),
-                str(line.silent),
-                str(low) if low == high else f"{low} to {high}",
-                f"{line.omission} / {line.repetition}",
-            )
+    rows: list[tuple[str, ...]] = []
+    clean = clean_success(scores)
+    if clean is not None:
+        rows.append(("clean", right_of(clean), spelled(clean), *[""] * 9))
+    rows += [
+        (
+            line.name.replace("_", " "),
+            right_of(line.success),
+            spelled(line.success),
+            spelled(line.delta),
+            str(line.met),
+            "" if line.recovery is None else spelled(line.recovery),
+            str(line.honest),
+            str(line.silent),
+            false_success(line),
+            f"{line.omission} / {line.repetition}",
+            mean(line.extra_steps),
+            mean(line.extra_tokens),
         )
-    head = ("fault", "right / n", "Δ to clean", "met", "recovered", "silent failures", "false success",
-            "omission / repetition")  # fmt: skip
+        for line in found
+    ]
+    head = ("fault", "right / n", "success", "Δ to clean", "met", "recovered", "honest failures",
+            "silent failures", "false success", "omission / repetition", "calls beyond clean",
+            "tokens beyond clean")  # fmt: skip
     note = (
         "Δ: success of the clean episodes minus that of the faulted ones, with exact paired 95 % intervals. "
         "Silent failure: a wrong world, and the episode ended as if all were well. False success: those "
-        "whose text claims success, up to those where it claims it or is unclear."
+        "whose text claims success, up to those where it claims it or is unclear. Beyond clean: a mean, "
+        "beside the same task's clean episode."
     )
     return Table("What each fault costs", head, tuple(rows), note)
 
 
-def _effects(scores: Sequence[LiveScore]) -> Table:
+def side_effects(scores: Iterable[LiveScore]) -> dict[str, dict[str, int]]:
+    """By type code the sum of each of SIDE_EFFECTS; one that is known of no episode is left out."""
     by_type: dict[str, list[LiveScore]] = {}
     for one in scores:
         by_type.setdefault(one.type_code, []).append(one)
-    rows = []
-    for code, own in by_type.items():
-        sums = []
-        for name in SIDE_EFFECTS:
-            known = [value for one in own if (value := getattr(one, name)) is not None]
-            sums.append(str(sum(known)) if known else "")
-        rows.append((code.removeprefix("live_").replace("_", " "), *sums))
+    return {
+        code: {
+            name: sum(known)
+            for name in SIDE_EFFECTS
+            if (known := [value for one in own if (value := getattr(one, name)) is not None])
+        }
+        for code, own in by_type.items()
+    }
+
+
+def _effects(scores: Sequence[LiveScore]) -> Table:
+    rows = [
+        (code.removeprefix("live_").replace("_", " "), *(str(sums.get(name, "")) for name in SIDE_EFFECTS))
+        for code, sums in side_effects(scores).items()
+    ]
     note = (
         "Summed over episodes; docs/live-scores.md defines each. `rbtc sql live_side_effects` has the same."
     )
     return Table("Side effects", ("fault", *SIDE_EFFECTS.values()), tuple(rows), note)
 
 
-def _spelled(found: Interval) -> str:
+def right_of(found: Interval) -> str:
+    """`30 / 40`"""
+    return f"{round(found.value * found.n)} / {found.n}"
+
+
+def spelled(found: Interval) -> str:
+    """`0.75 [0.59, 0.87]`"""
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def false_success(line: Line) -> str:
+    """`3`, or `3 to 5` where some texts are unclear."""
+    low, high = line.false_success
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def mean(found: float | None) -> str:
+    """`+1.4`; nothing where it is not known."""
+    return "" if found is None else f"{found:+.1f}".replace("-", "−")

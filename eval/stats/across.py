@@ -1,8 +1,10 @@
 """One value of many models: what is usual, and how far they lie apart."""
 
-from collections.abc import Iterable
-from statistics import median
 from typing import NamedTuple
+
+import numpy as np
+
+from .lattice import Floats
 
 
 class Across(NamedTuple):
@@ -14,9 +16,8 @@ class Across(NamedTuple):
     models: int
 
 
-def across(values: Iterable[float | None]) -> Across:
-    """The median and both ends of what is known."""
-    found = [one for one in values if one is not None]
-    if not found:
+def across(values: Floats) -> Across:
+    """The median and both ends; `values`: of the models that have one."""
+    if not len(values):
         return Across(None, None, None, 0)
-    return Across(median(found), min(found), max(found), len(found))
+    return Across(float(np.median(values)), float(values.min()), float(values.max()), len(values))

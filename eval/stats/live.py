@@ -45,6 +45,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Failed episodes in which a write of gold's is missing."""
     repetition: int
     """Failed episodes in which a write had its effect too often. Both may be true of an episode."""
+    honest: int
+    """Episodes that ended because the agent reported the failure."""
+    extra_steps: float | None
+    """Mean calls beyond the clean episode's; null where none is known."""
+    extra_tokens: float | None
+    """The same of tokens, as the endpoint counted them."""
 
 
 class _Pair(NamedTuple):
@@ -117,18 +123,37 @@ def _line(
         false_success=(claims, claims + sum(row.says == "unclear" for row in silent)),
         omission=sum(bool(row.omitted) for row in failed),
         repetition=sum(bool(row.repeated) for row in failed),
+        honest=sum(pair.row.ended == "honest_failure" for pair in pairs),
+        extra_steps=_mean([pair.row.extra_steps for pair in pairs]),
+        extra_tokens=_mean([pair.row.extra_tokens for pair in pairs]),
     )
 
 
+def _mean(found: Iterable[int | None]) -> float | None:
+    known = [one for one in found if one is not None]
+    return sum(known) / len(known) if known else None
+
+
+def clean_success(scores: Iterable["LiveScore"]) -> Interval | None:
+    """Success of the clean episodes; null where none has a verdict."""
+    rows = [one for one in scores if one.type_code == "clean" and one.success is not None]
+    return _share({(row.clean_id, row.repeat): bool(row.success) for row in rows})
+
+
 def _recovery(met: Sequence["LiveScore"]) -> Interval | None:
-    if not met:
+    return _share({(row.clean_id, at): bool(row.recovered) for at, row in enumerate(met)})
+
+
+def _share(found: Mapping[tuple[str, int], bool]) -> Interval | None:
+    """The share of episodes that are right, by (task, which of the task's); tasks are its units."""
+    if not found:
         return None
-    tasks = {clean_id: number for number, clean_id in enumerate(sorted({row.clean_id for row in met}))}
+    tasks = {clean_id: number for number, clean_id in enumerate(sorted({task for task, _ in found}))}
     n, right = np.zeros(len(tasks), np.int64), np.zeros(len(tasks), np.int64)
-    for row in met:
-        n[tasks[row.clean_id]] += 1
-        right[tasks[row.clean_id]] += bool(row.recovered)
-    return of_estimate(shares(right, n), len(met), "hull")
+    for (clean_id, _), one in found.items():
+        n[tasks[clean_id]] += 1
+        right[tasks[clean_id]] += one
+    return of_estimate(shares(right, n), len(found), "hull")
 
 
 def summary_lines(scores: Iterable["LiveScore"]) -> dict[tuple[str, str], list[Line]]:
@@ -137,3 +162,41 @@ def summary_lines(scores: Iterable["LiveScore"]) -> dict[tuple[str, str], list[L
     for score in scores:
         found.setdefault((score.model, score.mode), []).append(score)
     return {key: lines(those) for key, those in found.items()}
+
+
+class SameSuccess(NamedTuple):
+    """Two runs of the same rows, over all faulted episodes that both have a verdict of."""
+
+    n: int
+    agree: int
+    """Episodes with the same verdict."""
+    a: float
+    b: float
+    """Success of either run."""
+    p: float
+    """Exact paired test over tasks of "equally good"."""
+
+
+def same_success(a: Iterable["LiveScore"], b: Iterable["LiveScore"]) -> SameSuccess:
+    """Run b beside run a."""
+    kinds = set(map(type_code, KINDS))
+    theirs = {(one.id, one.repeat): one.success for one in b}
+    pairs = [
+        (one.clean_id, bool(one.success), bool(other))
+        for one in a
+        if one.type_code in kinds
+        and one.success is not None
+        and (other := theirs.get((one.id, one.repeat))) is not None
+    ]
+    tasks = {task: number for number, task in enumerate(sorted({task for task, _, _ in pairs}))}
+    differences = np.zeros(len(tasks), np.int64)
+    for task, mine, other in pairs:
+        differences[tasks[task]] += mine - other
+    n = len(pairs)
+    return SameSuccess(
+        n=n,
+        agree=sum(mine == other for _, mine, other in pairs),
+        a=sum(mine for _, mine, _ in pairs) / max(n, 1),
+        b=sum(other for _, _, other in pairs) / max(n, 1),
+        p=paired_p(differences) if n else 1.0,
+    )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lattice import Floats, Ints
-from .significance import fisher_p, holm_of, paired_p, paired_p_at_most
+from .significance import fisher_p, holm_below, holm_of, paired_p, paired_p_at_most
 
 LEVEL = 0.05
 """Below it, after Holm's correction over all pairs, two models are told apart."""
@@ -36,20 +36,26 @@ class Pairs(NamedTuple):
 
     p: Floats
     """Two-sided, of "equally good"; 1 on the diagonal."""
-    adjusted: Floats
-    """Holm's, over all pairs."""
     better: NDArray[np.bool_]
-    """Whether the row's model is significantly better than the column's."""
+    """Whether the row's model is significantly better than the column's: Holm over all pairs."""
+
+    def adjusted(self) -> Floats:
+        """Holm's adjusted p-values, over all pairs."""
+        upper = np.triu_indices(len(self.p), 1)
+        found = np.ones_like(self.p)
+        found[upper] = holm_of(self.p[upper])
+        found.T[upper] = found[upper]
+        return found
 
 
-def of_samples(right: Sequence[Ints], repeats: Sequence[int]) -> Pairs:
+def of_samples(right: Sequence[Ints] | Ints, repeats: Sequence[int]) -> Pairs:
     """Models over the same samples: `right` is each one's number of right answers per clean_id.
 
     The paired cluster test, exact for up to EXACT models but for pairs that are clearly apart; for more, an
     upper bound of its p, so that nothing is told apart that the exact test would not.
     """
     common = int(np.lcm.reduce(np.array(repeats, np.int64))) if len(repeats) else 1
-    scores = np.stack([one * (common // n) for one, n in zip(right, repeats, strict=True)])
+    scores = np.asarray(right) * (common // np.array(repeats, np.int64)[:, None])
     p = paired_p_at_most(scores)
     if len(scores) <= EXACT:
         p = _each(p, lambda i, j: paired_p(scores[i] - scores[j]) if p[i, j] > CLEAR else float(p[i, j]))
@@ -80,8 +86,7 @@ def _each(start: Floats, p_of: Callable[[int, int], float]) -> Floats:
 
 
 def _told_apart(p: Floats, scores: Floats) -> Pairs:
-    upper = np.triu_indices(len(p), 1)
-    adjusted = np.ones_like(p)
-    adjusted[upper] = holm_of(p[upper])
-    adjusted.T[upper] = adjusted[upper]
-    return Pairs(p, adjusted, (adjusted < LEVEL) & (scores[:, None] > scores[None, :]))
+    apart = np.zeros(p.shape, np.bool_)
+    upper = np.triu(np.ones(p.shape, np.bool_), 1)
+    apart[upper] = holm_below(p[upper], LEVEL)
+    return Pairs(p, (apart | apart.T) & (scores[:, None] > scores[None, :]))

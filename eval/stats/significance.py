@@ -38,24 +38,23 @@ def paired_p_at_most(scores: Ints) -> Floats:
     It needs one product of matrices for all pairs together, and no distribution of any of them.
     """
     exact = scores.astype(np.float64)
-    totals, products = exact.sum(axis=1), exact @ exact.T
-    squares = np.diag(products)
-    variances = np.maximum(squares[:, None] + squares[None, :] - 2 * products, 0.0)
+    totals, z = exact.sum(axis=1), exact @ exact.T  # a million pairs: what follows is done in place
+    squares = np.diag(z).copy()
+    z *= -2
+    z += squares[:, None]
+    z += squares[None, :]
+    np.sqrt(np.maximum(z, 0.0, out=z), out=z)
     gaps = np.abs(totals[:, None] - totals[None, :])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(gaps > 0, gaps / np.sqrt(variances), 0.0)
-    return np.minimum(TAIL * _normal_tails(z), 1.0)
-
-
-def _normal_tails(z: Floats) -> Floats:
-    """Two-sided normal tail probabilities, rounded up to the next of a fine grid."""
-    at = np.minimum((z / _STEP).astype(np.int64), len(_TAILS) - 1)
-    found: Floats = _TAILS[at]
+    np.divide(gaps, z, out=z, where=gaps > 0)  # where there is a gap, there is a variance
+    z[gaps == 0] = 0.0
+    z *= _STEPS
+    found: Floats = _BOUNDS[np.minimum(z, len(_BOUNDS) - 1, out=z).astype(np.int64)]
     return found
 
 
-_STEP = 1 / 256
-_TAILS = np.array([math.erfc(i * _STEP / math.sqrt(2)) for i in range(38 * 256)])
+_STEPS = 256
+_BOUNDS = np.array([min(1.0, TAIL * math.erfc(i / _STEPS / math.sqrt(2))) for i in range(38 * _STEPS)])
+"""The bound at every 1/_STEPS of z: a z between two has the larger one."""
 
 
 SIGNS = 20_000
@@ -141,6 +140,15 @@ def holm_of(p_values: Floats) -> Floats:
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.maximum.accumulate(np.minimum(weights * p_values[order], 1.0))
     return adjusted
+
+
+def holm_below(p_values: Floats, level: float) -> NDArray[np.bool_]:
+    """Which of Holm's adjusted p-values are below `level`: of hundreds of thousands, without sorting those
+    that cannot be."""
+    candidates = np.sort(p_values[p_values < level])
+    too_large = (len(p_values) - np.arange(len(candidates))) * candidates >= level
+    found: NDArray[np.bool_] = p_values < (candidates[np.argmax(too_large)] if too_large.any() else level)
+    return found
 
 
 def holm_by(family: Callable[[str], str], p_values: Mapping[str, float]) -> dict[str, float]:

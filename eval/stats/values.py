@@ -96,6 +96,7 @@ class Values(msgspec.Struct, frozen=True):
         return found
 
 
+@functools.lru_cache(maxsize=256)  # asked for with every figure of every entry
 def codes_of(name: str) -> tuple[str, ...]:
     """The core types of a component, of a level, or of all for `perturbed`; of anything else itself."""
     found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component, t.level))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -244,6 +245,13 @@ def test_a_logarithmic_axis_has_few_ticks_inside(exponent: float, width: float) 
     found = figures.decades(low, high)
     assert len(found) <= 7 and all(low <= value <= high for value in found)
     assert len(found) >= 2 or width < 1
+
+
+@given(st.floats(0.001, 9), st.floats(0.001, 9), st.booleans(), st.lists(st.floats(0.001, 9), max_size=4))
+def test_many_values_lie_where_each_of_them_does(a: float, b: float, log: bool, values: list[float]) -> None:
+    axis = figures.Axis(min(a, b), max(a, b), {}, log)
+    found = axis.shares(np.array(values, np.float64))
+    assert found == pytest.approx([axis.share(one) for one in values])
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60), st.integers(1, 30))

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustbench_tc.eval.stats import frontier, ranks
-from robustbench_tc.eval.stats.significance import holm, holm_of, paired_p, paired_p_at_most
+from robustbench_tc.eval.stats.significance import (
+    holm,
+    holm_below,
+    holm_of,
+    paired_p,
+    paired_p_at_most,
+)
 
 COUNTS = st.lists(st.lists(st.integers(0, 5), min_size=12, max_size=12), min_size=2, max_size=6)
 
@@ -38,6 +44,8 @@ def test_holm_steps_down(p_values: list[float]) -> None:
     for rank, at in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         running = max(running, min(1.0, (len(p_values) - rank) * p_values[at]))
         assert adjusted[at] == running
+    for level in (ranks.LEVEL, 0.5, running):
+        assert holm_below(np.array(p_values), level).tolist() == (adjusted < level).tolist()
 
 
 @settings(max_examples=25)
@@ -45,8 +53,10 @@ def test_holm_steps_down(p_values: list[float]) -> None:
 def test_a_model_s_own_rank_is_among_its_places(found: list[list[int]]) -> None:
     found.sort(key=sum, reverse=True)
     pairs = ranks.of_samples([np.array(one) for one in found], [5] * len(found))
-    assert np.array_equal(pairs.p, pairs.p.T) and np.array_equal(pairs.adjusted, pairs.adjusted.T)
-    assert (pairs.adjusted >= pairs.p).all() and not (pairs.better & pairs.better.T).any()
+    assert np.array_equal(pairs.p, pairs.p.T) and not (pairs.better & pairs.better.T).any()
+    adjusted = pairs.adjusted()
+    assert (adjusted >= pairs.p).all() and np.array_equal(adjusted, adjusted.T)
+    assert np.array_equal(pairs.better | pairs.better.T, adjusted < ranks.LEVEL)
     for rank, places in enumerate(ranks.places(pairs), 1):
         assert 1 <= places.first <= rank <= places.last <= len(found)
     for few, more in zip(ranks.places(pairs), ranks.places(pairs, 50), strict=True):

@@ -48,7 +48,7 @@ def submit(
     yes: Annotated[bool, typer.Option("--yes", help="List it without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Submit a run to a leaderboard: check it here, upload it, see the result, list it.
+    """Submit a run, also a live one, to a leaderboard: check it here, upload it, see the result, list it.
 
     The same command goes on where it was stopped. A board on a Space knows you by your Hugging Face token.
 

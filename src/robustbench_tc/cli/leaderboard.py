@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,11 +11,14 @@ from ..io import numbers
 from . import _console
 from ._checked import print_checked
 from ._matching import match_endpoint
-from ._moderating import hide, unhide, withdraw
+from ._moderating import clear_flag, hide, restore_flag, unhide, withdraw
 from ._replacing import DiscardChanges, Force
 from ._submit import submit
 from ._words import one_of
 from ._workers import NumProc
+
+if TYPE_CHECKING:
+    from ..eval.leaderboard.records import Verification
 
 app = typer.Typer(
     help="The leaderboard: serve it, check and verify submissions, rebuild it, export it as a Space.",
@@ -30,12 +33,17 @@ RepoOption = Annotated[
 ]
 DatasetOption = Annotated[str, typer.Option("--dataset", help="Release folder, or Hub id org/name.")]
 RevisionOption = Annotated[str | None, typer.Option("--revision", help="Of a Hub dataset.")]
+LiveOption = Annotated[
+    str | None, typer.Option("--live-dataset", help="Live dataset (rbtc build live): a folder or Hub id.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 app.command()(submit)
 app.command()(hide)
 app.command()(withdraw)
 app.command()(unhide)
+app.command("clear-flag")(clear_flag)
+app.command("restore-flag")(restore_flag)
 
 
 @app.command()
@@ -48,6 +56,8 @@ def serve(
         ),
     ] = None,
     revision: RevisionOption = None,
+    live_dataset: LiveOption = None,
+    live_revision: Annotated[str | None, typer.Option(help="Of a live dataset on the Hub.")] = None,
     store: StoreOption = DEFAULT_STORE,
     results_repo: RepoOption = None,
     host: Annotated[
@@ -86,6 +96,8 @@ def serve(
         run(
             dataset or ("robustbench-tc" if Path("robustbench-tc").is_dir() else None),
             revision=revision,
+            live_dataset=live_dataset,
+            live_revision=live_revision,
             store=store,
             results_repo=results_repo,
             host=host,
@@ -123,6 +135,9 @@ def submit_check(
     ],
     dataset: DatasetOption = "robustbench-tc",
     revision: RevisionOption = None,
+    live_dataset: Annotated[
+        str | None, typer.Option("--live-dataset", help="Of a live run; default: the one it was played on.")
+    ] = None,
     record: Annotated[Path | None, typer.Option("--record", help="run.json, if it lies elsewhere.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Name on the board, if another.")] = None,
     as_json: AsJson = False,
@@ -135,15 +150,19 @@ def submit_check(
     import tempfile
     from datetime import UTC, datetime
 
-    from ..eval.leaderboard import worker
+    from ..eval.leaderboard import live_client, live_worker, worker
     from ..eval.leaderboard.limits import Limits
     from ..eval.leaderboard.serve import load_asked
     from ..eval.leaderboard.submitting import Stated
 
-    upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
+    live = live_client.files_of(predictions, record)
+    if live is not None:
+        upload, run = live
+    else:
+        upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
+        run = record or upload.with_name("run.json")
     if not upload.is_file():
         raise UserError(f"no predictions at {upload}: name a run folder, or a .parquet or .jsonl file")
-    run = record or upload.with_name("run.json")
     with tempfile.TemporaryDirectory() as temporary:
         shutil.copyfile(upload, Path(temporary) / worker.UPLOAD)
         if run.is_file():
@@ -154,7 +173,11 @@ def submit_check(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             stated=Stated(name=model),
         )
-        checked = worker.examine(job, load_asked(dataset, revision), Limits())
+        if live is not None:
+            asked_live = live_client.dataset_of(run, live_dataset)
+            checked = live_worker.examine_live(job, asked_live, Limits(), lambda episodes, size: None)
+        else:
+            checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:
         _console.json(checked)
     else:
@@ -176,29 +199,49 @@ def verify(
     ] = None,
     dataset: DatasetOption = "robustbench-tc",
     revision: RevisionOption = None,
+    live_dataset: LiveOption = None,
     store: StoreOption = DEFAULT_STORE,
     results_repo: RepoOption = None,
     by: Annotated[str, typer.Option("--by", help="Who repeated it.")] = "maintainer",
 ) -> None:
     """Mark a submission: you have repeated its run, or its endpoint gives the same answers.
 
+    Of a live run name the dataset with --live-dataset; no endpoint can be matched to one.
+
     Example: rbtc leaderboard verify 20261120-96a2067ff4c1 --run runs/repeated
     Example: rbtc leaderboard verify 20261120-96a2067ff4c1 --base-url https://llm.example.org/v1
     """
     from ..eval.leaderboard import names
+    from ..eval.leaderboard.live_verify import refuse_live
     from ..eval.leaderboard.rebuild import verify as verify_submission
     from ..eval.leaderboard.serve import load_asked, open_store
 
     if (run is None) == (base_url is None):
         raise UserError("name the repeated run with --run, or an endpoint with --base-url")
     results = open_store(store, results_repo)
+    if run is not None and live_dataset is not None:
+        from ..eval.leaderboard.live_data import load_live
+        from ..eval.leaderboard.live_verify import verify_live
+
+        live = load_live(live_dataset)
+        _print_verified(verify_live(results, submission, run, live, by=names.check_user(by)), live=True)
+        return
+    if live_dataset is not None:
+        raise UserError(
+            "no endpoint can be matched to a live run: play it again, with --run and --live-dataset"
+        )
+    refuse_live(results.submission(submission))
     data = load_asked(dataset, revision)
     if run is None:
         match_endpoint(results, submission, data, base_url or "", model, work, names.check_user(by))
         return
-    made = verify_submission(results, submission, run, data, by=names.check_user(by))
+    _print_verified(verify_submission(results, submission, run, data, by=names.check_user(by)))
+
+
+def _print_verified(made: "Verification", live: bool = False) -> None:
+    rows, figure = ("faulted episodes", "success") if live else ("rows", "perturbed accuracy")
     _console.out.print(
-        f"verified {submission}: same verdict in {made.agree} of {made.rows} rows, perturbed accuracy "
+        f"verified {made.submission}: same verdict in {made.agree} of {made.rows} {rows}, {figure} "
         f"{numbers.number(made.repeated)} against {numbers.number(made.submitted)} "
         f"(p = {numbers.p_value(made.p)})",
         markup=False,
@@ -210,6 +253,9 @@ def rebuild(
     dataset: Annotated[
         list[str], typer.Option("--dataset", help="Release folder or Hub id; repeatable, one per version.")
     ],
+    live_dataset: Annotated[
+        list[str] | None, typer.Option("--live-dataset", help="The same for live runs; repeatable.")
+    ] = None,
     store: StoreOption = DEFAULT_STORE,
     results_repo: RepoOption = None,
     num_proc: NumProc = 1,
@@ -221,13 +267,20 @@ def rebuild(
 
     Example: rbtc leaderboard rebuild --dataset robustbench-tc
     """
+    from ..eval.leaderboard.live_data import load_live
     from ..eval.leaderboard.rebuild import rebuild as rebuild_all
     from ..eval.leaderboard.serve import load_asked, open_store
 
     results = open_store(store, results_repo)
     kept = "submissions scored so far are kept; run the same command again"
     with _console.status("scoring", kept) as tell:
-        found = rebuild_all(results, [load_asked(one) for one in dataset], num_proc=num_proc, progress=tell)
+        found = rebuild_all(
+            results,
+            [load_asked(one) for one in dataset],
+            live=[load_live(one) for one in live_dataset or ()],
+            num_proc=num_proc,
+            progress=tell,
+        )
     if as_json:
         _console.json(found)
     else:
@@ -249,6 +302,11 @@ def export(
     dataset: Annotated[str, typer.Option("--dataset", help="Hub id that submissions are taken for.")],
     results_repo: Annotated[str, typer.Option("--results-repo", help="Hub dataset for the results.")],
     revision: RevisionOption = None,
+    live_dataset: Annotated[
+        str | None,
+        typer.Option("--live-dataset", help="Hub id of the live dataset; without it no live run is taken."),
+    ] = None,
+    live_revision: Annotated[str | None, typer.Option(help="Of the live dataset.")] = None,
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",
     force: Force = False,
     discard_changes: DiscardChanges = False,
@@ -263,6 +321,8 @@ def export(
         folder,
         dataset=dataset,
         revision=revision,
+        live_dataset=live_dataset,
+        live_revision=live_revision,
         results_repo=results_repo,
         title=title,
         force=force,

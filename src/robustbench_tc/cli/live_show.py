@@ -203,10 +203,10 @@ def report(
 
 def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
     from ..eval.live.counts import counted
-    from ..eval.stats.live import lines
+    from ..eval.stats.live import clean_success, lines
 
     scores = list(found)
-    counts, faults = counted(scores), lines(scores)
+    counts, faults, clean = counted(scores), lines(scores), clean_success(scores)
     if as_json:
         _console.json({"counts": counts, "faults": faults})
         return
@@ -225,7 +225,8 @@ def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     for one in counts:
         if one.type_code == "clean":
-            table.add_row("clean", f"{one.success} / {one.judged}", *[""] * 6)
+            success = "" if clean is None else _interval(clean)
+            table.add_row("clean", f"{one.success} / {one.judged}", success, *[""] * 5)
     for line in faults:
         low, high = line.false_success
         table.add_row(

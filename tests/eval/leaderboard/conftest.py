@@ -9,8 +9,10 @@ from robustbench_tc.api import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard.checks import Asked
+from robustbench_tc.eval.leaderboard.live_data import LiveAsked, load_live
 
 from .. import small
+from . import live_runs
 from .made import run_folder
 
 RunOf = Callable[..., Path]
@@ -57,3 +59,20 @@ def run_of(asked: Asked, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
         return made[key]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def live_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small live dataset of a bundled world."""
+    return live_runs.dataset(tmp_path_factory.mktemp("live"))
+
+
+@pytest.fixture(scope="session")
+def live_asked(live_release: Path) -> LiveAsked:
+    return load_live(live_release)
+
+
+@pytest.fixture(scope="session")
+def live_run(live_asked: LiveAsked, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished live run that is no scripted agent's."""
+    return live_runs.mixed(tmp_path_factory.mktemp("live-runs"), live_asked)

@@ -5,6 +5,7 @@ from pathlib import Path
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.live_data import LiveAsked
 from robustbench_tc.eval.leaderboard.records import Checked
 from robustbench_tc.eval.leaderboard.submitting import Form, Submitter
 from robustbench_tc.eval.leaderboard.worker import Job, examine
@@ -17,18 +18,26 @@ class InProcess:
 
     size = 2
 
-    def __init__(self, asked: Asked, limits: Limits) -> None:
+    def __init__(self, asked: Asked, limits: Limits, live: LiveAsked | None = None) -> None:
         self.asked = asked
         self.limits = limits
+        self.live = live
 
     def run(self, job: Job) -> Checked:
-        return examine(job, self.asked, self.limits)
+        return examine(job, self.asked, self.limits, live=self.live)
+
+
+def files(run: Path) -> tuple[Path, Path]:
+    """What is uploaded of a run folder."""
+    if (run / "live_run.json").is_file():
+        return run / "journal.jsonl", run / "live_run.json"
+    return run / "predictions.parquet", run / "run.json"
 
 
 def checked(desk: Desk, run: Path, user: str = "ann", **form: str | None) -> tuple[Checked, str]:
     """The answer to a run, and its ticket. Raises Refused where it is refused at once."""
     who = Submitter(user, ADDRESS)
-    ticket = desk.place(who, run / "predictions.parquet", run / "run.json", Form(**form))
+    ticket = desk.place(who, *files(run), Form(**form))
     return desk.result(who, ticket, 60), ticket
 
 

@@ -1,5 +1,7 @@
 """Run folders of the reference agents over a release, made in this process without a server."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -87,4 +89,15 @@ def run_folder(
     )
     made.save()
     predictions.write(made.predictions_path, given)
+    return folder
+
+
+def behind(run: Path, folder: Path, *chain: str) -> Path:
+    """The run as if it had been made with `--defend`, asked in two sessions."""
+    shutil.copytree(run, folder)
+    said = json.loads((folder / "run.json").read_text())
+    said["settings"]["defend"] = list(chain)
+    session = {"started": "2026", "endpoint": "http://secret", "package_version": "1", "concurrency": 1}
+    said["sessions"] = [session | {"requests": n, "retries": 1} for n in (1000, 71)]
+    (folder / "run.json").write_text(json.dumps(said))
     return folder

@@ -17,12 +17,14 @@ from robustbench_tc.eval.leaderboard.account import Accounts, Login
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.live_data import LiveAsked
 from robustbench_tc.eval.leaderboard.records import Checked
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.leaderboard.site import Boards
 from robustbench_tc.eval.leaderboard.store import Store
 from robustbench_tc.eval.leaderboard.worker import Job
 
+from . import desks
 from .desks import InProcess
 
 
@@ -31,8 +33,8 @@ class Held(InProcess):
 
     size = 1
 
-    def __init__(self, asked: Asked, limits: Limits) -> None:
-        super().__init__(asked, limits)
+    def __init__(self, asked: Asked, limits: Limits, live: LiveAsked | None = None) -> None:
+        super().__init__(asked, limits, live)
         self.free = threading.Event()
         self.free.set()
 
@@ -96,7 +98,7 @@ class Served:
         return self.ask("PUT", path, content, "application/octet-stream")
 
     def announce(self, run: Path, **form: str) -> Answer:
-        files = {"predictions": run / "predictions.parquet", "run": run / "run.json"}
+        files = dict(zip(("predictions", "run"), desks.files(run), strict=True))
         announced = {
             name: {"bytes": path.stat().st_size, "sha256": sha256(path.read_bytes()).hexdigest()}
             for name, path in files.items()
@@ -106,8 +108,8 @@ class Served:
     def uploaded(self, run: Path, **form: str) -> str:
         """An upload whose bytes have all arrived."""
         upload_id = str(self.announce(run, **form).json["id"])
-        for name, file in (("predictions", "predictions.parquet"), ("run", "run.json")):
-            assert self.put(upload_id, name, (run / file).read_bytes()).status == 200
+        for name, file in zip(("predictions", "run"), desks.files(run), strict=True):
+            assert self.put(upload_id, name, file.read_bytes()).status == 200
         return upload_id
 
     def done(self, upload_id: str) -> Any:
@@ -137,9 +139,17 @@ def wait_for(look: Callable[[], Any], until: Callable[[Any], bool]) -> Any:
 
 @contextmanager
 def serving(
-    folder: Path, asked: Asked, *, limits: Limits, login: Login = "local", closed: str = "", port: int = 0
+    folder: Path,
+    asked: Asked,
+    *,
+    limits: Limits,
+    login: Login = "local",
+    closed: str = "",
+    port: int = 0,
+    live: LiveAsked | None = None,
 ) -> Iterator[Served]:
-    """Serves the API and the plain pages. `closed`: without a desk, for that reason."""
+    """Serves the API and the plain pages. `closed`: without a desk, for that reason. `live`: the dataset of
+    live runs, where these are taken."""
     import uvicorn
     from fastapi import FastAPI
 
@@ -148,9 +158,11 @@ def serving(
     from robustbench_tc.eval.leaderboard.web import add_routes
 
     store = Store(folder)
-    scorer = Held(asked, limits)
+    scorer = Held(asked, limits, live)
     desk = None if closed else Desk(store, scorer, limits)
     boards = Boards(store, entries_of_paper(), None if closed else (asked.label, asked.fingerprint()))
+    if live is not None:
+        boards.serves(asked.label, asked.fingerprint(), (live.label, live.fingerprint))
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_api(app, boards, desk, Accounts(login), closed)
     add_syndication(app, boards)

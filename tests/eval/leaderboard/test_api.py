@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.moderation import Action, Decision
 from robustbench_tc.eval.leaderboard.query import FILTERS
 
 from ...conftest import ROOT
 from .conftest import RunOf
+from .made import behind
 from .served import Served, serving
 
 pytest.importorskip("fastapi", reason="needs the extra leaderboard (make env-leaderboard)")
@@ -119,6 +122,54 @@ def test_a_model_has_its_figures_and_its_raw_answers(board: Served, two: tuple[s
     paper = board.get("/api/v1/models/paper-o4-mini")
     assert paper["submission"] is None and "run.json" not in paper["links"]
     error(board.ask("GET", "/api/v1/models/paper-o4-mini/run.json"), 404)
+
+
+def test_a_flag_that_was_cleared_is_shown_with_who_and_why(board: Served, two: tuple[str, str]) -> None:
+    one, path = two[0], f"/api/v1/models/{two[0]}"
+    assert "near-gold" in board.get(path)["flags"] and board.get(path)["cleared_flags"] == {}
+
+    def page_after(action: Action) -> str:
+        decision = Decision(
+            submission=one, action=action, flag="near-gold", reason="<b>ours</b>", by="ann", at="2026-11-20"
+        )
+        with board.store.locked():
+            board.store.decide(decision)
+        board.boards.refresh(always=True)
+        return board.ask("GET", f"/model/{one}").body.decode()
+
+    struck = page_after("clear-flag")
+    found = board.get(path)
+    assert "near-gold" not in found["flags"] and "reference-agent" in found["flags"]
+    assert (
+        found["cleared_flags"]["near-gold"] | {"by": "ann", "reason": "<b>ours</b>"}
+        == (found["cleared_flags"]["near-gold"])
+    )
+    wanted = r"<s><strong>near-gold</strong>: [^<]+</s>\. Cleared on 2026-11-20 by ann: &lt;b&gt;"
+    assert re.search(wanted, struck)
+    assert "<s><strong>reference-agent" not in struck and "<b>" not in struck
+    feed = board.ask("GET", "/feed.xml").body.decode()
+    assert f"Submission {one} is cleared of a flag: near-gold" in feed
+    assert "<s>" not in page_after("restore-flag") and "near-gold" in board.get(path)["flags"]
+
+
+def test_a_defended_upload_is_listed_without_a_place_beside_the_plain_run(
+    board: Served, two: tuple[str, str], run_of: RunOf, tmp_path: Path
+) -> None:
+    run = behind(run_of("gives-up-on-error"), tmp_path / "defended", "retry")
+    one = board.listed(run, name="Alpha-3B")
+    page = board.ask("GET", "/defences").body.decode()
+    [group] = [part for part in page.split('<section class="group">') if f'href="/model/{one}"' in part]
+    assert f'<h2><a href="/model/{two[0]}">Alpha-3B</a>' in group and "Undefended: perturbed 1.000" in group
+    sessions = json.loads((run / "run.json").read_text())["sessions"]
+    answers = pq.read_metadata(run / "predictions.parquet").num_rows
+    requests = sum(session["requests"] - session["retries"] for session in sessions) / answers
+    assert f'<td class="num">{requests:.2f}</td>' in group, group
+    found = board.get(f"/api/v1/models/{one}")
+    assert (found["defence"], found["rank"]) == ("retry", None)
+    rows = board.get(f"/api/v1/boards/{found['board']}/rows")["rows"]
+    assert one not in {row["id"] for row in rows} and two[0] in {row["id"] for row in rows}
+    change = found["perturbed"] - 1.0
+    assert change < -0.05 and f"−{-change:.3f}" in group.replace("-", "−")
 
 
 def test_two_runs_of_a_board_are_compared(board: Served, two: tuple[str, str]) -> None:

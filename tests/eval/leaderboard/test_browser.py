@@ -20,17 +20,21 @@ import msgspec
 import pytest
 
 from robustbench_tc.eval.leaderboard.checks import Asked
+from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.live_data import LiveAsked
 from robustbench_tc.eval.leaderboard.sample_pages import sample_path
 from robustbench_tc.eval.leaderboard.store import Store
 
 from ...conftest import ROOT
+from . import desks
 from .bad_files import BAD, Bad
 from .conftest import RunOf
 from .few import submission
 
 pytest.importorskip("gradio", reason="the app needs the extra leaderboard (make env-leaderboard)")
-from .test_single import behind, put
+from .made import behind
+from .test_single import put
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
@@ -51,12 +55,15 @@ LIMITS = Limits(file_bytes=4_000_000, per_day=200, pending=50)
 
 
 class Server:
-    def __init__(self, release: Path, store: Path) -> None:
+    def __init__(
+        self, release: Path, store: Path, live_release: Path | None = None, live_id: str = ""
+    ) -> None:
         self.store = Store(store)
+        self.live_id = live_id
         command = [sys.executable, "-m", "tests.eval.leaderboard.serve_for_tests", str(release), str(store)]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
         self.process = subprocess.Popen(
-            [*command, msgspec.json.encode(LIMITS).decode()],
+            [*command, msgspec.json.encode(LIMITS).decode(), "0", str(live_release or "")],
             cwd=ROOT,
             env=kept | {"HF_HUB_OFFLINE": "1", "HF_TOKEN": "hf_secret_of_the_server"},
             stdout=subprocess.PIPE,
@@ -84,14 +91,22 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(
-    release: Path, asked: Asked, run_of: RunOf, tmp_path_factory: pytest.TempPathFactory
+    release: Path,
+    asked: Asked,
+    run_of: RunOf,
+    live_release: Path,
+    live_asked: LiveAsked,
+    live_run: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     base = run_of("gives-up-on-error", model="Agent-7B")
     defended = behind(run_of("oracle", model="Agent-7B"), folder / "defended", "retry")
     for number, run in enumerate((base, run_of("silent", model="Loud-1B"), defended), 1):
         put(Store(folder / "results"), asked, run, number, folder / f"run{number}")
-    made = Server(release, folder / "results")
+    scorer = desks.InProcess(asked, LIMITS, live_asked)
+    live_id = desks.listed(Desk(Store(folder / "results"), scorer, LIMITS), live_run)
+    made = Server(release, folder / "results", live_release, live_id)
     yield made
     said = made.stop()
     assert "Traceback" not in said and "hf_secret" not in said, said
@@ -272,9 +287,12 @@ VIEWS = (
     "/packs",
     "/packs?pack=context",
     "/defences",
+    "/live",
+    "/live?focus=clean&sort=model",
+    "/live/RUN",
     "/submit/",
 )
-"""`/sample` stands for the page of the first sample."""
+"""`/sample` stands for the page of the first sample, `RUN` for the id of a live run."""
 
 CONTRAST = """() => {
   const parse = (text) => text.match(/[0-9.]+/g).map(Number).concat(1).slice(0, 4);
@@ -332,7 +350,8 @@ def test_every_view_can_be_read_named_and_reached(
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
 
     for view in VIEWS:
-        page.goto(re.sub(r"^/sample(?!s)", sample_path(asked.rows[0].clean_id), view))
+        path = view.replace("RUN", server.live_id)
+        page.goto(re.sub(r"^/sample(?!s)", sample_path(asked.rows[0].clean_id), path))
         page.wait_for_selector("#check" if view == "/submit/" else "main")
         page.wait_for_timeout(300)
         assert violations() == [], view

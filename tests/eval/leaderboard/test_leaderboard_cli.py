@@ -9,6 +9,8 @@ from robustbench_tc.cli.leaderboard import _quotas, app
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.limits import Limits
+from robustbench_tc.eval.leaderboard.rebuild import load, rebuild
+from robustbench_tc.eval.leaderboard.row import Row
 from robustbench_tc.eval.leaderboard.store import Store
 
 from .conftest import RunOf
@@ -94,7 +96,7 @@ def test_a_file_is_no_results_folder(release: Path, tmp_path: Path) -> None:
 
 
 def test_every_verb_has_help_with_an_example() -> None:
-    for verb in ("serve", "submit-check", "verify", "rebuild", "export"):
+    for verb in ("serve", "submit-check", "verify", "rebuild", "export", "clear-flag", "restore-flag"):
         done = run(verb, "--help")
         assert done.exit_code == 0 and "Example: rbtc leaderboard" in " ".join(done.output.split())
 
@@ -142,4 +144,38 @@ def test_a_submission_is_hidden_withdrawn_and_put_back(asked: Asked, run_of: Run
     ):
         found = run(*arguments).exception
         assert isinstance(found, UserError) and says in str(found)
+    assert len(list((store.folder / "moderation").iterdir())) == 3
+
+
+def test_a_flag_is_cleared_and_put_back(asked: Asked, run_of: RunOf, tmp_path: Path) -> None:
+    store = Store(tmp_path / "results")
+    ids = {listed(store, asked, run_of("oracle"), name) for name in ("Alpha-3B", "Beta-7B")}
+    [one] = next(iter(load(store, {}).values())).copies
+    [first] = ids - {one}
+
+    def row() -> Row:
+        board = next(iter(load(store, {}).values()))
+        found = board.row(one)
+        assert found is not None and one in board.copies
+        return found
+
+    assert set(row().flags) == {"near-gold", "reference-agent", "copy"}
+    where = ("--store", store.folder, "--reason")
+    for flag in ("copy", "near-gold"):
+        done = run("clear-flag", one, flag, *where, "a reason", "--by", "ann")
+        assert done.exit_code == 0 and f"cleared of a flag: {flag}" in done.output
+    assert row().flags == ("reference-agent",) and row().cleared == ("copy", "near-gold")
+    assert rebuild(store, [asked]).changed == () and row().flags == ("reference-agent",)
+    assert "flagged again: near-gold" in run("restore-flag", one, "near-gold", *where, "it was").output
+    assert row().flags == ("near-gold", "reference-agent")
+    for arguments, says in (
+        (("clear-flag", one, "copy", *where, "x"), "cleared already: a reason"),
+        (("clear-flag", first, "copy", *where, "x"), "has no flag copy: it has near-gold, reference-agent"),
+        (("clear-flag", one, "copied", *where, "x"), "did you mean copy"),
+        (("restore-flag", one, "near-gold", *where, "x"), "has not been cleared"),
+        (("clear-flag", "nothing", "copy", *where, "x"), "no submission"),
+        (("clear-flag", one, "reference-agent", *where, ""), "is empty"),
+    ):
+        found = run(*arguments).exception
+        assert isinstance(found, UserError) and says in str(found), str(found)
     assert len(list((store.folder / "moderation").iterdir())) == 3

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +89,41 @@ def test_what_would_change_nothing_is_refused() -> None:
     moderation.refuse_idle("hide", ID, None)
     moderation.refuse_idle("withdraw", ID, hidden)
     moderation.refuse_idle("unhide", ID, withdrawn)
+
+
+def on_flag(action: moderation.Action, flag: str = "copy", reason: str = "a reason") -> Decision:
+    return msgspec.structs.replace(decision(action, reason), flag=flag)
+
+
+def test_the_last_decision_on_each_flag_counts_and_none_hides(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        on_flag("clear-flag"),
+        decision("hide"),
+        on_flag("clear-flag", "near-gold", "a model of ours"),
+        on_flag("restore-flag"),
+    )
+    found, damaged = moderation.read(tmp_path)
+    assert not damaged and list(moderation.cleared(found)[ID]) == ["near-gold"]
+    assert moderation.hidden(found)[ID].action == "hide"
+    write(tmp_path, *(on_flag(action) for action in ("clear-flag", "restore-flag")), decision("unhide"))
+    found, damaged = moderation.read(tmp_path)
+    assert moderation.hidden(found) == {} and moderation.cleared(found) == {} and not damaged
+    assert on_flag("clear-flag").says() == "cleared of a flag: copy"
+
+
+@pytest.mark.parametrize("changes", [{"flag": ""}, {"flag": "<b>"}, {"flag": "copy", "action": "hide"}])
+def test_a_decision_on_no_flag_is_one_that_cannot_be_read(tmp_path: Path, changes: dict[str, str]) -> None:
+    write(tmp_path, msgspec.structs.replace(on_flag("clear-flag"), **changes))
+    found, [said] = moderation.read(tmp_path)
+    assert moderation.hidden(found)[ID].reason == moderation.UNREADABLE and "names a flag" in said
+
+
+def test_a_flag_is_cleared_and_restored_once() -> None:
+    now = on_flag("clear-flag")
+    with pytest.raises(UserError, match="cleared already: a reason"):
+        moderation.refuse_idle_flag(now, now)
+    with pytest.raises(UserError, match="has not been cleared"):
+        moderation.refuse_idle_flag(on_flag("restore-flag"), None)
+    moderation.refuse_idle_flag(now, None)
+    moderation.refuse_idle_flag(on_flag("restore-flag"), now)

@@ -13,10 +13,12 @@ from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.desk import Desk
 from robustbench_tc.eval.leaderboard.limits import Limits
 from robustbench_tc.eval.leaderboard.rebuild import load, rebuild, verify, write_boards
+from robustbench_tc.eval.leaderboard.records import Matched, Verification
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
 from robustbench_tc.eval.leaderboard.store import Store
+from robustbench_tc.eval.stats.reasked import Answered, reasked
 
-from . import desks
+from . import desks, rebuild_twenty
 from .conftest import RunOf
 from .made import run_folder
 
@@ -91,6 +93,30 @@ def test_a_repeated_run_verifies_a_submission(tmp_path: Path, asked: Asked, run_
     assert row.tier == "reproduced"
 
 
+def test_a_repeated_run_raises_a_matched_endpoint_and_keeps_what_was_asked(
+    tmp_path: Path, asked: Asked, run_of: RunOf
+) -> None:
+    store = Store(tmp_path / "results")
+    one = listed(store, asked, run_of("oracle"), "Alpha-3B")
+    same = reasked([Answered("a", "clean", 1, True), Answered("b", "clean", 0, False)], 1)
+    asked_again = Matched(seed="0" * 12, model="m", again=same, fresh=same)
+    before = Verification(
+        kind="endpoint-matched", submission=one, verified_at="2026-11-19", by="ann", rows=2, agree=2,
+        submitted=0.5, repeated=0.5, p=1, predictions_sha256="", package_version="", matched=asked_again,
+    )  # fmt: skip
+    with store.locked():
+        store.verify(before)
+    with pytest.raises(UserError, match="it stays endpoint-matched"):
+        verify(store, one, run_of("silent"), asked, by="bob")
+    assert store.verifications()[0][one] == before
+    made = verify(store, one, run_of("oracle"), asked, by="bob", now=NOON)
+    assert (made.kind, made.by, made.matched) == ("reproduced", "bob", asked_again)
+    [row] = next(iter(load(store, {}).values())).rows
+    assert row.tier == "reproduced"
+    with pytest.raises(UserError, match="verified already, by bob"):
+        verify(store, one, run_of("oracle"), asked, by="eve")
+
+
 def test_a_run_that_is_no_repetition_verifies_nothing(tmp_path: Path, asked: Asked, run_of: RunOf) -> None:
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("oracle"), "Alpha-3B")
@@ -106,3 +132,13 @@ def test_a_run_that_is_no_repetition_verifies_nothing(tmp_path: Path, asked: Ask
     with pytest.raises(UserError, match="1 missing"):
         verify(store, one, run_folder(tmp_path / "short", "oracle", asked, found=short), asked, by="m")
     assert store.verifications() == ({}, [])
+
+
+def test_rebuilds_in_any_order_on_any_number_of_processes_have_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    packs = rebuild_twenty.with_packs(tmp_path)
+    kinds = rebuild_twenty.KINDS[:2] + rebuild_twenty.KINDS[6::2]
+    core = rebuild_twenty.of_core(packs)
+    store = rebuild_twenty.store_of_kinds(tmp_path, core, packs, kinds)
+    assert len(set(rebuild_twenty.rounds(store, (core, packs), 3, tmp_path))) == 1

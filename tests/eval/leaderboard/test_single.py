@@ -23,6 +23,7 @@ from robustbench_tc.eval.stats.runs import read
 
 from .conftest import RunOf
 from .few import submission
+from .made import behind
 
 pytest.importorskip("fastapi", reason="the pages need the extra leaderboard (make env-leaderboard)")
 
@@ -51,17 +52,6 @@ def put(store: Store, asked: Asked, run: Path, number: int, folder: Path, **said
     with store.locked():
         store.add(one, folder, entry)
     return one
-
-
-def behind(run: Path, folder: Path, *chain: str) -> Path:
-    """The run as if it had been made with `--defend`, asked in two sessions."""
-    shutil.copytree(run, folder)
-    said = json.loads((folder / "run.json").read_text())
-    said["settings"]["defend"] = list(chain)
-    session = {"started": "2026", "endpoint": "http://secret", "package_version": "1", "concurrency": 1}
-    said["sessions"] = [session | {"requests": n, "retries": 1} for n in (1000, 71)]
-    (folder / "run.json").write_text(json.dumps(said))
-    return folder
 
 
 class Site:

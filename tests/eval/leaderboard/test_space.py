@@ -1,5 +1,6 @@
 """The exported Space, run as a Space runs it: the Hub, signing in and the browser are all on loopback."""
 
+import json
 import os
 import socket
 import subprocess
@@ -12,7 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+import robustbench_tc
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.leaderboard.checks import Asked
+from robustbench_tc.eval.leaderboard.store import Store
 
 from ...hub import WRITER, Hub
 from .conftest import RunOf
@@ -22,14 +26,29 @@ pytest.importorskip("gradio", reason="a Space needs the extra leaderboard (make 
 from robustbench_tc.eval.leaderboard.space import export_space, requirements
 
 from .identity import CLIENT, SECRET, provider
+from .test_rebuild import listed
 
 UPLOAD = """
 import sys
 from huggingface_hub import HfApi
 api = HfApi()
-api.create_repo("acme/bench", repo_type="dataset")
-api.upload_folder(folder_path=sys.argv[1], repo_id="acme/bench", repo_type="dataset")
+for name, folder, patterns in (("bench", sys.argv[1], None), ("results", sys.argv[2], ["submissions/*"])):
+    api.create_repo(f"acme/{name}", repo_type="dataset")
+    api.upload_folder(
+        folder_path=folder, repo_id=f"acme/{name}", repo_type="dataset", allow_patterns=patterns
+    )
 """
+
+NOBODY = 65534
+AS_NOBODY = [
+    "setpriv",
+    f"--reuid={NOBODY}",
+    f"--regid={NOBODY}",
+    "--clear-groups",
+    "--no-new-privs",
+    *(f"--{kind}=-all,+dac_read_search" for kind in ("bounding-set", "inh-caps", "ambient-caps")),
+]
+"""A user who may write to their own files only. The interpreter may lie in root's home: they may read it."""
 
 
 def exported(folder: Path, **options: Any) -> Path:
@@ -66,21 +85,41 @@ def test_an_export_refuses_what_no_space_can_use(tmp_path: Path) -> None:
         exported(tmp_path / "other", title="a\nsdk: docker")
 
 
+def read_only(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
 def test_an_exported_space_signs_in_and_stores_on_the_hub(
-    release: Path, run_of: RunOf, tmp_path: Path
+    release: Path, asked: Asked, run_of: RunOf, tmp_path: Path
 ) -> None:
+    """As a Space that is handled roughly runs it: another user's read-only code, no home, nothing kept."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
     from .test_browser import CHROMIUM, OPTIONS, upload
 
     folder = exported(tmp_path / "space")
+    [stated] = folder.glob("*.dist-info/METADATA")
+    stated.write_text(stated.read_text().replace(robustbench_tc.__version__, "9.9.9"))
+    read_only(folder)
+    store = Store(tmp_path / "before")
+    kept = listed(store, asked, run_of("name-biased"), "Kept-1B")
+    own = tmp_path / "tmp"
+    own.mkdir()
+    is_root = os.getuid() == 0
+    if is_root:
+        os.chown(own, NOBODY, NOBODY)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://localhost:{port}"
     with Hub() as hub, provider("ann") as identity:
         env = hub.environment(WRITER, tmp_path / "cache")
-        subprocess.run([sys.executable, "-c", UPLOAD, str(release)], env=env, check=True, capture_output=True)
+        uploads = [sys.executable, "-c", UPLOAD, str(release), str(store.folder)]
+        subprocess.run(uploads, env=env, check=True, capture_output=True)
+        del env["HF_HOME"]
         env |= {
+            "HOME": "/nonexistent",
+            "TMPDIR": str(own),
             "SPACE_ID": "acme/board",
             "SYSTEM": "spaces",
             "OAUTH_CLIENT_ID": CLIENT,
@@ -88,18 +127,21 @@ def test_an_exported_space_signs_in_and_stores_on_the_hub(
             "OAUTH_SCOPES": "openid profile",
             "OPENID_PROVIDER_URL": identity,
             "GRADIO_SERVER_PORT": str(port),
-            "RBTC_RESULTS": str(tmp_path / "results"),
         }
         log = (tmp_path / "log").open("w+")
         process = subprocess.Popen(
-            [sys.executable, "app.py"], cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT
+            [*(AS_NOBODY if is_root else ()), sys.executable, "app.py"],
+            cwd=folder,
+            env=env,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         try:
             _wait(url, process, tmp_path / "log")
             with playwright.sync_playwright() as tool:
                 browser = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
                 page = browser.new_page(base_url=url)
-                page.set_default_timeout(60_000)
+                page.set_default_timeout(240_000)
                 run = run_of("oracle")
                 page.goto("/submit/")
                 page.wait_for_selector("#check")
@@ -117,6 +159,7 @@ def test_an_exported_space_signs_in_and_stores_on_the_hub(
                 page.goto("/")
                 board = page.inner_text("table.board")
                 assert "Alpha-3B" in board and "ann" in board
+                assert page.request.get(f"/model/{kept}").status == 200 and "Kept-1B" in board
                 for path in ("/", "/submit/", "/board.json"):
                     body = page.request.get(path).text()
                     assert WRITER not in body and SECRET not in body and "oauth_access_token" not in body
@@ -130,9 +173,14 @@ def test_an_exported_space_signs_in_and_stores_on_the_hub(
         said = (tmp_path / "log").read_text()
         assert WRITER not in said and SECRET not in said and "oauth_access_token" not in said, said
         assert "Traceback" not in said, said
-        assert hub.commits("datasets/acme/results") == 3  # made, the card, the submission
-    # What ran was the folder's own package, the worker's part included.
-    assert list((folder / "robustbench_tc" / "eval" / "leaderboard" / "__pycache__").glob("worker.*.pyc"))
+        # Made, what was there, the card, the entry of that, the submission.
+        assert hub.commits("datasets/acme/results") == 5
+    # Nothing was written beside the code.
+    assert not list(folder.rglob("__pycache__")) and not (folder / "results").exists()
+    records = list(own.glob("rbtc-results-*/submissions/*/record.json"))
+    versions = {json.loads(path.read_text())["package_version"] for path in records}
+    # What ran was the folder's own package, the part that reads uploads included.
+    assert len(records) == 2 and versions == {robustbench_tc.__version__, "9.9.9"}
 
 
 def _wait(url: str, process: "subprocess.Popen[Any]", log: Path) -> None:

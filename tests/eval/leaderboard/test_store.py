@@ -126,7 +126,7 @@ def test_killed_at_any_file_operation_a_submission_is_wholly_there_or_absent(
         outcomes.append(len(found))
         for one in found:
             there = files(store.path(one.id))
-            assert set(there) == set(FILES)
+            assert set(there) == set(FILES["core"])
             assert there["predictions.parquet"] == (run / "predictions.parquet").read_bytes()
             assert msgspec.json.decode(there["record.json"], type=Submission) == submission(1, "one")
         board = load(store, {})  # the board opens

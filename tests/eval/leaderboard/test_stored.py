@@ -1,6 +1,5 @@
 """Whatever becomes of the files of a store: that submission is left out with one line, the rest stands."""
 
-import random
 import shutil
 import time
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import index
+from robustbench_tc.eval.leaderboard import index, moderation
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.index import Index, Kept
 from robustbench_tc.eval.leaderboard.rebuild import load, rebuild
@@ -32,6 +31,13 @@ WRONG: dict[str, bytes] = {
     "nested": b"[" * 100_000,
     "too large": b" " * (17 * 2**20),
 }
+
+NO_DATES = tuple(
+    b'{"submission":"ID","action":"unhide","reason":"x","by":"ann","at":%s,"verified_at":%s,"rows":1,'
+    b'"agree":1,"submitted":1,"repeated":1,"p":1,"predictions_sha256":"","package_version":""}' % (when, when)
+    for when in (b'"yesterday"', b'""')
+)
+"""A verification and a decision that are sound but for their date."""
 
 
 def stored_with(folder: Path, run: Path, n: int = 3) -> Store:
@@ -68,6 +74,32 @@ def test_a_broken_record_or_entry_leaves_out_one_submission(
     assert on_board(store) == {one, *others}
 
 
+@pytest.mark.parametrize("wrong", [*WRONG.values(), *NO_DATES], ids=[*WRONG, "bad date", "no date"])
+def test_a_broken_verification_or_decision_is_one_line_and_the_board_goes_on(
+    wrong: bytes, tmp_path: Path, run_of: RunOf
+) -> None:
+    store = stored_with(tmp_path / "results", run_of("silent"))
+    one, other, third = (submission(number, f"m{number}").id for number in (1, 2, 3))
+    path = store.folder / "verifications" / f"{one}.json"
+    path.write_bytes(wrong.replace(b"ID", one.encode()))
+    told: list[str] = []
+    board = next(iter(Boards(Store(store.folder), {}, tell=told.append).all().values()))
+    assert {row.id: row.tier for row in board.rows} == dict.fromkeys((one, other, third), "unverified")
+    assert len(told) == 1 and told[0].startswith(f"verification {one} is left out: ") and "\n" not in told[0]
+    assert next(iter(rebuild(store, []).not_possible)) == f"verifications/{one}.json"
+    path.unlink()
+
+    path = store.folder / "moderation" / f"{other}-0001.json"
+    path.write_bytes(wrong.replace(b"ID", other.encode()))
+    off, [line] = store.off_the_board()
+    assert list(off) == [other] and off[other].reason == moderation.UNREADABLE
+    assert line.startswith(f"moderation {other}-0001.json cannot be read") and len(line) < 400
+    told = []
+    board = next(iter(Boards(Store(store.folder), {}, tell=told.append).all().values()))
+    assert {row.id for row in board.rows} == {one, third}
+    assert told == [line]
+
+
 def test_a_record_that_no_board_can_show_is_left_out(tmp_path: Path, run_of: RunOf) -> None:
     store = stored_with(tmp_path / "results", run_of("silent"), 2)
     one = submission(1, "m1")
@@ -89,7 +121,7 @@ def test_a_record_that_no_board_can_show_is_left_out(tmp_path: Path, run_of: Run
 
 
 def test_files_that_are_gone_folders_or_links_leave_out_one_submission(tmp_path: Path, run_of: RunOf) -> None:
-    for name in FILES:
+    for name in FILES["core"]:
         for number in range(3):
             store = stored_with(tmp_path / f"{name}-{number}", run_of("silent"), 2)
             one, other = (submission(number, f"m{number}").id for number in (1, 2))
@@ -113,7 +145,7 @@ def test_a_broken_run_is_not_scored_and_the_rest_is(tmp_path: Path, asked: Asked
     store = Store(tmp_path / "results")
     one = listed(store, asked, run_of("oracle"), "Alpha-3B")
     other = listed(store, asked, run_of("silent"), "Beta-7B")
-    kept = {name: (store.path(one) / name).read_bytes() for name in FILES}
+    kept = {name: (store.path(one) / name).read_bytes() for name in FILES["core"]}
     for name, wrong in (
         *(("run.json", WRONG[key]) for key in ("another object", "not UTF-8", "nested")),
         ("predictions.parquet", kept["predictions.parquet"][:-40]),
@@ -125,36 +157,6 @@ def test_a_broken_run_is_not_scored_and_the_rest_is(tmp_path: Path, asked: Asked
         assert "\n" not in found.not_possible[one]
         (store.path(one) / name).write_bytes(kept[name])
     assert set(rebuild(store, [asked]).same) == {one, other}
-
-
-def test_rescoring_gives_the_same_bytes_whoever_does_it_in_any_order(
-    tmp_path: Path, asked: Asked, run_of: RunOf
-) -> None:
-    store = Store(tmp_path / "results")
-    for agent, name in (("oracle", "Alpha-3B"), ("name-biased", "Beta-7B"), ("gives-up-on-error", "C-14B")):
-        listed(store, asked, run_of(agent), name)
-    rebuild(store, [asked])
-    wanted = _derived(store)
-    rng = random.Random(5)
-    for number in range(2):
-        again = Store(tmp_path / f"again-{number}")
-        ids = [path.name for path in (store.folder / "submissions").iterdir()]
-        rng.shuffle(ids)
-        for one in ids:
-            shutil.copytree(store.path(one), again.path(one))
-        found = rebuild(again, [asked], num_proc=2)
-        assert set(found.new) == set(ids) and _derived(again) == wanted
-        assert rebuild(again, [asked]).changed == () and _derived(again) == wanted
-
-
-def _derived(store: Store) -> dict[str, bytes]:
-    folders = (store.entries, store.folder / "boards")
-    return {
-        path.name: path.read_bytes()
-        for folder in folders
-        for path in folder.iterdir()
-        if path.name != index.FILE
-    }
 
 
 # --- the index --------------------------------------------------------------------------------------------

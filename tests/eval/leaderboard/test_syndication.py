@@ -140,6 +140,7 @@ def test_the_feed_is_bounded_and_escaped() -> None:
             about=f"id{n}",
             title=HOSTILE,
             text=HOSTILE,
+            page=f"/model/id{n}",
         )
         for n in range(200)
     ]

@@ -1,0 +1,94 @@
+"""Checks and scores an uploaded live run, in the process of `worker` that may be killed."""
+
+from collections.abc import Callable
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import robustbench_tc
+
+from . import names
+from .checks import Trail
+from .limits import Limits
+from .live_checks import LiveAccepted, check_live
+from .live_data import CLOSED, LiveAsked
+from .live_records import LiveEntry
+from .live_scoring import ALL, encode_record, score_live
+from .records import Checked, Submission
+from .refusal import CORE, Refused
+from .store import RECORD, RUN, UPLOAD
+
+if TYPE_CHECKING:
+    from .worker import Job
+
+
+def examine_live(
+    job: "Job", asked: LiveAsked | None, limits: Limits, complete: Callable[[int, int], None]
+) -> Checked:
+    """As `worker.examine`. `complete` gets the number of episodes and the bytes of their journal."""
+    folder, trail = Path(job.folder), Trail(CORE)
+    record = folder / RECORD
+    try:
+        if asked is None:
+            raise Refused("dataset", f"this is a live run, and this board takes none: {CLOSED}")
+        accepted = check_live(
+            folder / UPLOAD,
+            record if record.is_file() else None,
+            asked,
+            name=job.stated.name,
+            listed=job.listed,
+            limits=limits,
+            trail=trail,
+            complete=complete,
+        )
+        run = folder / RUN
+        run.mkdir()
+        written = accepted.journal.bytes()
+        (run / "journal.jsonl").write_bytes(written)
+        (run / "run.json").write_bytes(encode_record(accepted.record))
+        entry, _ = score_live(accepted.episodes, accepted.record.settings, asked)
+    except Refused as refusal:
+        return Checked(steps=trail.refused(refusal))
+    trail.passed("replay", f"{entry.episodes:,} episodes, every call answered as in the journal")
+    trail.passed("score", _says(entry))
+    return Checked(
+        steps=trail.steps(),
+        live=entry,
+        submission=_submission(job, accepted, sha256(written).hexdigest(), asked),
+    )
+
+
+def _says(entry: LiveEntry) -> str:
+    every = entry.line(ALL)
+    assert every is not None
+    return f"{round(every.success.value * every.n):,} of {every.n:,} faulted episodes end as they should"
+
+
+def _submission(job: "Job", accepted: LiveAccepted, digest: str, asked: LiveAsked) -> Submission:
+    settings, said = accepted.record.settings, job.stated
+    line = (job.user, accepted.model, settings.mode, asked.fingerprint, digest, *settings.defend)
+    day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
+    return Submission(
+        id=f"{day}-{sha256(msgspec.json.encode(line)).hexdigest()[:12]}",
+        kind="live",
+        user=job.user,
+        model=accepted.model,
+        mode=settings.mode,
+        params_b=names.size_of(accepted.model) or said.params_b,
+        family=names.family_of(accepted.model),
+        submitted_at=job.now,
+        dataset_version=asked.label,
+        fingerprint=asked.fingerprint,
+        repeats=settings.repeat,
+        predictions_sha256=digest,
+        package_version=robustbench_tc.__version__,
+        card=said.card,
+        licence=said.licence,
+        weights=said.weights,
+        price_in=said.price_in,
+        price_out=said.price_out,
+        defence=",".join(settings.defend),
+    )

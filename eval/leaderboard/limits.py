@@ -36,6 +36,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The most that the length of the replies adds: 58 s in all for the paper's rows, asked once."""
     live_episodes_per_cpu_s: int = 20
     """The same for episodes of a live run, which are replayed: 560 of the bundled worlds take about 6 s."""
+    live_calls_per_cpu_s: int = 400
+    """Calls for which there is one second more: 50 in each of 21 replies take 1.4 ms a call to make again and
+    to score. With the length of the journal they add `text_cpu_s` at most."""
     live_lines: int = 400
     """Lines of a journal for each episode: two for every reply, more behind defences."""
     wall_per_cpu: float = 4.0
@@ -93,10 +96,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         of_text = min(chars / self.chars_per_cpu_s, self.text_cpu_s)
         return math.ceil(self.cpu_s + answers / self.rows_per_cpu_s + of_text)
 
-    def cpu_of_live(self, episodes: int, chars: float = 0) -> int:
-        """The same for replaying so many episodes whose journal has so many characters."""
-        of_text = min(chars / self.chars_per_cpu_s, self.text_cpu_s)
-        return math.ceil(self.cpu_s + episodes / self.live_episodes_per_cpu_s + of_text)
+    def cpu_of_live(self, episodes: int, chars: float = 0, calls: int = 0) -> int:
+        """The same for replaying so many episodes, whose journal has so many characters and calls."""
+        more = chars / self.chars_per_cpu_s + calls / self.live_calls_per_cpu_s
+        return math.ceil(self.cpu_s + episodes / self.live_episodes_per_cpu_s + min(more, self.text_cpu_s))
 
     def usual_s(self, answers: int) -> float:
         """Seconds of processor time that no usual run takes: what takes more goes on behind the others."""

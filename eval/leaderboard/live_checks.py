@@ -35,6 +35,10 @@ from .refusal import Refused
 RECORD = f"attach {LIVE_RECORD}, which lies beside journal.jsonl in the run folder"
 
 
+Replaying = Callable[[int, int, int], None]
+"""Is told before a replay how many episodes, bytes of journal and calls there are."""
+
+
 class LiveAccepted(NamedTuple):
     """A journal that passed, with the episodes that it makes; they are not replayed yet."""
 
@@ -54,10 +58,10 @@ def check_live(
     listed: Iterable[str] = (),
     limits: Limits,
     trail: Trail,
-    complete: Callable[[int, int], None] = lambda episodes, size: None,
+    complete: Replaying = lambda episodes, size, calls: None,
 ) -> LiveAccepted:
-    """A journal as the episodes to replay. `complete` gets their number and the journal's bytes once it is
-    known to be one of the dataset's. Raises Refused by the first check that fails."""
+    """A journal as the episodes to replay. `complete` gets their number, the journal's bytes and its calls
+    once it is known to be one of the dataset's. Raises Refused by the first check that fails."""
     rows = asked.data.rows
     found = live_journal.read(upload, len(rows) * limits.repeats, limits)
     size = upload.stat().st_size
@@ -76,7 +80,7 @@ def check_live(
             f"{journal.unanswered:,} episodes have no answer (request_error): start the same `rbtc live run` "
             "again",
         )
-    complete(expected, size)
+    complete(expected, size, journal.calls)
     episodes = _episodes(journal.lines, settings, asked)
     trail.passed("ids", f"{expected:,} episodes, each to its end")
     behind = f", behind {', '.join(settings.defend)}: it has no place" if settings.defend else ""

@@ -123,6 +123,11 @@ class Written(NamedTuple):
     unanswered: int
     """Episodes that ended in a request error: these have to be asked again."""
 
+    @property
+    def calls(self) -> int:
+        """Calls that were made."""
+        return sum(len(record.get("results", ())) for record in self.lines.values())
+
     def bytes(self) -> bytes:
         """The file."""
         return b"".join(

@@ -109,7 +109,7 @@ def run_page(
         verification=verification,
         says=live_flags.says,
         effects=report.SIDE_EFFECTS,
-        drawn=[live_report.drawn(one) for one in row.entry.drawn],
+        drawn=[(one, live_report.drawn(one)) for one in row.entry.drawn],
         live_columns=COLUMNS,
         informed=informed,
         name_of=name_of,

@@ -1,6 +1,5 @@
 """Checks and scores an uploaded live run, in the process of `worker` that may be killed."""
 
-from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,7 @@ import robustbench_tc
 from . import names
 from .checks import Trail
 from .limits import Limits
-from .live_checks import LiveAccepted, check_live
+from .live_checks import LiveAccepted, Replaying, check_live
 from .live_data import CLOSED, LiveAsked
 from .live_records import LiveEntry
 from .live_scoring import ALL, encode_record, score_live
@@ -26,9 +25,12 @@ if TYPE_CHECKING:
 
 
 def examine_live(
-    job: "Job", asked: LiveAsked | None, limits: Limits, complete: Callable[[int, int], None]
+    job: "Job",
+    asked: LiveAsked | None,
+    limits: Limits,
+    complete: Replaying = lambda episodes, size, calls: None,
 ) -> Checked:
-    """As `worker.examine`. `complete` gets the number of episodes and the bytes of their journal."""
+    """As `worker.examine`; `complete` as `check_live`."""
     folder, trail = Path(job.folder), Trail(CORE)
     record = folder / RECORD
     try:

@@ -32,6 +32,7 @@ from robustbench_tc.io.files import atomic_file
 from . import names, store
 from .checks import Asked, Trail, check
 from .limits import Limits
+from .live_checks import Replaying
 from .live_data import LiveAsked
 from .live_journal import is_journal
 from .live_records import LiveEntry
@@ -311,7 +312,7 @@ def answer(job: Job, asked: Asked, limits: Limits, live: LiveAsked | None = None
             limits,
             complete=lambda lines: _at_first(cpu_for(lines, limits)),
             live=live,
-            replaying=lambda episodes, size: _at_first(limits.cpu_of_live(episodes, size)),
+            replaying=lambda *of: _at_first(limits.cpu_of_live(*of)),
         )
     else:  # it has passed once: as much as there is
         _at_first(resource.getrlimit(resource.RLIMIT_CPU)[1])
@@ -336,12 +337,11 @@ def examine(
     limits: Limits,
     complete: Callable[[Sequence[Line]], None] = lambda lines: None,
     live: LiveAsked | None = None,
-    replaying: Callable[[int, int], None] = lambda episodes, size: None,
+    replaying: Replaying = lambda episodes, size, calls: None,
 ) -> Checked:
     """Checks and scores what lies in the job's folder. Raises nothing that the upload can cause.
 
-    `complete` gets the answers once they are those of the dataset's rows; `replaying` the number of episodes
-    of a live run, and the bytes of its journal.
+    `complete` gets the answers once they are those of the dataset's rows; `replaying` is that of a live run.
     """
     if is_live(job):
         return examine_live(job, live, limits, replaying)

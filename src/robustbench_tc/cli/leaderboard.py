@@ -175,7 +175,7 @@ def submit_check(
         )
         if live is not None:
             asked_live = live_client.dataset_of(run, live_dataset)
-            checked = live_worker.examine_live(job, asked_live, Limits(), lambda episodes, size: None)
+            checked = live_worker.examine_live(job, asked_live, Limits())
         else:
             checked = worker.examine(job, load_asked(dataset, revision), Limits())
     if as_json:

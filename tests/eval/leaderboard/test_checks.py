@@ -14,7 +14,7 @@ from robustbench_tc.eval.leaderboard import worker
 from robustbench_tc.eval.leaderboard.checks import Asked, Trail, check
 from robustbench_tc.eval.leaderboard.limits import Limits
 from robustbench_tc.eval.leaderboard.records import Checked, Usage
-from robustbench_tc.eval.leaderboard.refusal import APART, STEPS, Refused
+from robustbench_tc.eval.leaderboard.refusal import APART, LIVE, STEPS, Refused
 from robustbench_tc.eval.leaderboard.scoring import usage_of
 from robustbench_tc.eval.leaderboard.submitting import Stated
 from robustbench_tc.eval.verdicts import score_run
@@ -62,7 +62,7 @@ def test_a_good_file_passes_every_check_and_is_scored_like_rbtc_score(
 ) -> None:
     run = run_of("name-biased")
     answer = examined(asked, tmp_path, Upload(run / "predictions.parquet", run / "run.json"))
-    assert [step.code for step in answer.steps] == [code for code in STEPS if code not in APART]
+    assert [step.code for step in answer.steps] == [code for code in STEPS if code not in (*APART, *LIVE)]
     assert all(step.passed for step in answer.steps)
     assert answer.entry is not None and answer.submission is not None and answer.claims is None
     folder = record.RunFolder(tmp_path / "by-hand", record.open_run(run).record)

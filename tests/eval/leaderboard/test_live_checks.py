@@ -33,7 +33,7 @@ def looked(run: Path, folder: Path, asked: LiveAsked | None, **limits: Any) -> C
     if (run / "live_run.json").is_file():
         shutil.copyfile(run / "live_run.json", folder / worker.RECORD)
     job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00")
-    return examine_live(job, asked, Limits(**limits), lambda episodes, size: None)
+    return examine_live(job, asked, Limits(**limits))
 
 
 def results(lines: Lines) -> list[dict[str, Any]]:
@@ -264,12 +264,15 @@ def test_the_process_that_reads_uploads_bounds_a_replay(
     """Its processor time is that of so many episodes, and of so many characters."""
     limits = Limits()
     assert limits.cpu_of_live(560) < 40 and limits.cpu_of_live(560, math.inf) == limits.cpu_of_live(560) + 50
-    seen: list[tuple[int, int]] = []
+    assert limits.cpu_of_live(560, 0, 10**9) == limits.cpu_of_live(560) + 50
+    seen: list[tuple[int, int, int]] = []
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copyfile(live_run / "journal.jsonl", folder / worker.UPLOAD)
     shutil.copyfile(live_run / "live_run.json", folder / worker.RECORD)
     job = worker.Job(folder=str(folder), user="ann", now="2026-11-20T10:00:00+00:00")
     assert worker.is_live(job)
-    examine_live(job, live_asked, limits, lambda episodes, size: seen.append((episodes, size)))
-    assert seen == [(len(live_asked.data.rows), (live_run / "journal.jsonl").stat().st_size)]
+    examine_live(job, live_asked, limits, lambda *of: seen.append(of))
+    journal = live_run / "journal.jsonl"
+    calls = sum(len(line.get("results", ())) for line in map(schema.loads, journal.read_bytes().splitlines()))
+    assert seen == [(len(live_asked.data.rows), journal.stat().st_size, calls)]

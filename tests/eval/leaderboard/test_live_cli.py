@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from robustbench_tc import schema
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.desk import Desk
@@ -57,3 +59,11 @@ def test_a_wrong_live_dataset_is_one_line(rbtc: Rbtc, live_run: Path, release: P
     ):
         done = rbtc("leaderboard", *words)
         assert done.code != 0 and "Traceback" not in done.err and done.err.strip(), words
+
+
+def test_a_live_dataset_stands_beside_another(
+    rbtc: Rbtc, live_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = rbtc("leaderboard", "serve", "--live-dataset", live_release)
+    assert done.code != 0 and "--live-dataset stands beside a --dataset" in done.err

@@ -74,6 +74,18 @@ def test_the_card_says_what_a_space_needs(tmp_path: Path) -> None:
         assert not path.is_file() or b"\0" not in path.read_bytes()
 
 
+def test_a_space_that_takes_live_runs_names_their_dataset(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "space", live_dataset="acme/live", live_revision="v2")
+    card = yaml.safe_load((folder / "README.md").read_text().split("---")[1])
+    assert card["datasets"] == ["acme/bench", "acme/live", "acme/results"]
+    assert "`acme/live`, revision `v2`" in (folder / "README.md").read_text()
+    app = (folder / "app.py").read_text().replace('"', "'")
+    assert "live_dataset='acme/live'" in app and "live_revision='v2'" in app
+    assert (folder / "robustbench_tc" / "worlds" / "orders.py").is_file()
+    with pytest.raises(UserError, match="--live-dataset 'here' is not a Hub id"):
+        exported(tmp_path / "other", live_dataset="here")
+
+
 def test_an_export_refuses_what_no_space_can_use(tmp_path: Path) -> None:
     exported(tmp_path / "space")
     with pytest.raises(UserError, match="exists"):

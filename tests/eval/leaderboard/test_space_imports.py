@@ -22,6 +22,8 @@ def test_a_space_holds_all_that_the_board_imports(tmp_path: Path, monkeypatch: p
         "rebuild.rebuild(store, [], only_missing=True)\n"
         "from robustbench_tc.eval.leaderboard.scoring import entries_of_paper\n"
         "site.Boards(store, entries_of_paper(), None).all()\n"
+        "from robustbench_tc.worlds.find import find, tasks\n"
+        "assert tasks(find('orders')) and tasks(find('calendar'))\n"
         "print(robustbench_tc.__file__)\n"
     )
     done = subprocess.run(

@@ -87,7 +87,14 @@ class _Pages:
         return self._html(
             request,
             (PATH, "run", row.id),
-            lambda: run_page(row, board, line, self._boards.verification(row.id), self._core()),
+            lambda: run_page(
+                row,
+                board,
+                line,
+                self._boards.verification(row.id),
+                self._core(),
+                self._boards.cleared(row.id),
+            ),
         )
 
 

@@ -65,6 +65,7 @@ class Space(Server):
                 env=environment | {"GRADIO_SERVER_PORT": str(self.port)},
                 stdout=into,
                 stderr=into,
+                start_new_session=True,  # as a server, it shares the cores with nothing of ours
                 **other,
             )
 

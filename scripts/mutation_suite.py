@@ -149,13 +149,15 @@ class Suite:
         first = [test for test in self.covering(mutant) if _file(test) in left]
         if not left:
             return Verdict(SURVIVED)
+        rounds = [(plugin.ONLY, first), (plugin.NOT, first)]
+        if first and known is not None and first[0] == known["test"]:  # alone: no other file is collected
+            rounds = [(plugin.ONLY, first[:1]), (plugin.ONLY, first[1:]), (plugin.NOT, first)]
         found, start = Verdict(SURVIVED), time.monotonic()
         with copy.holding(mutant.path, mutant.source):
-            for here in (True, False):
-                files = list(dict.fromkeys(map(_file, first))) if here else left
-                if files and (
-                    code := copy.tests(files, plugin.ONLY if here else plugin.NOT, first, self.limits)
-                ):
+            for chosen, tests in rounds:
+                here = chosen is plugin.ONLY
+                files = list(dict.fromkeys(map(_file, tests))) if here else left
+                if files and (code := copy.tests(files, chosen, tests, self.limits)):
                     found = Verdict(ENDLESS if code == TIMED_OUT else FAILED, copy.failed(), here)
                     break
         self._keep(mutant, found, time.monotonic() - start)

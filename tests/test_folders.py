@@ -160,6 +160,12 @@ OUTPUTS: dict[str, list[Output]] = {
     "leaderboard hide --store": [Output("leaderboard hide 20261120-0 --reason none --store {out}")],
     "leaderboard unhide --store": [Output("leaderboard unhide 20261120-0 --reason none --store {out}")],
     "leaderboard withdraw --store": [Output("leaderboard withdraw 20261120-0 --reason none --store {out}")],
+    "leaderboard clear-flag --store": [
+        Output("leaderboard clear-flag 20261120-0 copy --reason none --store {out}")
+    ],
+    "leaderboard restore-flag --store": [
+        Output("leaderboard restore-flag 20261120-0 copy --reason none --store {out}")
+    ],
     "leaderboard rebuild --store": [Output("leaderboard rebuild --dataset {release} --store {out}")],
     "leaderboard export folder": [
         Output(SPACE, "space"),

@@ -4,8 +4,9 @@ A commit comes first and the copy after it, so what the board shows is on the Hu
 two the next start brings the copy up to date.
 """
 
+import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,8 @@ class HubStore(Store):
         )
         with self.locked():
             for name in entries:  # first, so that nothing is scored that need not be
-                self._copy(copy / name, self.folder / name)
-            for one in wanted:
-                self._take(copy / "submissions" / one)
+                self._take_entry(copy / name, self.folder / name)
+            self._take(copy / "submissions" / one for one in wanted)
             for part in ("verifications", "moderation"):
                 for path in sorted((copy / part).glob("*.json")):
                     self._copy(path, self.folder / part / path.name)
@@ -80,14 +80,23 @@ class HubStore(Store):
             raise UserError(f"the results in {self.repo} are still being fetched: try again in a moment")
         super().add(submission, run, entry)
 
-    def _take(self, source: Path) -> None:
-        """A submission of the Hub into the folder. Its name is a folder's, so nothing else can be written."""
-        for files in FILES.values():
-            if all((source / name).is_file() for name in files) and not self.path(source.name).exists():
-                staged = self.incoming()
-                for name in files:
-                    shutil.copyfile(source / name, staged / name)
-                self._place(staged, source.name, files)
+    def _take(self, sources: Iterable[Path]) -> None:
+        """Submissions of the Hub into the folder. Their names are folders', so nothing else can be written.
+
+        The disk is waited for once, before the first one has its name, not five times for each.
+        """
+        staged: dict[str, Path] = {}
+        for source in sources:
+            files = next((f for f in FILES.values() if all((source / name).is_file() for name in f)), None)
+            if files is None or self.path(source.name).exists():
+                continue
+            staged[source.name] = self.incoming()
+            for name in files:
+                shutil.copyfile(source / name, staged[source.name] / name)
+        if staged:
+            os.sync()
+        for submission_id, folder in staged.items():
+            self._place(folder, submission_id)
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd, HfApi

@@ -1,6 +1,7 @@
 """The tab of live runs, and the page of one. Every figure is one of `rbtc live`, none is worked out here."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from robustbench_tc.eval.live import page as live_report
 from robustbench_tc.eval.live import report
@@ -9,6 +10,7 @@ from . import live_flags, pages
 from .live_board import LiveBoard, LiveRow, is_baseline
 from .live_data import CLOSED
 from .live_query import LiveQuery, LiveView, address, informed
+from .moderation import Decision
 from .records import Verification
 
 COLUMNS: dict[str, tuple[str, str]] = {
@@ -94,9 +96,15 @@ def live_page(
 
 
 def run_page(
-    row: LiveRow, board: LiveBoard, history: Sequence[LiveRow], verification: Verification | None, core: str
+    row: LiveRow,
+    board: LiveBoard,
+    history: Sequence[LiveRow],
+    verification: Verification | None,
+    core: str,
+    cleared: Mapping[str, Decision] = MappingProxyType({}),
 ) -> str:
-    """One live run: every kind of fault, side effects, a few episodes call by call."""
+    """One live run: every kind of fault, side effects, a few episodes call by call. `cleared`: flags that
+    count no more."""
     return pages.render(
         "live_run.html.j2",
         title=f"{row.model}, live",
@@ -108,6 +116,7 @@ def run_page(
         history=history,
         verification=verification,
         says=live_flags.says,
+        cleared=cleared,
         effects=report.SIDE_EFFECTS,
         drawn=[(one, live_report.drawn(one)) for one in row.entry.drawn],
         live_columns=COLUMNS,

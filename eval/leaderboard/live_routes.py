@@ -65,7 +65,7 @@ class _Pages:
         boards = self._boards.live()
         query, ignored = parse(dict(request.query_params), boards)
         board = boards.get(query.version)
-        taken = self._boards.served_live is not None
+        taken = self._boards.takes_live
 
         def make() -> str:
             view = None if board is None else select(board, query, ignored)
@@ -87,7 +87,14 @@ class _Pages:
         return self._html(
             request,
             (PATH, "run", row.id),
-            lambda: run_page(row, board, line, self._boards.verification(row.id), self._core()),
+            lambda: run_page(
+                row,
+                board,
+                line,
+                self._boards.verification(row.id),
+                self._core(),
+                self._boards.cleared(row.id),
+            ),
         )
 
 

@@ -278,12 +278,15 @@ class Store:
         finally:
             self.throw_away(staged)
 
-    def _place(self, staged: Path, submission_id: str, files: Sequence[str]) -> None:
+    def _place(self, staged: Path, submission_id: str, files: Sequence[str] = ()) -> None:
+        """Gives it its name, once `files` are on the disk; without them it is there already."""
         for name in files:
             _sync(staged / name)
-        _sync(staged)
+        if files:
+            _sync(staged)
         staged.rename(self.path(submission_id))
-        _sync(self.folder / "submissions")
+        if files:
+            _sync(self.folder / "submissions")
 
     def verify(self, verification: Verification) -> None:
         """Stores a verification. Call it under `locked`."""
@@ -318,6 +321,13 @@ class Store:
     def _entry_path(self, submission_id: str, entry: Entry | LiveEntry) -> Path:
         folder = self.live_entries if isinstance(entry, LiveEntry) else self.entries
         return folder / f"{submission_id}.json"
+
+    def _take_entry(self, source: Path, target: Path) -> None:
+        """An entry from elsewhere, without waiting for the disk: one that a crash tears is made again."""
+        if source.is_file():
+            with scratch.beside(target) as beside:
+                shutil.copyfile(source, beside)
+                beside.replace(target)
 
     def publish_entries(self, ids: Sequence[str]) -> None:
         """Where results also go elsewhere: entries that were computed again. Raises UserError."""

@@ -222,9 +222,11 @@ def _training_schema(config: str) -> pa.Schema:
     return found
 
 
-def edit_training(folder: Path, config: str, change: Callable[[list[Row]], Any]) -> None:
-    """Changes the train rows of a training config in place."""
-    path = _shard(folder, config, "train")
+def edit_training(
+    folder: Path, config: str, change: Callable[[list[Row]], Any], split: str = "train"
+) -> None:
+    """Changes the rows of a split of a training config in place."""
+    path = _shard(folder, config, split)
     found: list[Row] = pq.read_table(path).to_pylist()
     change(found)
     pq.write_table(pa.Table.from_pylist(found, schema=pq.read_schema(path)), path)

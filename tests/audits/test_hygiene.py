@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,12 +14,13 @@ from hypothesis import strategies as st
 from robustbench_tc.audits.hygiene import rows as row_texts
 from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.base import RULES
-from robustbench_tc.audits.hygiene.language import other_language
+from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import Leaf
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import Texts
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.schema import Sample, Tool, record
+from robustbench_tc.builders.perturb import cases
+from robustbench_tc.schema import Change, Sample, Tool, record
 
 from . import builds
 from .builds import Row
@@ -177,6 +179,24 @@ def test_every_text_is_looked_through(text: str) -> None:
 )
 def test_a_text_stays_in_its_language(before: str, after: str, wrong: bool) -> None:
     assert bool(list(other_language([before], after))) is wrong
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "said"),
+    [
+        ("de", "Wann ist heute Hochwasser an diesem Kai?", []),
+        ("de", "When is high water at this quay today?", ["en instead of de"]),
+        (
+            "es",
+            "Wann ist es heute am wärmsten, und wie lange bleibt es danach noch warm?",
+            ["de instead of es"],
+        ),
+        ("es", "Wann ist heute Hochwasser an diesem Kai?", []),  # too few words of its own to be sure
+        ("zh", "When is high water at this quay today?", ["fewer than half of its letters are Han"]),
+    ],
+)
+def test_a_translated_text_is_in_the_language_that_it_says(lang: str, text: str, said: list[str]) -> None:
+    assert list(not_in_language(lang, [], text)) == said
 
 
 SCHEMAS: dict[str, tuple[Any, str]] = {
@@ -548,3 +568,20 @@ def test_a_tool_may_have_as_many_parameters_as_the_bound_says() -> None:
 
     assert list(tool_too_long(tool(PARAMETERS))) == []
     assert list(tool_too_long(tool(PARAMETERS + 1))) == [f"{PARAMETERS + 1} parameters"] == ["101 parameters"]
+
+
+def test_a_rewritten_text_may_be_half_as_long_less_20_and_twice_as_long_plus_30() -> None:
+    from robustbench_tc.audits.hygiene.lengths import out_of_proportion
+
+    def said(length: int) -> list[str]:
+        change = Change("/tools/0/description", "x" * 100, "y" * length)
+        row = msgspec.structs.replace(
+            cases.CLEAN["table"], type_code="paraphrase_tool_description", changes=(change,)
+        )
+        return list(out_of_proportion(row, []))
+
+    assert [said(length) for length in (30, 230)] == [[], []]
+    assert [said(length) for length in (29, 231)] == [
+        ["/tools/0/description has 29 characters for 100"],
+        ["/tools/0/description has 231 characters for 100"],
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from robustbench_tc.audits.expectations import training as expectations
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import review
 from robustbench_tc.audits.report import AuditReport
@@ -157,6 +158,25 @@ def test_a_planted_defect_is_caught_by_its_check(name: str, training: Path, tmp_
     found = builds.find(report, check)
     assert found.status == "failed" and not report.passed
     assert any(failure.where.startswith(f"{config}/train") for failure in found.failures)
+
+
+def test_perturbed_validation_rows_stand_beside_their_clean_rows(training: Path, tmp_path: Path) -> None:
+    pair = [
+        builds.training_row(4, "High water at Sallow Reach, please.", "Sallow Reach", split="validation"),
+        builds.training_row(
+            4, "High wtaer at Sallow Reach?", "Sallow Reach", "realistic_typos", split="validation"
+        ),
+    ]
+    folder = builds.copy(training, tmp_path / "toolrl-dr")
+
+    def unpaired() -> list[str]:
+        checks = expectations.suite(Folder(folder), earns_maximum)
+        return [one.what for check in checks if check.id == "configs.paired" for one in check.failures]
+
+    builds.edit_training(folder, "full", lambda held: held.__setitem__(slice(None), pair), "validation")
+    assert unpaired() == []
+    builds.edit_training(folder, "full", lambda held: held.pop(0), "validation")
+    assert unpaired() == ["1 have no clean row: rlla__train_4"]
 
 
 def test_a_fine_tuning_row_of_one_turn_is_shown_to_the_reviewer(training: Path, tmp_path: Path) -> None:

@@ -316,8 +316,20 @@ def _once(row: Row) -> bool:
     return _writes(row) and row["fault"].get("repeat") != "always"
 
 
+def _customer(row: Row) -> str | None:
+    """The customer whom gold's calls name."""
+    return next((p["customer_id"] for call in gold(row) if "customer_id" in (p := call["parameters"])), None)
+
+
 of("a value of nobody's", LEAF, "leaf_is_false", fault(value="nobody-0"))
 of("a value of another kind", LEAF, "leaf_is_false", fault(value=17))
+of(
+    "the true value",
+    LEAF,
+    "leaf_is_false",
+    lambda r: r["fault"].update(value=_customer(r)),
+    lambda r: r["fault"]["path"] == ["customer_id"] and _customer(r),
+)
 of("a leaf in no place", LEAF, "leaf_is_false", fault(path=["nowhere"]))
 of("a leaf that is met nowhere", LEAF, "fault_is_met", fault(path=["nowhere"]))
 

@@ -162,3 +162,12 @@ def test_the_defect_of_a_duplicate_has_the_name_that_the_first_answer_calls() ->
     row = row_of(table, "same_name_A", 0)
     assert row is not None
     assert REGISTRY["same_name_A"].spoiled(clean, row).tools[-1].name == call.name == "reserve"
+
+
+@pytest.mark.parametrize("code", ["CD_unit", "TD_unit"])
+def test_offers_in_one_unit_are_named_by_the_type_itself(code: str) -> None:
+    unit = REGISTRY[code]
+    case = unit.golden[0]
+    clean, row = cases.CLEAN[case.clean], cases.row_of(unit, case)
+    assert unit.check(clean, row) == []
+    assert unit.check(clean, unit.spoiled_otherwise(clean, row)) == ["both offers are in one unit"]

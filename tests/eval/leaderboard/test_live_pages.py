@@ -15,6 +15,7 @@ from robustbench_tc.eval.leaderboard.live_data import LiveAsked
 from robustbench_tc.eval.leaderboard.live_page import live_page, run_page
 from robustbench_tc.eval.leaderboard.moderation import Decision
 from robustbench_tc.eval.leaderboard.store import Store
+from robustbench_tc.eval.leaderboard.tiers import Flag
 from robustbench_tc.eval.live.after import score_live
 from robustbench_tc.eval.live.report import report_live
 
@@ -231,3 +232,22 @@ def test_hostile_words_of_a_live_run_stay_text(site: Site, tmp_path: Path) -> No
         assert "<script" not in html and "\x1b" not in html.partition("<footer")[2]
     assert r"\u202e" in run_page(bad, board, [bad], None, "paper")
     assert live_board.is_ranked(bad) is False and Store is not None
+
+
+def test_a_flag_of_a_live_run_that_was_cleared_is_struck_through_with_who_and_why(site: Site) -> None:
+    served, ids = site
+    [board] = served.boards.live().values()
+    row = board.row(ids["live"])
+    assert row is not None
+    flag = Flag(code="reference-agent", value=1.0, n=9, of="oracle")
+    entry = msgspec.structs.replace(row.entry, flags=(flag,))
+    flagged = msgspec.structs.replace(row, entry=entry, cleared=())
+    cleared = msgspec.structs.replace(row, entry=entry, cleared=(flag.code,))
+    by = Decision(
+        submission=row.id, action="clear-flag", flag=flag.code, reason="<b>", by="ann", at="2026-11-20"
+    )
+    shown = run_page(cleared, board, [cleared], None, "paper", {flag.code: by})
+    assert flagged.flags == (flag.code,) and cleared.flags == ()
+    assert "<s><strong>reference-agent</strong>" in shown
+    assert "Cleared on 2026-11-20 by ann: &lt;b&gt;" in shown
+    assert "<s>" not in run_page(flagged, board, [flagged], None, "paper")

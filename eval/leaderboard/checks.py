@@ -232,8 +232,8 @@ def _record_fits(run: RunRecord, lines: Sequence[Line], asked: Asked) -> None:
             )
 
 
-def check_chain(words: Sequence[str]) -> None:
-    """Raises Refused for defences that are none, or that `rbtc eval --defend` writes otherwise."""
+def check_chain(words: Sequence[str], attach: str = RECORD) -> None:
+    """Raises Refused for defences that are none, or not as `--defend` writes them. `attach`: what to do."""
     others = [word for word in words if word != "schema"]  # which is made with jsonschema: not needed here
     try:
         known = defend.names(defend.parse(others[: defend.MOST]))
@@ -243,7 +243,7 @@ def check_chain(words: Sequence[str]) -> None:
         raise Refused(
             "record",
             f"the run's defences are written {shown(', '.join(words), 80)}, "
-            f"`rbtc eval --defend` writes {', '.join(known)}: {RECORD}",
+            f"`--defend` writes {', '.join(known)}: {attach}",
         )
 
 

@@ -145,7 +145,7 @@ def _whole(run: LiveRecord, asked: LiveAsked, limits: Limits) -> int:
             f"the run was asked in other words ({shown(settings.prompt_version, 40)}) than this board's "
             f"version of robustbench-tc asks in ({prompts.version()}): play it with that version",
         )
-    check_chain(settings.defend)
+    check_chain(settings.defend, RECORD)
     return expected
 
 

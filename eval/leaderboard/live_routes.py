@@ -65,7 +65,7 @@ class _Pages:
         boards = self._boards.live()
         query, ignored = parse(dict(request.query_params), boards)
         board = boards.get(query.version)
-        taken = self._boards.served_live is not None
+        taken = self._boards.takes_live
 
         def make() -> str:
             view = None if board is None else select(board, query, ignored)

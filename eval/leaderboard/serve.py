@@ -137,6 +137,7 @@ class _Site:
             None if dataset is None else dataset.dataset, store.repo if isinstance(store, HubStore) else None
         )
         self._boards = Boards(store, entries_of_paper(), origin=origin, tell=progress)
+        self._boards.takes_live = live is not None
         self._boards.fetching = isinstance(store, HubStore)
         self._behind = Behind(self._boards, progress, self._ended)
 

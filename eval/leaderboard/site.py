@@ -46,7 +46,9 @@ class Boards:
         self.origin = origin
         self.served = served
         self.served_live: tuple[str, str] | None = None
-        """The same of live runs; None: none are taken."""
+        """The same of live runs; None: none are taken, or not yet."""
+        self.takes_live = False
+        """Whether live runs are taken once their dataset is loaded."""
         self.datasets = Datasets()
         """The datasets at hand: only their boards have pages of samples."""
         self.fetching = False
@@ -118,6 +120,7 @@ class Boards:
     def serves(self, dataset_version: str, fingerprint: str, live: tuple[str, str] | None = None) -> None:
         """Names the dataset that submissions are for, once it is loaded; `live`: that of live runs."""
         self.served, self.served_live = (dataset_version, fingerprint), live
+        self.takes_live = live is not None
         self.refresh(always=True)
 
     def missing(self) -> list[Submission]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -217,6 +218,24 @@ def served_run(store: Store, submission_id: str, folder: Path) -> Path:
     shutil.copyfile(store.path(submission_id) / "journal.jsonl", made / "journal.jsonl")
     shutil.copyfile(store.path(submission_id) / "run.json", made / "live_run.json")
     return made
+
+
+def test_a_refused_upload_leaves_nothing(site: Site, live_run: Path, tmp_path: Path) -> None:
+    served, _ = site
+
+    def boasts(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        next(line for line in lines if "results" in line)["results"][0]["text"] = "all is well"
+        return lines
+
+    before = set((served.store.folder / "incoming").rglob("journal.jsonl"))
+    upload_id = served.uploaded(live_runs.edited(live_run, tmp_path / "bad", boasts))
+    served.post(f"/api/v1/submissions/{upload_id}/finish")
+    state = served.done(upload_id)
+    failed = [step for step in state["result"]["steps"] if step["passed"] is False]
+    assert [step["code"] for step in failed] == ["replay"] and "listable" not in state
+    assert "is answered differently now" in failed[0]["text"]
+    assert served.post(f"/api/v1/submissions/{upload_id}/list").status == 429
+    assert set((served.store.folder / "incoming").rglob("journal.jsonl")) == before
 
 
 def test_the_client_submits_a_live_run(

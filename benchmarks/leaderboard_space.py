@@ -156,9 +156,8 @@ def measured(
     command = [sys.executable, "-m", "robustbench_tc", "leaderboard", "export", str(space), *repos]
     subprocess.run(command, check=True, cwd=ROOT, stdout=sys.stderr)
     read_only(space)
-    started = time.monotonic()
     python = environment_of(space / "requirements.txt", environment or folder / "environment")
-    found: dict[str, Any] = {"submissions": size, "install_s": round(time.monotonic() - started, 1)}
+    found: dict[str, Any] = {"submissions": size}
     base = {
         "PATH": os.defpath,
         "HOME": "/nonexistent",
@@ -183,7 +182,6 @@ def measured(
         sys.stderr.write(f"{json.dumps(found)}\n{said}")
         if "Traceback" in said:
             sys.exit(f"{start}: {said[-3000:]}")
-        found[f"{start}_said"] = said.strip().splitlines()[-1:]
     return found
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import worker
+from robustbench_tc.eval.leaderboard import child, worker
 from robustbench_tc.eval.leaderboard.limits import MB, Limits
 from robustbench_tc.eval.leaderboard.reading import Line, NativeCall
 from robustbench_tc.eval.leaderboard.serve import load_asked, worker_command
-from robustbench_tc.eval.leaderboard.worker import Job, Pool, in_child
+from robustbench_tc.eval.leaderboard.worker import Job, Pool
 
 from .bad_files import BAD
 from .conftest import RunOf
@@ -106,13 +106,13 @@ def _writes() -> None:
 def test_memory_time_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RBTC_TEST_FILE", str(tmp_path / "written"))
     tight = Limits(memory_bytes=300 * MB, cpu_s=1, wall_per_cpu=20.0, decoded_bytes=8 * MB)
-    assert in_child(lambda: None, tight, 0) == "done"
-    assert in_child(_hungry, tight, 0) == "memory"
-    assert in_child(_endless, tight, 0) == "time"
-    assert in_child(_sleepy, Limits(cpu_s=1, text_cpu_s=0, wall_per_cpu=0.2), 0) == "time"
-    assert in_child(_writes, tight, 0) == "crash"
+    assert child.in_child(lambda: None, tight, 0) == "done"
+    assert child.in_child(_hungry, tight, 0) == "memory"
+    assert child.in_child(_endless, tight, 0) == "time"
+    assert child.in_child(_sleepy, Limits(cpu_s=1, text_cpu_s=0, wall_per_cpu=0.2), 0) == "time"
+    assert child.in_child(_writes, tight, 0) == "crash"
     assert (tmp_path / "written").stat().st_size <= 16 * MB
-    assert in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight, 0) == "crash"
+    assert child.in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight, 0) == "crash"
 
 
 def test_long_replies_have_more_processor_time_and_all_together_a_bound(
@@ -124,7 +124,7 @@ def test_long_replies_have_more_processor_time_and_all_together_a_bound(
     worker.examine(job(folder, run_of("oracle")), asked, limits, complete=seen.append)
     [lines] = seen
     assert len(lines) == len(asked.by_id)
-    short = worker.cpu_for(lines, limits)
+    short = child.cpu_for(lines, limits)
     assert short <= limits.cpu_of(len(lines)) + 1
     thought = "I think. " * 8_000_000
     for longer in (
@@ -134,9 +134,9 @@ def test_long_replies_have_more_processor_time_and_all_together_a_bound(
         {"first_tool_calls": [NativeCall("f", thought)]},
     ):
         most = [msgspec.structs.replace(lines[0], **longer), *lines[1:]]
-        assert worker.cpu_for(most, limits) == limits.cpu_of(len(lines), math.inf) > short
+        assert child.cpu_for(most, limits) == limits.cpu_of(len(lines), math.inf) > short
     little = [msgspec.structs.replace(lines[0], raw_output="I think. " * 400_000), *lines[1:]]
-    assert short + 3 <= worker.cpu_for(little, limits) <= short + 4
+    assert short + 3 <= child.cpu_for(little, limits) <= short + 4
     missing = tmp_path / "missing"
     [bad] = [bad for bad in BAD if bad.name == "rows missing"]
     missing.mkdir()

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import figures
@@ -82,6 +82,7 @@ def environment() -> jinja2.Environment:
     """The template environment with every filter and constant that the pages use; HTML is escaped."""
     made = templates.environment(__package__, "templates")
     made.filters |= {"python": repr, "day": day, "whole": whole, "seconds": seconds, "dollars": dollars}
+    made.filters["breakable"] = breakable
     made.filters["inert"] = safe
     made.globals |= {
         "board_address": board_address,
@@ -165,6 +166,12 @@ def dollars(value: float | None) -> str:
     if value is None:
         return NONE
     return f"${value:.0f}" if value >= 10 else f"${value:.2f}" if value >= 1 or not value else f"${value:.2g}"
+
+
+def breakable(name: str) -> Markup:
+    """A name or an id that may be broken after `/` and `_`; what turns the direction of text is shown as its
+    code."""
+    return Markup(escape(safe(name)).replace("/", "/<wbr>").replace("_", "_<wbr>"))
 
 
 def strip(

@@ -22,7 +22,7 @@ class TypeOfBoard(NamedTuple):
     accuracy: Across
     delta: Across
     best: Row | None
-    """The first model by accuracy under it."""
+    """The first by accuracy under it, of models that have a rank, else of all."""
 
 
 def types_page(board: Board, versions: Sequence[Board], default: str) -> str:
@@ -43,11 +43,13 @@ def types_page(board: Board, versions: Sequence[Board], default: str) -> str:
 def lines_of(board: Board) -> list[TypeOfBoard]:
     """Every core type over the rows of a board."""
     found = type_values([row.figures for row in board.rows])
-    return [_line(board.rows, code, found[code]) for code in taxonomy.codes()]
+    ranked = [at for at, row in enumerate(board.rows) if row.rank] or list(range(len(board.rows)))
+    return [_line(board.rows, ranked, code, found[code]) for code in taxonomy.codes()]
 
 
-def _line(rows: Sequence[Row], code: str, found: NDArray[np.float64]) -> TypeOfBoard:
+def _line(rows: Sequence[Row], ranked: Sequence[int], code: str, found: NDArray[np.float64]) -> TypeOfBoard:
     accuracies, deltas = (across(column[~np.isnan(column)]) for column in found.T)
-    most = accuracies.most
-    first = [] if most is None else [rows[at] for at in np.flatnonzero(found[:, 0] == most).tolist()]
+    of_ranked = found[ranked, 0]
+    most = np.nanmax(of_ranked, initial=-1.0)
+    first = [rows[ranked[at]] for at in np.flatnonzero(of_ranked == most).tolist()]
     return TypeOfBoard(code, accuracies, deltas, next(iter(best_first(first, code)), None))

@@ -40,7 +40,8 @@ class DefenceLine(msgspec.Struct, frozen=True, kw_only=True):
     """The same on all perturbed rows together."""
     cost: Cost
     on_frontier: bool = False
-    """No other of these runs is at least as accurate on perturbed rows for fewer tokens a right answer."""
+    """No other of these runs is at least as accurate on perturbed rows for fewer tokens a right answer; False
+    for a run whose tokens nobody knows."""
 
 
 class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +89,7 @@ def line(
 
 def with_frontier(lines: Sequence[DefenceLine]) -> tuple[DefenceLine, ...]:
     """The lines of one plain run, those on the frontier marked."""
-    best = [one for one in lines if one.perturbed is not None]
+    best = [one for one in lines if one.perturbed is not None and one.cost.tokens_per_right is not None]
     return tuple(
         msgspec.structs.replace(one, on_frontier=one in best and not any(_beats(two, one) for two in best))
         for one in lines

@@ -168,7 +168,8 @@ def test_defended_runs_have_no_place_and_the_figures_of_the_command(site: Site, 
     assert msgspec.structs.replace(ours.line, run="") == msgspec.structs.replace(told.lines[0], run="")
     assert first.base_cost == told.base_cost and ours.cost.requests_per_row is not None
     page = site.page("/defences")
-    assert "frontier" in page and "Listed without comparison" in page
+    assert ('<span class="mark"' in page) == (ours.cost.tokens_per_right is not None)
+    assert "Listed without comparison" in page
     assert "Behind defences (retry)" in site.page(f"/model/{FOUR}")
 
 

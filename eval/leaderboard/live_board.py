@@ -4,13 +4,13 @@ They are apart from the boards of `board`: no row, rank, mark or figure there de
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from hashlib import sha256
 from types import MappingProxyType
 
 import msgspec
 
 from robustbench_tc.eval.stats.intervals import Interval
 
+from . import table as tables
 from . import tiers
 from .board import tier_of
 from .live_records import LiveEntry
@@ -142,35 +142,7 @@ def file_of(board: LiveBoard) -> str:
     return f"live-{board.version}"
 
 
-class _Place(msgspec.Struct, frozen=True):
-    rank: int
-    id: str
-    model: str
-    tier: str
-    figures: str
-    """sha256 of the entry."""
-
-
-class _Table(msgspec.Struct, frozen=True):
-    version: str
-    dataset_version: str
-    fingerprint: str
-    rows: tuple[_Place, ...]
-    past: tuple[_Place, ...]
-
-
 def table(board: LiveBoard) -> bytes:
-    """What a rebuild compares, as `rebuild.table`."""
-
-    def place(row: LiveRow) -> _Place:
-        return _Place(row.rank, row.id, row.model, row.tier, sha256(encode(row.entry)).hexdigest()[:32])
-
-    return encode(
-        _Table(
-            board.version,
-            board.dataset_version,
-            board.fingerprint,
-            tuple(map(place, board.rows)),
-            tuple(map(place, board.past)),
-        )
-    )
+    """What a rebuild compares."""
+    names = board.version, board.dataset_version, board.fingerprint
+    return tables.table(names, board.rows, board.past, lambda row: encode(row.entry))

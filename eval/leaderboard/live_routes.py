@@ -53,6 +53,14 @@ def _in_thread(make: Callable[[Request], Response]) -> Any:
     return handler
 
 
+def not_shown(boards: Boards, row_id: str, what: str) -> HTTPException:
+    """Why a submission has no page: it was taken off the board, or is none."""
+    off = boards.store.off_the_board()[0].get(row_id)
+    if off is not None:
+        return HTTPException(410, moderation.page_says(off))
+    return HTTPException(404, f"There is no {what} {row_id[:80]!r} on any board.")
+
+
 class _Pages:
     def __init__(self, boards: Boards, html: Html) -> None:
         self._boards = boards
@@ -77,10 +85,7 @@ class _Pages:
         row_id = request.path_params["row_id"]
         found = self._boards.find_live(row_id)
         if found is None:
-            off = self._boards.store.off_the_board()[0].get(row_id)
-            if off is not None:
-                raise HTTPException(410, moderation.page_says(off))
-            raise HTTPException(404, f"There is no live run {row_id[:80]!r} on any board.")
+            raise not_shown(self._boards, row_id, "live run")
         row, board = found
         line = [one for one in (*board.rows, *board.past) if one.submission.line == row.submission.line]
         line.sort(key=lambda one: one.submission.submitted_at, reverse=True)

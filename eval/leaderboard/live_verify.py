@@ -12,6 +12,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.record import JOURNAL, LiveRecord
 from robustbench_tc.eval.live.record import RECORD as LIVE_RECORD
 from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.eval.record import Settings
 from robustbench_tc.eval.stats.live import same_success
 from robustbench_tc.io.numbers import number, p_value
 
@@ -29,7 +30,8 @@ def refuse_live(one: Submission) -> None:
     """Raises UserError for a live run where one over the rows is meant."""
     if one.kind == "live":
         raise UserError(
-            f"{one.id} is a live run: it is verified by playing it again, with --run RUN and --live-dataset"
+            f"{one.id} is a live run: it is verified by playing it again, with --run RUN and --live-dataset "
+            "(no endpoint can be matched to one)"
         )
 
 
@@ -37,6 +39,16 @@ def refuse_core(one: Submission) -> None:
     """Raises UserError for a run over the rows where a live one is meant."""
     if one.kind != "live":
         raise UserError(f"{one.id} is no live run: name its dataset with --dataset")
+
+
+def refuse_other(
+    ours: Settings, theirs: Settings, fields: tuple[str, ...], run: Path, submission_id: str
+) -> None:
+    """Raises UserError for a repeated run that was asked otherwise than the submission."""
+    for what in fields:
+        here, there = getattr(ours, what), getattr(theirs, what)
+        if here != there:
+            raise UserError(f"{run} has another {what} than {submission_id}: {here} here, {there} there")
 
 
 def verify_live(
@@ -80,10 +92,8 @@ def verify_live(
         limits=Limits(),
         trail=Trail(),
     )
-    for what in ("mode", "decoding", "repeat", "defend"):
-        ours, wanted = getattr(accepted.record.settings, what), getattr(before.settings, what)
-        if ours != wanted:
-            raise UserError(f"{run} has another {what} than {submission_id}: {ours} here, {wanted} there")
+    settings = accepted.record.settings
+    refuse_other(settings, before.settings, ("mode", "decoding", "repeat", "defend"), run, submission_id)
     again = replay(accepted.episodes, asked)
     made = _compared(submission_id, run, theirs, again, by, accepted.journal.digest(), now)
     with store.locked():

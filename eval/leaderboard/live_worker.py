@@ -1,24 +1,19 @@
 """Checks and scores an uploaded live run, in the process of `worker` that may be killed."""
 
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-import robustbench_tc
-
-from . import names
 from .checks import Trail
 from .limits import Limits
-from .live_checks import LiveAccepted, Replaying, check_live
+from .live_checks import Replaying, check_live
 from .live_data import CLOSED, LiveAsked
 from .live_records import LiveEntry
 from .live_scoring import ALL, encode_record, score_live
-from .records import Checked, Submission
+from .records import Checked
 from .refusal import CORE, Refused
 from .store import RECORD, RUN, UPLOAD
+from .submission import submission_of
 
 if TYPE_CHECKING:
     from .worker import Job
@@ -59,7 +54,15 @@ def examine_live(
     return Checked(
         steps=trail.steps(),
         live=entry,
-        submission=_submission(job, accepted, sha256(written).hexdigest(), asked),
+        submission=submission_of(
+            job,
+            accepted.record.settings,
+            kind="live",
+            model=accepted.model,
+            answers=sha256(written).hexdigest(),
+            label=asked.label,
+            fingerprint=asked.fingerprint,
+        ),
     )
 
 
@@ -67,30 +70,3 @@ def _says(entry: LiveEntry) -> str:
     every = entry.line(ALL)
     assert every is not None
     return f"{round(every.success.value * every.n):,} of {every.n:,} faulted episodes end as they should"
-
-
-def _submission(job: "Job", accepted: LiveAccepted, digest: str, asked: LiveAsked) -> Submission:
-    settings, said = accepted.record.settings, job.stated
-    line = (job.user, accepted.model, settings.mode, asked.fingerprint, digest, *settings.defend)
-    day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
-    return Submission(
-        id=f"{day}-{sha256(msgspec.json.encode(line)).hexdigest()[:12]}",
-        kind="live",
-        user=job.user,
-        model=accepted.model,
-        mode=settings.mode,
-        params_b=names.size_of(accepted.model) or said.params_b,
-        family=names.family_of(accepted.model),
-        submitted_at=job.now,
-        dataset_version=asked.label,
-        fingerprint=asked.fingerprint,
-        repeats=settings.repeat,
-        predictions_sha256=digest,
-        package_version=robustbench_tc.__version__,
-        card=said.card,
-        licence=said.licence,
-        weights=said.weights,
-        price_in=said.price_in,
-        price_out=said.price_out,
-        defence=",".join(settings.defend),
-    )

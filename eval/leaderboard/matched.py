@@ -31,6 +31,7 @@ from robustbench_tc.io.numbers import number
 from robustbench_tc.schema import Sample
 
 from .checks import Asked
+from .live_verify import refuse_live
 from .records import Entry, Matched, Verification, encode
 from .store import Store
 
@@ -64,11 +65,7 @@ def match(
     """Marks a submission whose rows the endpoint answers alike. Raises UserError where it does not, or does
     not answer; the same call goes on with what was answered."""
     submission = store.submission(submission_id)
-    if submission.kind == "live":
-        raise UserError(
-            f"{submission_id} is a live run: its episodes cannot be asked again one by one, so no endpoint "
-            "can be matched: play it again (--run RUN --live-dataset DIR)"
-        )
+    refuse_live(submission)
     if (already := store.verifications()[0].get(submission_id)) is not None:
         raise UserError(f"{submission_id} is {already.kind} already, since {already.verified_at[:10]}")
     entry = store.entry(submission_id)

@@ -171,7 +171,8 @@ def dollars(value: float | None) -> str:
 def breakable(name: str) -> Markup:
     """A name or an id that may be broken after `/` and `_`; what turns the direction of text is shown as its
     code."""
-    return Markup(escape(safe(name)).replace("/", "/<wbr>").replace("_", "_<wbr>"))
+    text = str(escape(safe(name)))  # of a Markup, `replace` would escape the tags as well
+    return Markup(text.replace("/", "/<wbr>").replace("_", "_<wbr>"))
 
 
 def strip(

@@ -17,6 +17,7 @@ from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io.numbers import number, p_value
 
 from . import live_board, moderation, stored
+from . import table as tables
 from .board import LEVEL, Board, boards, p_of, tier_of
 from .checks import Accepted, Asked, Trail, check
 from .index import Index
@@ -25,10 +26,10 @@ from .live_board import LiveBoard
 from .live_data import LiveAsked
 from .live_records import LiveEntry
 from .live_scoring import rescore_live
-from .live_verify import refuse_live
+from .live_verify import refuse_live, refuse_other
 from .moderation import Decision
-from .records import Entry, Kind, Submission, Verification, encode
-from .row import Figures, Row
+from .records import Entry, Kind, Submission, Verification
+from .row import Figures
 from .scoring import entries_of_paper, score
 from .store import Store
 from .tiers import Flag
@@ -201,40 +202,11 @@ def flags_of(store: Store, submission_id: str) -> tuple[Flag, ...]:
     return (*(() if entry is None else entry.flags), *copied)
 
 
-class _Place(msgspec.Struct, frozen=True):
-    """One line of a served table, pinned."""
-
-    rank: int
-    id: str
-    model: str
-    tier: str
-    figures: str
-    """sha256 over every number and verdict that the board shows of it."""
-
-
-class _Table(msgspec.Struct, frozen=True):
-    version: str
-    dataset_version: str
-    fingerprint: str | None
-    rows: tuple[_Place, ...]
-    past: tuple[_Place, ...]
-
-
 def table(board: Board) -> bytes:
-    """What a rebuild compares: who stands where, with a digest of every figure."""
-
-    def place(row: Row) -> _Place:
-        digest = sha256(row.figures.numbers + (row.figures.verdicts or b"")).hexdigest()[:32]
-        return _Place(row.rank, row.id, row.model, row.tier, digest)
-
-    return encode(
-        _Table(
-            board.version,
-            board.dataset_version,
-            board.fingerprint,
-            tuple(map(place, board.rows)),
-            tuple(map(place, board.past)),
-        )
+    """What a rebuild compares."""
+    names = board.version, board.dataset_version, board.fingerprint
+    return tables.table(
+        names, board.rows, board.past, lambda row: row.figures.numbers + (row.figures.verdicts or b"")
     )
 
 
@@ -296,10 +268,13 @@ def verify(
         limits=Limits(),
         trail=Trail(),
     )
-    for what in ("mode", "decoding", "prompt_version", "repeat"):
-        ours, wanted = getattr(repeated.record.settings, what), getattr(before.settings, what)
-        if ours != wanted:
-            raise UserError(f"{run} has another {what} than {submission_id}: {ours} here, {wanted} there")
+    refuse_other(
+        repeated.record.settings,
+        before.settings,
+        ("mode", "decoding", "prompt_version", "repeat"),
+        run,
+        submission_id,
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "run"
         entry, _ = score(accepted, asked, folder)

@@ -11,10 +11,10 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from . import moderation, pages
+from . import pages
 from .board import Board, leader_of, marked
 from .delivery import Delivery
-from .live_routes import add_live
+from .live_routes import add_live, not_shown
 from .query import Query, address, flat, parse, select
 from .row import Row
 from .single_routes import add_single
@@ -134,10 +134,7 @@ class _Pages:
         row_id = request.path_params["row_id"]
         found = self._boards.find(row_id)
         if found is None:
-            off = self._boards.store.off_the_board()[0].get(row_id)
-            if off is not None:
-                raise HTTPException(410, moderation.page_says(off))
-            raise HTTPException(404, f"There is no model {row_id[:80]!r} on any board.")
+            raise not_shown(self._boards, row_id, "model")
         row, of = found
         against = of.row(request.query_params.get("against", ""))
         against = against if against is not None and against.id != row.id else None

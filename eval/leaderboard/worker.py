@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,7 +25,7 @@ import msgspec
 import robustbench_tc
 from robustbench_tc.io.files import atomic_file
 
-from . import names, store
+from . import store
 from .checks import Asked, Trail, check
 from .child import Ending, at_first, cpu_for, in_child
 from .limits import Limits
@@ -40,6 +39,7 @@ from .rebuild import rescored
 from .records import Checked, Step, Submission, encode
 from .refusal import Refused
 from .scoring import claims_of, score
+from .submission import submission_of
 from .submitting import Stated
 
 UPLOAD, RECORD, ANSWER, RUN = store.UPLOAD, store.RECORD, store.ANSWER, store.RUN
@@ -267,31 +267,17 @@ def examine(
     correct, n = entry.counts["perturbed"]
     trail.passed("score", f"{correct:,} of {n:,} perturbed rows are right")
     stored = sha256((folder / RUN / "predictions.parquet").read_bytes()).hexdigest()
-    settings, said = accepted.record.settings, job.stated
-    line = (job.user, accepted.model, settings.mode, asked.fingerprint(), stored, *settings.defend)
-    day = datetime.fromisoformat(job.now).strftime("%Y%m%d")
     return Checked(
         steps=trail.steps(),
         entry=entry,
         claims=claims_of(accepted, judged),
-        submission=Submission(
-            id=f"{day}-{sha256(msgspec.json.encode(line)).hexdigest()[:12]}",
-            user=job.user,
+        submission=submission_of(
+            job,
+            accepted.record.settings,
+            kind="core",
             model=accepted.model,
-            mode=settings.mode,
-            params_b=names.size_of(accepted.model) or said.params_b,
-            family=names.family_of(accepted.model),
-            submitted_at=job.now,
-            dataset_version=asked.label,
+            answers=stored,
+            label=asked.label,
             fingerprint=asked.fingerprint(),
-            repeats=settings.repeat,
-            predictions_sha256=stored,
-            package_version=robustbench_tc.__version__,
-            card=said.card,
-            licence=said.licence,
-            weights=said.weights,
-            price_in=said.price_in,
-            price_out=said.price_out,
-            defence=",".join(settings.defend),
         ),
     )

@@ -1,5 +1,6 @@
 """`rbtc leaderboard hide`, `withdraw`, `unhide`, `clear-flag`, `restore-flag`: what a maintainer decides."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,76 +24,77 @@ RepoOption = Annotated[
 STORE = "leaderboard-results"
 
 
-def hide(
-    submission: Id,
-    reason: Reason,
-    store: StoreOption = STORE,
-    results_repo: RepoOption = None,
-    by: By = "maintainer",
-) -> None:
-    """Take a submission off the board. Its page says why; nothing of it is deleted.
+def _verb(action: "Action", says: str) -> Callable[..., None]:
+    """A command that decides whether a submission is shown."""
+
+    def decide(
+        submission: Id,
+        reason: Reason,
+        store: StoreOption = STORE,
+        results_repo: RepoOption = None,
+        by: By = "maintainer",
+    ) -> None:
+        _decide(action, submission, reason, store, results_repo, by)
+
+    decide.__doc__ = says
+    return decide
+
+
+def _verb_on_flag(action: "Action", says: str) -> Callable[..., None]:
+    """A command that decides whether one of its flags counts."""
+
+    def decide(
+        submission: Id,
+        flag: Flag,
+        reason: Reason,
+        store: StoreOption = STORE,
+        results_repo: RepoOption = None,
+        by: By = "maintainer",
+    ) -> None:
+        _decide(action, submission, reason, store, results_repo, by, flag)
+
+    decide.__doc__ = says
+    return decide
+
+
+VERBS: dict[str, Callable[..., None]] = {
+    "hide": _verb(
+        "hide",
+        """Take a submission off the board. Its page says why; nothing of it is deleted.
 
     Example: rbtc leaderboard hide 20261120-96a2067ff4c1 --reason "its answers are the golden ones"
-    """
-    _decide("hide", submission, reason, store, results_repo, by)
-
-
-def withdraw(
-    submission: Id,
-    reason: Reason,
-    store: StoreOption = STORE,
-    results_repo: RepoOption = None,
-    by: By = "maintainer",
-) -> None:
-    """Take a submission off the board because its submitter asks for it.
+    """,
+    ),
+    "withdraw": _verb(
+        "withdraw",
+        """Take a submission off the board because its submitter asks for it.
 
     Example: rbtc leaderboard withdraw 20261120-96a2067ff4c1 --reason "run with the wrong chat template"
-    """
-    _decide("withdraw", submission, reason, store, results_repo, by)
-
-
-def unhide(
-    submission: Id,
-    reason: Reason,
-    store: StoreOption = STORE,
-    results_repo: RepoOption = None,
-    by: By = "maintainer",
-) -> None:
-    """Put a hidden or withdrawn submission back.
+    """,
+    ),
+    "unhide": _verb(
+        "unhide",
+        """Put a hidden or withdrawn submission back.
 
     Example: rbtc leaderboard unhide 20261120-96a2067ff4c1 --reason "hidden by mistake"
-    """
-    _decide("unhide", submission, reason, store, results_repo, by)
-
-
-def clear_flag(
-    submission: Id,
-    flag: Flag,
-    reason: Reason,
-    store: StoreOption = STORE,
-    results_repo: RepoOption = None,
-    by: By = "maintainer",
-) -> None:
-    """Let a flag of a submission count no more. Its page shows it struck through, with who and why.
+    """,
+    ),
+    "clear-flag": _verb_on_flag(
+        "clear-flag",
+        """Let a flag of a submission count no more. Its page shows it struck through, with who and why.
 
     Example: rbtc leaderboard clear-flag 20261120-96a2067ff4c1 copy --reason "one model, listed by two teams"
-    """
-    _decide("clear-flag", submission, reason, store, results_repo, by, flag)
-
-
-def restore_flag(
-    submission: Id,
-    flag: Flag,
-    reason: Reason,
-    store: StoreOption = STORE,
-    results_repo: RepoOption = None,
-    by: By = "maintainer",
-) -> None:
-    """Let a flag that was cleared count again.
+    """,
+    ),
+    "restore-flag": _verb_on_flag(
+        "restore-flag",
+        """Let a flag that was cleared count again.
 
     Example: rbtc leaderboard restore-flag 20261120-96a2067ff4c1 copy --reason "the second team has no model"
-    """
-    _decide("restore-flag", submission, reason, store, results_repo, by, flag)
+    """,
+    ),
+}
+"""Command → what it does."""
 
 
 def _decide(

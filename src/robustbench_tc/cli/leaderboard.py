@@ -11,7 +11,7 @@ from ..io import numbers
 from . import _console
 from ._checked import print_checked
 from ._matching import match_endpoint
-from ._moderating import clear_flag, hide, restore_flag, unhide, withdraw
+from ._moderating import VERBS
 from ._replacing import DiscardChanges, Force
 from ._submit import submit
 from ._words import one_of
@@ -39,11 +39,8 @@ LiveOption = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 app.command()(submit)
-app.command()(hide)
-app.command()(withdraw)
-app.command()(unhide)
-app.command("clear-flag")(clear_flag)
-app.command("restore-flag")(restore_flag)
+for name, verb in VERBS.items():
+    app.command(name)(verb)
 
 
 @app.command()

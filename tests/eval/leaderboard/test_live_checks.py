@@ -127,7 +127,7 @@ def _step(**changes: Any) -> Callable[[Lines], Lines]:
 def _spared(lines: Lines) -> Lines:
     """A repeated write is said to have been refused by the harness, so that it had no effect."""
     one = results(lines)[-1]["results"][0]
-    one |= {"text": TOO_MANY, "executed": 0}
+    one |= {"text": TOO_MANY, "executed": 0, "met": False}
     return lines
 
 
@@ -138,7 +138,7 @@ BAD = (
         lambda lines: [one for one in lines if one is not answers(lines)[-1]]),
     Bad("an answer is there twice", "ids", "is there twice", lambda lines: [*lines, lines[0]]),
     Bad("an answer is another episode's", "ids", "its key is of",
-        lambda lines: _with(lambda _: lines[0], id=lines[1]["id"])(lines)),
+        lambda lines: _with(lambda _: lines[0], id=lines[-1]["id"])(lines)),
     Bad("an answer is of another number", "ids", "its key is of", _with(lambda lines: lines[0], number=7)),
     Bad("a key of no row", "ids", "of no episode of the dataset",
         lambda lines: [*lines, {**lines[0], "key": "f" * 32, "id": "orders_999::clean"}]),

@@ -187,7 +187,7 @@ def test_a_repeated_run_vouches_for_it_and_an_endpoint_cannot(
     copy = tmp_path / "results"
     shutil.copytree(served.store.folder, copy)
     store = Store(copy)
-    with pytest.raises(UserError, match="cannot be asked again one by one"):
+    with pytest.raises(UserError, match="no endpoint can be matched to one"):
         match(store, ids["live"], asked, lambda seed, out: None, base_url="http://x/v1", model=None,
               work=tmp_path / "work", by="me")  # fmt: skip
     with pytest.raises(UserError, match="is a live run: it is verified by playing it again"):

@@ -6,12 +6,14 @@ import re
 import msgspec
 import pytest
 
+from robustbench_tc import taxonomy
 from robustbench_tc.eval.leaderboard import copies, namesakes, plots
 from robustbench_tc.eval.leaderboard.board import PAPER, Board, paper_board, ranked
 from robustbench_tc.eval.leaderboard.board_page import board_page
 from robustbench_tc.eval.leaderboard.heatmap import heatmap_page
 from robustbench_tc.eval.leaderboard.matrix import lines, matrix_page
 from robustbench_tc.eval.leaderboard.origin import Origin
+from robustbench_tc.eval.leaderboard.pages import breakable
 from robustbench_tc.eval.leaderboard.places import places
 from robustbench_tc.eval.leaderboard.progress import course, progress_page
 from robustbench_tc.eval.leaderboard.query import (
@@ -24,9 +26,10 @@ from robustbench_tc.eval.leaderboard.query import (
     parse,
     select,
 )
+from robustbench_tc.eval.leaderboard.records import Metric, TypeLine
 from robustbench_tc.eval.leaderboard.row import Figures, Row
 from robustbench_tc.eval.leaderboard.scoring import entries_of_paper
-from robustbench_tc.eval.leaderboard.types_page import types_page
+from robustbench_tc.eval.leaderboard.types_page import lines_of, types_page
 from robustbench_tc.eval.leaderboard.views import VIEWS
 
 from .few import entry
@@ -233,3 +236,22 @@ def test_rows_without_a_rank_are_one_click_away_on_every_view() -> None:
     ]
     assert all("Show 1 without a rank" in page and "unranked=on" in page for page in shown)
     assert set(places(made, "perturbed")) == {one.id for one in view.rows}
+
+
+def test_the_best_under_a_type_is_a_model_with_a_rank_while_there_is_one() -> None:
+    def figures(good: int) -> Figures:
+        lines = {code: TypeLine(accuracy=Metric(good / 8), delta=Metric(0.0)) for code in taxonomy.codes()}
+        return Figures.of(msgspec.structs.replace(entry({"CD": [1] * good + [0] * (8 - good)}), types=lines))
+
+    better, trusted = row(1, figures=figures(8)), row(2, figures=figures(3), tier="reproduced")
+    for rows, best in (([better, trusted], "Model-2"), ([better, row(3, figures=figures(1))], "Model-1")):
+        [line] = [line for line in lines_of(board(rows)) if line.code == "CD"]
+        assert line.best is not None and line.best.model == best and line.accuracy.models == 2
+    assert all(line.best is None for line in lines_of(board([])))
+
+
+def test_names_break_where_they_are_made_of_parts_and_turn_nothing() -> None:
+    assert breakable("a/b_<c>") == "a/<wbr>b_<wbr>&lt;c&gt;"
+    made = board([row(1, model="x\u202eevil")])
+    page = board_page(select(made, Query(version="1")), made, [made], "1")
+    assert "x\\u202eevil</a>" in page

@@ -226,6 +226,16 @@ def write_tables(store: Store, tables: Mapping[str, bytes]) -> tuple[str, ...]:
     return tuple(moved)
 
 
+def _same_verdicts(a: Entry, b: Entry) -> list[bool]:
+    """Of every row that is there, whether both have the same verdict."""
+    return [
+        mine == other
+        for code, digits in (a.verdicts or {}).items()
+        for mine, other in zip(digits, (b.verdicts or {})[code], strict=True)
+        if mine != "-"
+    ]
+
+
 def verify(
     store: Store,
     submission_id: str,
@@ -287,18 +297,13 @@ def verify(
             f"{run} does not repeat {submission_id}: perturbed accuracy {number(again)} here, "
             f"{number(submitted)} there, p = {p_value(p)}; it stays {tier}"
         )
-    pairs = [
-        (a, b)
-        for code, digits in (theirs.verdicts or {}).items()
-        for a, b in zip(digits, (entry.verdicts or {})[code], strict=True)
-        if a != "-"
-    ]
+    same = _same_verdicts(theirs, entry)
     made = Verification(
         submission=submission_id,
         verified_at=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         by=by,
-        rows=len(pairs),
-        agree=sum(a == b for a, b in pairs),
+        rows=len(same),
+        agree=sum(same),
         submitted=submitted,
         repeated=again,
         p=p,

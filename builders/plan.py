@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import seeding, taxonomy
-from robustbench_tc.schema import Sample, Tool, dumps, tool_text
+from robustbench_tc.schema import Sample, Tool, dumps, remember_texts, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
@@ -53,6 +53,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
+        remember_texts(self.samples)
         donors = donor_pools(self.samples)
         return Context(self.texts, donors, self.silent, self.loans, self.samples, self.taken)
 

@@ -27,11 +27,13 @@ from robustbench_tc.taxonomy import Rows
 from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register
 from .registry import (
     NO_PARAMETERS,
+    Gold,
     accepts,
     added,
     calls_of,
     donor,
     gold_tools,
+    golds,
     index_of,
     insert,
     plain,
@@ -75,26 +77,24 @@ class SameName(Registry):
         Raises NotApplicable where there is no gold description to copy, no donor, or no difference from gold.
         """
         pool = context.donors(sample.source)
-        gold = [sample.tools[index] for index in gold_tools(sample).values()]
-        new = [self._distractor(tool, sample, pool, rng) for tool in gold]
+        gold = golds(sample)
+        new = [self._distractor(one, sample, pool, rng) for one in gold]
         tools = insert(sample.tools, new, rng)
-        return self.row(sample, added(tools, new), tools=tools, gold_tool_index=index_of(tools, gold[0]))
+        return self.row(sample, added(tools, new), tools=tools, gold_tool_index=index_of(tools, gold[0].tool))
 
-    def _distractor(self, gold: Tool, sample: Sample, pool: Sequence[Tool], rng: random.Random) -> Tool:
-        calls = calls_of(sample, gold.name)
-        if self.description == "gold" and not gold.description.strip():
+    def _distractor(self, gold: Gold, sample: Sample, pool: Sequence[Tool], rng: random.Random) -> Tool:
+        tool = gold.tool
+        if self.description == "gold" and not tool.description.strip():
             raise NotApplicable("gold_tool_has_no_description")
-        description = gold.description if self.description == "gold" else ""
-        parameters = NO_PARAMETERS
-        if self.wrong_parameters:
-            lender = donor(gold, calls, sample.tools, pool, rng, described=self.description == "donor")
-            parameters = lender.parameters
-            if self.description == "donor":
-                description = lender.description
-        elif not gold.properties and description == gold.description:
+        description = tool.description if self.description == "gold" else ""
+        if self.wrong_parameters:  # no golden call fits those of a donor
+            lender = donor(gold, sample.tools, pool, rng, described=self.description == "donor")
+            lent = lender.description if self.description == "donor" else description
+            return Tool(tool.name, lent, lender.parameters)
+        if not tool.properties and description == tool.description:
             raise NotApplicable("distractor_would_equal_gold_tool")
-        new = Tool(gold.name, description, parameters)
-        if accepts(new, calls):
+        new = Tool(tool.name, description, NO_PARAMETERS)
+        if accepts(new, gold.calls):
             raise NotApplicable("gold_call_has_no_argument")
         return new
 

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
@@ -123,15 +123,14 @@ class Preference(Perturbation):
         Draws, in this order, per gold tool its value and the factor, per other accepted tool a factor, the
         preference's sentence, the order of the registry.
         """
-        gold = gold_tools(sample)
-        tools = list(sample.tools)
+        gold, others, names = _named(sample)
+        taken, tools = set(names), list(sample.tools)
         renamed: dict[str, str] = {}
         worst = 0
-        taken = {tool.name for tool in tools}
         changes: list[Change] = []
         new: list[Tool] = []
         for name, index in gold.items():
-            original = sample.tools[index]
+            original = tools[index]
             other = self.other_name(name, taken)
             value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
@@ -144,7 +143,6 @@ class Preference(Perturbation):
             renamed[name] = gold_name
             tools[index] = Tool(gold_name, annotated(original.description, better), original.parameters)
             new.append(Tool(distractor_name, annotated(original.description, worse), original.parameters))
-        others = accepted_names(sample) - gold.keys()
         for index, tool in enumerate(sample.tools if others else ()):
             if tool.name in others:
                 worse = offer_text(self.quality, int(worst * rng.choice(self.factors)))
@@ -293,6 +291,7 @@ class Preference(Perturbation):
         return ["the query is not the clean one plus a preference"]
 
 
+@cache
 def offer_text(quality: Literal["cost", "time"], value: int) -> str:
     """The annotation that says a value of `VALUES`."""
     if quality == "cost":
@@ -329,6 +328,13 @@ def accepted_names(sample: Sample) -> frozenset[str]:
     return frozenset(call.name for answer in sample.golden_answers for call in answer)
 
 
+@remembered(SAMPLES)
+def _named(sample: Sample) -> tuple[Mapping[str, int], frozenset[str], frozenset[str]]:
+    """The sample's gold tools, the names of the others that are accepted, and all names of its registry."""
+    gold = gold_tools(sample)
+    return gold, accepted_names(sample) - gold.keys(), frozenset(tool.name for tool in sample.tools)
+
+
 def reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:
     """The accepted answers that call treated tools only."""
     return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
@@ -350,5 +356,5 @@ def tool_changes(
             out.append(Change(f"/tools/{place}/description", before.description, after.description))
         if before.parameters is not after.parameters:
             out.append(Change(f"/tools/{place}/parameters", before.parameters, after.parameters))
-    came = sorted(places[id(tool)] for tool in new)
+    came = sorted([places[id(tool)] for tool in new])
     return out + [Change(f"/tools/{place}", None, plain(row[place])) for place in came]

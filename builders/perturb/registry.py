@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from robustbench_tc import sources
 from robustbench_tc.memo import remembered
@@ -62,11 +63,13 @@ def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
     shortest form of the call gives, and may require no more than the longest one has.
     """
     declared, required = tool.properties.keys(), set(tool.required)
-    for call in calls:
-        shortest = {name for name, values in call.parameters.items() if not may_be_left_out(values)}
-        if shortest <= declared and required <= call.parameters.keys():
-            return True
-    return False
+    return any(declared >= shortest(call) and required <= call.parameters.keys() for call in calls)
+
+
+@remembered(SAMPLES)
+def shortest(call: Call) -> frozenset[str]:
+    """Names of the parameters that a golden call gives in its shortest form."""
+    return frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values))
 
 
 def may_be_left_out(values: Json) -> bool:
@@ -74,52 +77,63 @@ def may_be_left_out(values: Json) -> bool:
     return isinstance(values, list | tuple) and any(isinstance(v, str) and v == OMIT for v in values)
 
 
+class Gold(NamedTuple):
+    """A gold tool, and what a tool beside it must not be."""
+
+    tool: Tool
+    calls: tuple[Call, ...]
+    """Every call of it in any accepted answer."""
+    near: tuple[Tool, ...]
+    """The tools of its registry that may lend it wrong parameters."""
+
+
+@remembered(SAMPLES)
+def golds(sample: Sample) -> tuple[Gold, ...]:
+    """The sample's gold tools in calling order. Raises NotApplicable as `gold_tools`."""
+    found = []
+    for index in gold_tools(sample).values():
+        tool = sample.tools[index]
+        calls = calls_of(sample, tool.name)
+        near = (one for one in sample.tools if _lends(one, tool) and not accepts(one, calls))
+        found.append(Gold(tool, calls, tuple(near)))
+    return tuple(found)
+
+
+def _lends(tool: Tool, gold: Tool, described: bool = False) -> bool:
+    """Whether the tool's parameters, with `described` also its description, are not those of gold."""
+    properties = tool.properties.keys()
+    return (
+        bool(properties)
+        and tool.name != gold.name
+        and tool.name not in CONTROL_TOOLS
+        and properties != gold.properties.keys()
+        and (not described or (bool(tool.description.strip()) and tool.description != gold.description))
+    )
+
+
 def donor(
-    gold: Tool,
-    calls: Sequence[Call],
-    registry: Sequence[Tool],
-    pool: Sequence[Tool],
-    rng: random.Random,
-    *,
-    described: bool,
+    gold: Gold, registry: Sequence[Tool], pool: Sequence[Tool], rng: random.Random, *, described: bool
 ) -> Tool:
     """A random tool to lend wrong parameters to a namesake of `gold`: of its registry, else of the pool.
 
     A donor is not a control tool and has a non-empty set of parameter names that differs from gold's; with
-    `described`, also a description that differs from gold's. None of the golden `calls` fits its parameters.
+    `described`, also a description that differs from gold's. None of the golden calls fits its parameters.
     Raises NotApplicable where there is no such tool.
     """
-    names = gold.properties.keys()
-    accepting = False
 
-    def fits(tool: Tool) -> bool:
-        nonlocal accepting
-        if not differs(tool):
-            return False
-        if accepts(tool, calls):
-            accepting = True
-            return False
-        return True
+    def lends(tool: Tool) -> bool:
+        return _lends(tool, gold.tool, described)
 
-    def differs(tool: Tool) -> bool:
-        properties = tool.properties.keys()
-        return (
-            bool(properties)
-            and tool.name != gold.name
-            and tool.name not in CONTROL_TOOLS
-            and properties != names
-            and (not described or (bool(tool.description.strip()) and tool.description != gold.description))
-        )
-
-    near = [tool for tool in registry if fits(tool)]
+    near = tuple(filter(lends, gold.near)) if described else gold.near
     if near:
         return rng.choice(near)
     for _ in range(32 if pool else 0):  # almost every tool of a pool fits: draw before looking at them all
         tool = rng.choice(pool)
-        if fits(tool):
+        if lends(tool) and not accepts(tool, gold.calls):
             return tool
-    far = [tool for tool in pool if fits(tool)]
+    far = [tool for tool in pool if lends(tool) and not accepts(tool, gold.calls)]
     if not far:
+        accepting = any(map(lends, (*registry, *pool)))
         raise NotApplicable("every_donor_accepts_gold_call" if accepting else "no_donor_tool")
     return rng.choice(far)
 
@@ -148,7 +162,7 @@ def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
     """Diff entries of tools that were added, at their places in the new registry."""
     ours = {id(tool) for tool in new}
-    return tuple(Change(f"/tools/{i}", None, plain(t)) for i, t in enumerate(tools) if id(t) in ours)
+    return tuple([Change(f"/tools/{i}", None, plain(t)) for i, t in enumerate(tools) if id(t) in ours])
 
 
 def plain(tool: Tool) -> dict[str, Json]:

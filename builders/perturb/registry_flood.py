@@ -18,7 +18,7 @@ from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import SAMPLES
-from .registry import added, index_of, insert, may_be_left_out, surplus
+from .registry import added, index_of, insert, shortest, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -87,13 +87,7 @@ def _lender(tool: Tool) -> Lender:
 def gold_of(sample: Sample) -> Gold:
     """The accepted calls of the sample, and the words of their names."""
     calls = [call for answer in sample.golden_answers for call in answer]
-    forms = dict.fromkeys(
-        (
-            frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values)),
-            frozenset(call.parameters),
-        )
-        for call in calls
-    )
+    forms = dict.fromkeys((shortest(call), frozenset(call.parameters)) for call in calls)
     words = dict.fromkeys(name_words(call.name) for call in calls)
     return Gold(tuple(forms), tuple(words))
 
@@ -103,8 +97,8 @@ def is_clear(lender: Lender, gold: Gold) -> bool:
 
     Whether one fits is what `registry.accepts` says, worked out once for all draws.
     """
-    for shortest, longest in gold.forms:
-        if shortest <= lender.declared and lender.required <= longest:
+    for least, most in gold.forms:
+        if least <= lender.declared and lender.required <= most:
             return False
     return _is_apart(lender, gold)
 

@@ -19,7 +19,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, S
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .registry import calls_of, gold_tools, may_be_left_out
+from .registry import calls_of, gold_tools, shortest
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -66,13 +66,7 @@ def typed(sample: Sample) -> list[tuple[int, str]]:
     first = sample.golden_answers[0] if sample.golden_answers else ()
     found = []
     for tool_name, index in gold_tools(sample).items():
-        given = {
-            name
-            for call in first
-            if call.name == tool_name
-            for name, values in call.parameters.items()
-            if not may_be_left_out(values)
-        }
+        given = {name for call in first if call.name == tool_name for name in shortest(call)}
         for name, inner in sample.tools[index].properties.items():
             if name in given and isinstance(inner, dict) and _kind(inner) in _DECLARED:
                 found.append((index, name))

@@ -28,10 +28,10 @@ class Remembered(Generic[K, V]):
             found = self.found[id(one)] = (one, self._function(one))
         return found[1]
 
-    def known(self, one: K) -> V | None:
-        """What was found, if the object was asked about; nothing is asked or kept now."""
+    def passing(self, one: K) -> V:
+        """As the call, for an object that hardly comes again: what is found now is not kept."""
         found = self.found.get(id(one))
-        return None if found is None else found[1]
+        return self._function(one) if found is None else found[1]
 
 
 def remembered(limit: int) -> Callable[[Callable[[K], V]], Remembered[K, V]]:

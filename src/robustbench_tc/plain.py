@@ -7,15 +7,16 @@ import ast
 import keyword
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from .memo import remembered
-from .schema import ANY, OMIT, Call, GoldenAnswer, Json, Message
+from .schema import ANY, OMIT, GoldenAnswer, Json, Message
 from .transcript import CLOSING_TURN
 
-_USER_TURN = re.compile(r"<user>(.*?)</user>", re.DOTALL)
+_TURN, _TURN_ENDS = "<user>", "</user>"
 _WORD = re.compile(r"[A-Za-z']+")
 
 
@@ -38,11 +39,14 @@ def user_turns(messages: Sequence[Message], *, closing: bool = False) -> list[Sp
     else:
         return []
     content = messages[index].content
-    turns = [_trim(content, *match.span(1)) for match in _USER_TURN.finditer(content)]
+    turns = list(_tagged(content))
     if not closing and len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
         turns.pop()
-    turns = [turn for turn in turns if turn[0] < turn[1]] or [_trim(content, 0, len(content))]
-    return [Span(index, *turn) for turn in turns if turn[0] < turn[1]]
+    spans = [Span(index, start, end) for start, end in turns if start < end]
+    if spans:
+        return spans
+    start, end = _trim(content, 0, len(content))
+    return [Span(index, start, end)] if start < end else []
 
 
 def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer]) -> Span | None:
@@ -52,24 +56,24 @@ def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer
     words that are not words of gold values; if there is none, the longest. Many last turns are bare data.
     Elsewhere it is the last user message.
     """
-    # Most types leave the messages as they are. A tuple never changes, so what was found in it can be kept.
-    turns = _turns(messages) if isinstance(messages, tuple) else user_turns(messages)
+    turns = _turns.passing(messages)
     if len(turns) < 2:
         return turns[0] if turns else None
     content = messages[turns[0].message].content
-    gold_words = _gold_words(answers)
+    gold_words = _gold_words.passing(answers)
     for turn in reversed(turns):
-        if sum(word not in gold_words for word in _words(content[turn.start : turn.end])) >= 5:
+        own = (word for word in _words(content[turn.start : turn.end]) if word not in gold_words)
+        if len(list(islice(own, 5))) == 5:
             return turn
     return max(turns, key=lambda turn: turn.end - turn.start)
 
 
-@remembered(10_000)
+@remembered(30_000)
 def _turns(messages: Sequence[Message]) -> list[Span]:
     return user_turns(messages)
 
 
-@remembered(10_000)
+@remembered(30_000)
 def _gold_words(answers: Sequence[GoldenAnswer]) -> frozenset[str]:
     return frozenset(
         word
@@ -92,25 +96,36 @@ def gold_texts(answers: Sequence[GoldenAnswer]) -> tuple[str, ...]:
     return tuple(seen)
 
 
+def remember(messages: tuple[Message, ...], answers: tuple[GoldenAnswer, ...]) -> None:
+    """What the plain columns say of messages and answers that many rows share is found once."""
+    if len(_turns(messages)) > 1:
+        _gold_words(answers)
+    for call in answers[0] if answers else ():
+        _arguments(call.parameters)
+    gold_call(answers)
+
+
 def query(messages: Sequence[Message], answers: Sequence[GoldenAnswer]) -> str:
     """The column `query`: the text of `substantive_turn`; "" where there is none."""
     span = substantive_turn(messages, answers)
     return "" if span is None else messages[span.message].content[span.start : span.end]
 
 
-@remembered(30_000)  # most types leave the golden answers as they are
+@remembered(30_000)
 def gold_call(answers: Sequence[GoldenAnswer]) -> str:
     """The column `gold_call`: the calls of the first accepted answer, as in Python, `; ` between them.
 
     Each parameter has its first accepted value: `f(a='x', b=2)`. One that is left out first is not there, one
     whose value is free is `...`, and names that are not Python words stand in `**{'a b': 1}` at the end.
     """
-    return "; ".join(_call(call) for call in answers[0]) if answers else ""
+    first = answers[0] if answers else ()
+    return "; ".join([f"{call.name}({_arguments.passing(call.parameters)})" for call in first])
 
 
-def _call(call: Call) -> str:
+@remembered(30_000)  # a type that renames a tool leaves what it is called with
+def _arguments(parameters: dict[str, Json]) -> str:
     plain, odd = [], []
-    for name, accepted in call.parameters.items():
+    for name, accepted in parameters.items():
         values = accepted if isinstance(accepted, list | tuple) else [accepted]
         if not values or _left_out(values[0]):
             continue
@@ -118,7 +133,7 @@ def _call(call: Call) -> str:
             plain.append(f"{name}={_value(values[0])}")
         else:
             odd.append(f"{name!r}: {_value(values[0])}")
-    return f"{call.name}({', '.join(plain + (['**{' + ', '.join(odd) + '}'] if odd else []))})"
+    return ", ".join(plain + (["**{" + ", ".join(odd) + "}"] if odd else []))
 
 
 def _value(value: Json) -> str:
@@ -138,13 +153,21 @@ def _left_out(value: Json) -> bool:
     return isinstance(value, str) and value == OMIT
 
 
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """Where each turn between tags begins and ends, trimmed."""
+    start, end = text.find(_TURN), 0
+    while start >= 0 and (end := text.find(_TURN_ENDS, start)) >= 0:
+        yield _trim(text, start + len(_TURN), end)
+        start = text.find(_TURN, end)
+
+
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    inner = text[start:end]
-    return start + len(inner) - len(inner.lstrip()), end - (len(inner) - len(inner.rstrip()))
+    left = text[start:end].lstrip()
+    return end - len(left), end - len(left) + len(left.rstrip())
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+def _words(text: str) -> Iterator[str]:
+    return (match[0].lower() for match in _WORD.finditer(text))
 
 
 def _leaves(value: Json) -> Iterator[str | int | float]:

@@ -10,7 +10,7 @@ its encoder rounds floats (docs/data.md); text survives every reader byte for by
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -459,11 +459,12 @@ def _schema_text(parameters: dict[str, Json]) -> str:
 
 def _text_of_new(tool: Tool) -> str:
     """`dumps` of a tool that came in: it has mostly the schema of one that was there."""
-    return _written(tool, _schema_text.known(tool.parameters) or dumps(tool.parameters))
+    return _written(tool, _schema_text.passing(tool.parameters))
 
 
 def _written(tool: Tool, parameters: str) -> str:
-    return f'{{"name":{dumps(tool.name)},"description":{dumps(tool.description)},"parameters":{parameters}}}'
+    head = dumps({"name": tool.name, "description": tool.description})
+    return f'{head[:-1]},"parameters":{parameters}}}'
 
 
 def _tools_text(tools: Iterable[Tool]) -> str:
@@ -473,35 +474,48 @@ def _tools_text(tools: Iterable[Tool]) -> str:
     return f"[{','.join(texts)}]"
 
 
-@remembered(10_000)  # most types leave the golden answers as they are
+@remembered(30_000)
 def _answers_text(answers: tuple[GoldenAnswer, ...]) -> str:
     return dumps(answers)
+
+
+def remember_texts(samples: Iterable[Sample]) -> None:
+    """Writes once what rows of these samples have in common with them: such rows are about to come."""
+    from . import plain
+
+    for sample in samples:
+        for tool in sample.tools:
+            tool_text(tool)
+        _answers_text(sample.golden_answers)
+        plain.remember(sample.messages, sample.golden_answers)
+
+
+_WRITERS: dict[tuple[type[msgspec.Struct], str], Callable[[Any], str]] = {
+    (Sample, "tools"): _tools_text,
+    (Sample, "golden_answers"): _answers_text.passing,
+}
+"""Who writes a JSON column, where it is not `dumps`."""
 
 
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     """Records as columns ready for Arrow: JSON-valued fields as canonical text, nulls kept; those of samples
     with the plain columns."""
-    json_columns = JSON_COLUMNS.get(kind, ())
-    fields = kind.__struct_fields__
-    rows = list(map(attrgetter(*fields), records))
+    records = list(records)
+    given = {name: list(map(attrgetter(name), records)) for name in kind.__struct_fields__}
     out: dict[str, list[Any]] = {}
-    for name, values in zip(fields, zip(*rows, strict=True) if rows else [()] * len(fields), strict=True):
-        if kind is Sample and name == "tools":
-            out[name] = list(map(_tools_text, values))
-        elif kind is Sample and name == "golden_answers":
-            out[name] = list(map(_answers_text, values))
-        elif name in json_columns:
-            out[name] = [None if value is None else dumps(value) for value in values]
+    for name, values in given.items():
+        if name in JSON_COLUMNS.get(kind, ()):
+            write = _WRITERS.get((kind, name), dumps)
+            out[name] = [None if value is None else write(value) for value in values]
         elif any(isinstance(value, tuple) for value in values[:1]):
             out[name] = msgspec.to_builtins(values)
         else:
-            out[name] = list(values)
+            out[name] = values
     if kind is Sample:
         from . import plain  # it reads the contract's types
 
-        said = [(row[fields.index("messages")], row[fields.index("golden_answers")]) for row in rows]
-        out["query"] = [plain.query(*one) for one in said]
-        out["gold_call"] = [plain.gold_call(answers) for _, answers in said]
+        out["query"] = list(map(plain.query, given["messages"], given["golden_answers"]))
+        out["gold_call"] = list(map(plain.gold_call.passing, given["golden_answers"]))
     return out
 
 

@@ -190,9 +190,7 @@ def build(
         raise unknown("design", str(design), ("factorial",))
     refuse_foreign(store)
     if cases is not None:
-        for name, given in (("sources", sources), ("errata", errata)):
-            if given is not None:
-                raise UserError(f"--{name} is for the published benchmark: leave it out beside --cases")
+        _refuse_beside_cases(sources=sources, errata=errata)
     spec = BuildSpec(
         profile=profile,
         sources=sources,
@@ -219,6 +217,12 @@ def build(
     if server is not None:
         raise UserError("--tools-from-mcp is for your own cases: name them with --cases")
     return build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
+
+
+def _refuse_beside_cases(**options: Path | None) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise UserError(f"--{name} is for the published benchmark: leave it out beside --cases")
 
 
 def build_release(

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustbench_tc import __version__, taxonomy
+from robustbench_tc.compute.parallel import collecting_rarely
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, marker, not_live, numbers
 from robustbench_tc.schema import Message
@@ -50,6 +51,7 @@ _POOLS = (
 )
 
 
+@collecting_rarely()
 def audit(
     folder: Path,
     *,
@@ -131,6 +133,7 @@ def audit(
     )
 
 
+@collecting_rarely()
 def audit_live(
     folder: Path,
     *,

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report import SHOWN, Check, Failure, check
+from .postponed import postponed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +40,7 @@ class Expectation(NamedTuple):
 
     def make(self) -> Any:
         """The instance; what it protects is what its data docs say."""
-        import great_expectations.expectations as gxe
-
-        kind = getattr(gxe, self.kind)
+        kind = getattr(quiet().expectations, self.kind)
         return kind(**self.arguments, description=self.protects, meta={"check": self.id})
 
 
@@ -258,9 +257,10 @@ def _exception(result: Any) -> str:
 
 @cache
 def quiet() -> Any:
-    """The package, without telemetry, progress bars and log lines."""
+    """The package, without telemetry, progress bars and log lines; whoever imports it comes here first."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    import great_expectations as gx
+    with postponed("scipy.stats", "altair"):
+        import great_expectations as gx
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     return gx

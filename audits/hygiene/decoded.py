@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from string import ascii_letters, digits
 from urllib.parse import unquote
 
 DEPTH = 3
@@ -29,6 +30,9 @@ _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])[A-Za-z0-9+/_\-]{20,}={0,2}(?![A-Za-z0-9+/_\-])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){14,}(?![0-9A-Za-z])")
+_RUN = b"a" * 20
+"""What base64 and hex have, where each of their characters (`_LETTERS`) is an `a`."""
+_LETTERS = bytes(ord("a") if chr(code) in f"{ascii_letters}{digits}+/_-" else ord(" ") for code in range(256))
 _HIDDEN = re.compile(
     r"[\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
@@ -59,6 +63,8 @@ def _decodings(text: str) -> Iterator[str]:
         yield html.unescape(text)
     if not text.isascii():
         yield unicodedata.normalize("NFKC", _HIDDEN.sub("", text))
+    if _RUN not in text.encode("ascii", "replace").translate(_LETTERS):
+        return
     for found in _BASE64.finditer(text):
         yield from _printable(_from_base64(found.group()))
     for found in _HEX.finditer(text):

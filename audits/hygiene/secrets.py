@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from .decoded import views
+from .needles import Candidates
 
 PLUGINS = (
     "ArtifactoryDetector AWSKeyDetector AzureStorageKeyDetector BasicAuthDetector CloudantDetector "
@@ -138,7 +139,10 @@ def guesses(text: str) -> Iterator[Match]:
 def _in_view(text: str, as_it_stands: bool) -> Iterator[Match]:
     for match in _search(TOKENS, text):
         yield match if as_it_stands else Match(match.kind, match.value)
-    for name, plugin in _plugins().items():
+    candidates = _candidates().of(text)
+    for name, plugin in _plugins().items() if candidates else ():
+        if name not in candidates:
+            continue
         for value in plugin.analyze_string(text):
             if value:
                 yield Match(name, value, text.find(value) if as_it_stands else -1)
@@ -160,6 +164,11 @@ def _search(patterns: dict[str, Pattern], text: str) -> Iterator[Match]:
             digits = sum(char.isdigit() for char in value) if pattern.digits else 0
             if digits >= pattern.digits and not (kind == "random" and value.isdigit()):
                 yield Match(kind, value, match.start("value" if named else 0))
+
+
+@cache
+def _candidates() -> Candidates:
+    return Candidates({name: plugin.denylist for name, plugin in _plugins().items()})
 
 
 @cache

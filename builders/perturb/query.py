@@ -58,17 +58,17 @@ def query_text(sample: Sample) -> str:
 
 def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, ...], Change]:
     """The messages with the passage replaced, and the diff entry of that edit."""
-    old = sample.messages[span.message]
-    before = old.content[span.start : span.end]
-    new = Message(old.role, old.content[: span.start] + text + old.content[span.end :])
-    messages = (*sample.messages[: span.message], new, *sample.messages[span.message + 1 :])
-    return messages, Change(f"/messages/{span.message}/content", before, text, span.start)
+    at, start, end = span
+    messages = list(sample.messages)
+    content = messages[at].content
+    messages[at] = Message(messages[at].role, content[:start] + text + content[end:])
+    return tuple(messages), Change(f"/messages/{at}/content", content[start:end], text, start)
 
 
 def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
     """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
-    span = wish_span(sample)
-    text = sample.messages[span.message].content[span.start : span.end]
+    span = message, start, end = wish_span(sample)
+    text = sample.messages[message].content[start:end]
     joint = " " if text[-1] in ".!?" else ". "
     return replace_span(sample, span, text + joint + sentence)
 

@@ -62,13 +62,15 @@ def styled(new: Sequence[tuple[Tool, Tool]], registry: Sequence[Tool]) -> list[T
     `registry`: without control tools. A tool is the model of two new ones at most, so the forms of the new
     tools are those of the registry; who takes which is settled by how well they fit.
     """
-    slots = {id(tool): _slots(tool) for tool in registry}
-    known = {slot.name: slot for tool in registry for slot in slots[id(tool)]}
-    models = [tool for tool in registry for _ in range(PER_MODEL)]
-    pairs = _matched([[_cost(slots[id(m)], tool, beside) for m in models] for tool, beside in new])
+    forms = list(map(_slots, registry))
+    known = {slot.name: slot for slots in forms for slot in slots}
+    costs = []
+    for tool, beside in new:
+        own, lent = _slots(tool), _slots(beside)
+        costs.append([cost for slots in forms for cost in PER_MODEL * (_cost(slots, own, lent),)])
     return [
-        _in_the_form_of(models[place], tool, beside, known)
-        for (tool, beside), place in zip(new, pairs, strict=True)
+        _in_the_form_of(registry[place // PER_MODEL], tool, beside, known)
+        for (tool, beside), place in zip(new, _matched(costs), strict=True)
     ]
 
 
@@ -128,13 +130,12 @@ def _matched(costs: Sequence[Sequence[int]]) -> list[int]:
     return [chosen[row] for row in range(len(costs))]
 
 
-def _cost(slots: Sequence[_Slot], tool: Tool, beside: Tool) -> int:
-    """How much of the tool is lost and borrowed in the form of these slots."""
-    own = _slots(tool)
+def _cost(slots: Sequence[_Slot], own: Sequence[_Slot], lent: Sequence[_Slot]) -> int:
+    """How much of a tool is lost, and borrowed from the one beside it, in the form of these slots."""
     given = _assigned(slots, own)
-    lent = len(_assigned([slot for place, slot in enumerate(slots) if place not in given], _slots(beside)))
-    foreign = len(slots) - len(given) - lent
-    return lent * _BORROWED + foreign * _FOREIGN + (len(own) - len(given)) * _DROPPED
+    borrowed = len(_assigned([slot for place, slot in enumerate(slots) if place not in given], lent))
+    foreign = len(slots) - len(given) - borrowed
+    return borrowed * _BORROWED + foreign * _FOREIGN + (len(own) - len(given)) * _DROPPED
 
 
 def _in_the_form_of(model: Tool, tool: Tool, beside: Tool, known: Mapping[str, _Slot]) -> Tool:
@@ -177,7 +178,7 @@ def _assigned(slots: Sequence[_Slot], own: Iterable[_Slot]) -> dict[int, _Slot]:
     left = sorted(own, key=lambda one: not one.required)
     given: dict[int, _Slot] = {}
     for fits in (_same, _same_kind_and_need, _same_kind, _can_be):
-        for place, slot in enumerate(slots):
+        for place, slot in enumerate(slots if left else ()):
             if place not in given and (one := next((o for o in left if fits(slot, o)), None)):
                 given[place] = one
                 left.remove(one)

@@ -449,7 +449,8 @@ def fine_tuning_features() -> "datasets.Features":
 @remembered(30_000)
 def tool_text(tool: Tool) -> str:
     """`dumps` of a tool that will be written again: those of clean samples stand in every type's rows."""
-    return _written(tool, _schema_text(tool.parameters))
+    _schema_text(tool.parameters)
+    return _text_of_new(tool)
 
 
 @remembered(30_000)
@@ -459,12 +460,11 @@ def _schema_text(parameters: dict[str, Json]) -> str:
 
 def _text_of_new(tool: Tool) -> str:
     """`dumps` of a tool that came in: it has mostly the schema of one that was there."""
-    return _written(tool, _schema_text.passing(tool.parameters))
-
-
-def _written(tool: Tool, parameters: str) -> str:
+    known = _schema_text.found.get(id(tool.parameters))
+    if known is None:
+        return dumps(tool)
     head = dumps({"name": tool.name, "description": tool.description})
-    return f'{head[:-1]},"parameters":{parameters}}}'
+    return f'{head[:-1]},"parameters":{known[1]}}}'
 
 
 def _tools_text(tools: Iterable[Tool]) -> str:

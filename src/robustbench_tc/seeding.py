@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from functools import lru_cache
 
 
 def rng(seed: int, *key: str) -> random.Random:
@@ -28,5 +29,6 @@ def _prefix(seed: int, *key: str) -> bytes:
     return b"".join((str(seed).encode(), *map(_part, key)))
 
 
+@lru_cache(10_000)  # every type asks for the same ids again
 def _part(part: str) -> bytes:
     return f"|{len(part)}:{part}".encode("utf-8", "surrogatepass")

@@ -63,7 +63,8 @@ def row_groups(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Tab
     """
     rest = schema.empty_table()
     for part in tables:
-        rest = pa.concat_tables([rest, part.replace_schema_metadata(schema.metadata)])
+        part = part.replace_schema_metadata(schema.metadata)
+        rest = pa.concat_tables([rest, part]) if rest.num_rows else part
         while rest.num_rows >= BATCH_ROWS:
             yield rest.slice(0, BATCH_ROWS).combine_chunks()
             rest = rest.slice(BATCH_ROWS)

@@ -55,11 +55,19 @@ def test_every_verb_is_there_with_types_and_a_docstring() -> None:
         assert hinted == set(inspect.signature(verb).parameters), name
 
 
-def test_importing_the_api_brings_neither_the_command_line_nor_an_extra() -> None:
+def test_every_name_of_the_api_is_there() -> None:
+    assert [name for name in api.__all__ if getattr(api, name).__name__ != name] == []
+    assert set(api.__all__) <= set(dir(api))
+    with pytest.raises(AttributeError, match="has no attribute 'perturb'"):
+        api.perturb  # noqa: B018
+
+
+def test_importing_the_api_brings_neither_the_command_line_nor_an_extra_nor_the_rooms() -> None:
     code = (
         "import sys; import robustbench_tc.api; print([m for m in ('typer', 'rich', 'robustbench_tc.cli', "
         "'datasets', 'openai', 'pandas', 'great_expectations', 'cryptography', 'gradio', 'fastapi', 'ray', "
-        "'torch', 'transformers', 'vllm', 'duckdb') if m in sys.modules])"
+        "'torch', 'transformers', 'vllm', 'duckdb', 'pyarrow', 'numpy', 'jinja2', 'aiohttp', "
+        "'robustbench_tc.eval.score', 'robustbench_tc.builders.perturb') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

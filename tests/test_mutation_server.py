@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,12 +12,13 @@ from .conftest import ROOT
 Ask = Callable[..., str]
 
 
-@pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Ask]:
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Runs a file of tests in the server, with limits in seconds: in all, and of computing."""
+    folder = tmp_path_factory.mktemp("mutation")
     server = subprocess.Popen(
         [sys.executable, str(ROOT / "scripts" / "mutation_server.py")],
-        cwd=tmp_path,
+        cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -27,7 +27,7 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
     into, out = server.stdin, server.stdout
 
     def run(code: str, in_all: float = 60, computing: int = 60) -> str:
-        (tmp_path / "test_it.py").write_text(code)
+        (folder / "test_it.py").write_text(code)
         into.write(json.dumps([in_all, computing, ["-q", "-p", "no:cacheprovider", "test_it.py"]]) + "\n")
         into.flush()
         return out.readline().strip()

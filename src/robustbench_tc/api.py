@@ -10,6 +10,7 @@ function.
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -17,20 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 from .api_live import audit_live, build_live, live_defences, rebuild_live_of, render_live
 from .api_own import NO_LICENCE, build_own, card_of, import_cases, init, lint, rebuild_own
 from .api_proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
-from .builders.report import BuildReport
 from .compute.parallel import SERIAL, Workers
-from .dataset_cards.render import benchmark_card
 from .errors import UserError, need_extra, unknown
 from .eval.callables.task import Reply, Task
-from .eval.evaluate import Evaluated, Names, evaluate, words
-from .eval.leaderboard.client import Submitted, submit
-from .eval.leaderboard.serve import serve
-from .eval.live.after import score_live, show_episode
-from .eval.live.evaluate import Played, run_live
-from .eval.live.report import report_live
-from .eval.validate import self_check, taken
-from .eval.verdicts import score
-from .release.publish import Published, publish
 from .schema import Message, dumps
 
 if TYPE_CHECKING:
@@ -41,21 +31,30 @@ if TYPE_CHECKING:
     from .audits.report import AuditReport
     from .builders.build import BuildSpec
     from .builders.generate import Settings
+    from .builders.report import BuildReport
     from .builders.sources import Profile
     from .builders.toolrl_dr import TrainingSpec
     from .builders.toolrl_report import TrainingReport
     from .eval.adapters.logs import Opened
     from .eval.compare import Comparison, PaperLine
+    from .eval.evaluate import Evaluated, Names, evaluate
+    from .eval.leaderboard.client import Submitted, submit
+    from .eval.leaderboard.serve import serve
+    from .eval.live.after import score_live, show_episode
+    from .eval.live.evaluate import Played, run_live
+    from .eval.live.report import report_live
     from .eval.report.content import Options, Report
     from .eval.stats.defences import DefenceTable
     from .eval.stats.gate import Verdict
     from .eval.stats.runs import Run, Subset
     from .eval.stats.summary import Convention
+    from .eval.verdicts import score
     from .io.errata import Answers, Erratum
     from .io.manifest import Kind, Manifest, Previous
     from .own.mcp_tools import Server
     from .release.diff import Diff
     from .release.freeze import Facts
+    from .release.publish import Published, publish
 
 __all__ = [
     "Evaluated",
@@ -96,6 +95,36 @@ __all__ = [
 ]
 """The verbs, and what they take and give; the rest is for other modules of the package."""
 
+_ELSEWHERE = {
+    "Evaluated": "eval.evaluate",
+    "Played": "eval.live.evaluate",
+    "Published": "release.publish",
+    "Submitted": "eval.leaderboard.client",
+    "evaluate": "eval.evaluate",
+    "publish": "release.publish",
+    "report_live": "eval.live.report",
+    "run_live": "eval.live.evaluate",
+    "score": "eval.verdicts",
+    "score_live": "eval.live.after",
+    "serve": "eval.leaderboard.serve",
+    "show_episode": "eval.live.after",
+    "submit": "eval.leaderboard.client",
+}
+"""Of `__all__`, what is imported when it is first asked for: no verb waits for the rooms of the others."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_ELSEWHERE[name]}", __package__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 Progress: TypeAlias = Callable[[str], None]
 """Gets one short line at a time about what is being worked on."""
 
@@ -116,7 +145,7 @@ def build(
     sources: Path | None = None,
     cases: Path | None = None,
     server: "Server | None" = None,
-    types: Names = (),
+    types: "Names" = (),
     design: str | None = None,
     generator: Sequence[str] = (),
     seed: int = 0,
@@ -131,7 +160,7 @@ def build(
     force: bool = False,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
-) -> BuildReport:
+) -> "BuildReport":
     """`rbtc build`: writes the benchmark into the new folder `out`, all or nothing.
 
     `cases`: a cases file of one's own tools, instead of a profile of the benchmark; `server`: a live MCP
@@ -150,6 +179,7 @@ def build(
     from .builders.build import BuildSpec, factorial, select_types
     from .builders.generate import Settings
     from .builders.sources import Profile
+    from .eval.evaluate import words
     from .io.errata import read_file
     from .io.store import refuse_foreign
 
@@ -160,9 +190,7 @@ def build(
         raise unknown("design", str(design), ("factorial",))
     refuse_foreign(store)
     if cases is not None:
-        for name, given in (("sources", sources), ("errata", errata)):
-            if given is not None:
-                raise UserError(f"--{name} is for the published benchmark: leave it out beside --cases")
+        _refuse_beside_cases(sources=sources, errata=errata)
     spec = BuildSpec(
         profile=profile,
         sources=sources,
@@ -191,6 +219,12 @@ def build(
     return build_release(spec, out, force=force, discard_changes=discard_changes, progress=progress)
 
 
+def _refuse_beside_cases(**options: Path | None) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise UserError(f"--{name} is for the published benchmark: leave it out beside --cases")
+
+
 def build_release(
     spec: "BuildSpec",
     out: Path,
@@ -198,9 +232,11 @@ def build_release(
     force: bool = False,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
-) -> BuildReport:
+) -> "BuildReport":
     """`build` of a spec: the builder with the scorers' self-check of every golden answer, and the card."""
     from .builders.build import build
+    from .dataset_cards.render import benchmark_card
+    from .eval.validate import self_check, taken
 
     return build(
         spec,
@@ -308,6 +344,7 @@ def audit(
     from .builders import answerable
     from .builders.perturb import REGISTRY
     from .eval.agents import try_blind
+    from .eval.validate import self_check
     from .train_recipes.toolrl_dr.reward import earns_maximum
 
     return gate.audit(
@@ -446,6 +483,8 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     from .audits.provenance import Rebuild
     from .builders.rebuild import rebuild
     from .builders.sources import OWN_CASES
+    from .dataset_cards.render import benchmark_card
+    from .eval.validate import self_check, taken
 
     build = Folder(folder)
     if build.kind == "live":
@@ -474,6 +513,8 @@ def fresh_rows(dataset: str, seed: int, out: Path) -> None:
     Raises UserError where that cannot be.
     """
     from .builders.rebuild import rebuild
+    from .dataset_cards.render import benchmark_card
+    from .eval.validate import self_check, taken
 
     folder = dataset_folder(dataset)
     rebuild(folder, out, sources=None, card=benchmark_card, accept=self_check, taken=taken, seed=seed)
@@ -693,6 +734,7 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
     import msgspec
 
+    from .builders.report import BuildReport
     from .builders.sources.pins import pins
     from .builders.toolrl_report import TrainingReport
     from .dataset_cards import responsible_ai
@@ -763,7 +805,7 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 class Amended(NamedTuple):
     """What `amend` made."""
 
-    report: BuildReport
+    report: "BuildReport"
     erratum: "Erratum"
     diff: "Diff"
     """Of the release against the new build."""
@@ -793,6 +835,8 @@ def amend(
     from .builders.errata import amended
     from .builders.sources import Pool
     from .builders.sources.fetch import resolve_root
+    from .dataset_cards.render import benchmark_card
+    from .eval.validate import self_check, taken
     from .io import errata, manifest
     from .release.diff import diff
     from .release.versions import next_version

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .dataset_cards.own import own_card
-from .dataset_cards.render import benchmark_card
 from .errors import UserError, unknown
-from .eval.validate import self_check, taken
 
 if TYPE_CHECKING:
     from .builders.build import BuildSpec
@@ -51,6 +48,8 @@ def build_own(
     from .builders.own.book import book
     from .builders.own.rows import pool
     from .builders.sources import OWN_CASES
+    from .dataset_cards.own import own_card
+    from .eval.validate import self_check, taken
     from .own.book import NAME, File
     from .own.matchers import example
 
@@ -171,6 +170,8 @@ def _read_with_server(cases: Path, server: "Server | None", progress: Callable[[
 def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:
     """The card of a release of the benchmark, or of own tools. Raises UserError."""
     from .builders.sources import OWN_CASES
+    from .dataset_cards.own import own_card
+    from .dataset_cards.render import benchmark_card
     from .own.book import read
 
     if report.profile != OWN_CASES:
@@ -189,6 +190,8 @@ def _book(found: "Book | None") -> "Book":
 def rebuild_own(folder: Path, out: Path) -> None:
     """Builds into `out` what `folder` says it is, from its own clean rows and its book. Raises UserError."""
     from .builders.rebuild import rebuild
+    from .dataset_cards.own import own_card
+    from .eval.validate import self_check, taken
     from .own.book import NAME, read
 
     beside = _book(read(folder))

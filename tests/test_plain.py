@@ -1,10 +1,11 @@
 """The plain columns: what they say of a row, and that the gate reads them back."""
 
+import msgspec
 import pytest
 
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.plain import gold_call, query
-from robustbench_tc.schema import ANY, OMIT, Call, Json, Message, Sample, Tool, columns
+from robustbench_tc.schema import ANY, OMIT, Call, Json, Message, Sample, Tool, columns, dumps, remember_texts
 
 CLOSING = "<user> With this in mind, answer with one tool call.</user>"
 
@@ -90,6 +91,28 @@ def test_the_query_is_the_last_substantive_turn() -> None:
     assert plain_columns(good, row) == ""
     for wrong in ("Could you put this", "With this in mind, answer with one tool call.", "", None):
         assert plain_columns({**good, "query": wrong}, row)
+
+
+def test_what_is_remembered_of_a_sample_is_what_its_rows_say() -> None:
+    """Texts and words that rows share with a clean sample are kept with it, and only with it."""
+    clean = sample(
+        f"<user>Rye bread on my list?</user><user>Rye bread</user>{CLOSING}", calls(item=["Rye", OMIT])
+    )
+    (call,) = clean.golden_answers[0]
+    renamed = ((Call("g", call.parameters),),)  # the same object of parameters under another name
+    rows = [
+        clean,
+        msgspec.structs.replace(clean, golden_answers=renamed),
+        msgspec.structs.replace(clean, golden_answers=calls(item=["bread", "list", "my"])),
+        msgspec.structs.replace(clean, tools=(Tool("g", "new", clean.tools[0].parameters), *clean.tools)),
+        sample("<user>Milk</user>", clean.golden_answers),
+    ]
+    before = columns(rows, Sample)
+    remember_texts([clean])
+    assert columns(rows, Sample) == before
+    assert before["tools"] == [dumps(row.tools) for row in rows]
+    assert before["golden_answers"] == [dumps(row.golden_answers) for row in rows]
+    assert before["gold_call"][1] == "g(item='Rye')"
 
 
 def test_who_says_nothing_has_no_query() -> None:

@@ -34,7 +34,7 @@ from .offers import (
     tool_changes,
 )
 from .query import called_in_history, wished
-from .registry import gold_tools, index_of
+from .registry import gold_tools
 
 Schema = dict[str, Json]
 
@@ -124,17 +124,18 @@ class Balanced(Preference):
             changes.append(Change("/golden_answers", before, after))
         messages, change = wished(sample, rng.choice(self.wishes[self.quality]))
         changes.append(change)
-        shuffled = [*treated, new]
-        rng.shuffle(shuffled)
-        changes += tool_changes(sample.tools, treated, [new], shuffled)
+        tools = [*treated, new]
+        order = list(range(len(tools)))
+        rng.shuffle(order)
+        changes += tool_changes(sample.tools, tools, order)
         return self.row(
             sample,
             changes,
             flags=(NAMES_DISTRACTOR,) if suffixed and original.name in called_in_history(sample) else (),
             messages=messages,
-            tools=tuple(shuffled),
+            tools=tuple([tools[at] for at in order]),
             golden_answers=golden,
-            gold_tool_index=index_of(shuffled, new if suffixed else treated[index]),
+            gold_tool_index=order.index(len(treated) if suffixed else index),
         )
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:

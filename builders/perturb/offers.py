@@ -8,7 +8,7 @@ those are annotated like the distractor and no longer accepted.
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation
 from .query import SAMPLES, called_in_history, wished
-from .registry import gold_tools, index_of, plain
+from .registry import gold_tools, plain
 
 FACTORS = (4, 5, 6, 8, 10)
 """How many times worse the distractor is."""
@@ -128,21 +128,18 @@ class Preference(Perturbation):
         renamed: dict[str, str] = {}
         worst = 0
         changes: list[Change] = []
-        new: list[Tool] = []
         for name, index in gold.items():
             original = tools[index]
             other = self.other_name(name, taken)
             value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
-            better, worse = (
-                offer_text(self.quality, value),
-                offer_text(self.quality, int(value * rng.choice(self.factors))),
-            )
+            better = offer_text(self.quality, value)
+            worse = offer_text(self.quality, int(value * rng.choice(self.factors)))
             gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
             taken.add(other)
             renamed[name] = gold_name
             tools[index] = Tool(gold_name, annotated(original.description, better), original.parameters)
-            new.append(Tool(distractor_name, annotated(original.description, worse), original.parameters))
+            tools.append(Tool(distractor_name, annotated(original.description, worse), original.parameters))
         for index, tool in enumerate(sample.tools if others else ()):
             if tool.name in others:
                 worse = offer_text(self.quality, int(worst * rng.choice(self.factors)))
@@ -159,19 +156,18 @@ class Preference(Perturbation):
         if self.stated:
             messages, change = wished(sample, rng.choice(PREFERENCES[self.quality]))
             changes.append(change)
-        first = tools[next(iter(gold.values()))]
-        shuffled = [*tools, *new]
-        rng.shuffle(shuffled)
-        changes += tool_changes(sample.tools, tools, new, shuffled)
-        history = called_in_history(sample) if self.suffix is None else frozenset()
+        order = list(range(len(tools)))
+        rng.shuffle(order)
+        changes += tool_changes(sample.tools, tools, order)
+        named = self.suffix is None and called_in_history(sample) & gold.keys()
         return self.row(
             sample,
             changes,
-            flags=(NAMES_DISTRACTOR,) if history & set(gold) else (),
+            flags=(NAMES_DISTRACTOR,) if named else (),
             messages=messages,
-            tools=tuple(shuffled),
+            tools=tuple([tools[at] for at in order]),
             golden_answers=golden,
-            gold_tool_index=index_of(shuffled, first),
+            gold_tool_index=order.index(next(iter(gold.values()))),
         )
 
     def other_name(self, name: str, taken: set[str]) -> str:
@@ -340,21 +336,22 @@ def reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]
     return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
 
 
-def tool_changes(
-    clean: tuple[Tool, ...], treated: list[Tool], new: list[Tool], row: list[Tool]
-) -> list[Change]:
-    """Diff entries at the places of the shuffled registry, after one that says how it was reordered."""
-    out = [Change("/tools", [t.name for t in clean], [t.name for t in row])]
-    places = {id(tool): place for place, tool in enumerate(row)}
-    for before, after in zip(clean, treated, strict=True):
+def tool_changes(clean: tuple[Tool, ...], tools: Sequence[Tool], order: list[int]) -> list[Change]:
+    """Diff entries at the places of the shuffled registry, after one that says how it was reordered.
+
+    `tools`: those of the clean registry, treated, and the new ones after them; `order`: who stands where.
+    """
+    out = [Change("/tools", [tool.name for tool in clean], [tools[at].name for at in order])]
+    for at, before in enumerate(clean):
+        after = tools[at]
         if before is after:
             continue
-        place = places[id(after)]
+        place = order.index(at)
         if before.name != after.name:
             out.append(Change(f"/tools/{place}/name", before.name, after.name))
         if before.description != after.description:
             out.append(Change(f"/tools/{place}/description", before.description, after.description))
         if before.parameters is not after.parameters:
             out.append(Change(f"/tools/{place}/parameters", before.parameters, after.parameters))
-    came = sorted([places[id(tool)] for tool in new])
-    return out + [Change(f"/tools/{place}", None, plain(row[place])) for place in came]
+    came = [place for place, at in enumerate(order) if at >= len(clean)]
+    return out + [Change(f"/tools/{place}", None, plain(tools[order[place]])) for place in came]

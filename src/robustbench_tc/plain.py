@@ -39,7 +39,7 @@ def user_turns(messages: Sequence[Message], *, closing: bool = False) -> list[Sp
     else:
         return []
     content = messages[index].content
-    turns = list(_tagged(content))
+    turns = list(_tagged(content)) if _TURN in content else []
     if not closing and len(turns) > 1 and CLOSING_TURN.search(content[slice(*turns[-1])]):
         turns.pop()
     spans = [Span(index, start, end) for start, end in turns if start < end]

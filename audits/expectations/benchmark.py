@@ -5,7 +5,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.schema import sample_features
+from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.schema import sample_columns
 
 from ..folder import TABLES, Folder, type_name
 from ..hygiene.rows import HYGIENE
@@ -24,7 +25,7 @@ SUITES = Suites("benchmark")
 
 def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
-    wanted = [(field.name, type_name(field.type)) for field in sample_features().arrow_schema]
+    wanted = [(field.name, type_name(field.type)) for field in arrow_schema(sample_columns())]
     data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
     for config in folder.configs():
         if config in TABLES:

@@ -10,6 +10,7 @@ function.
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -466,11 +467,17 @@ def _benchmark_queries(folder: Path | None, sources: Path | None) -> Conversatio
 
 
 def _of_sources(root: Path | None, profile: "Profile") -> Conversations | None:
-    from .builders.sources import read
-
+    """What the rows of sources ask, each of whose files is as pinned; None without sources."""
     if root is None:
         return None
-    return lambda: ((sample.id, sample.messages) for sample in read(root, profile).samples)
+    return lambda: iter(_asked(root.resolve(), profile))
+
+
+@cache  # an audit after another in the same process: pinned files hold the same
+def _asked(root: Path, profile: "Profile") -> tuple[tuple[str, Sequence[Message]], ...]:
+    from .builders.sources import read
+
+    return tuple((sample.id, sample.messages) for sample in read(root, profile).samples)
 
 
 def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = None) -> "Rebuild":

@@ -26,8 +26,9 @@ environment = @test -n "$(PYTHON)" || { \
 	echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }; \
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 
-# One process per core, a file of tests in one of them.
-PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
+# One process more than cores, since some tests wait for servers and for processes to end; a file of tests in one of them.
+WORKERS  := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \

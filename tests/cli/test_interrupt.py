@@ -95,11 +95,25 @@ class Command:
 
 
 def _group_lives(group: int) -> bool:
+    """Whether a process of the group still runs. An ended one is listed until process 1 looks."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
-    return True
+    if not Path("/proc/self/stat").exists():
+        return True
+    return any(
+        group == found and state not in "ZX" for state, found in map(_state, Path("/proc").glob("[0-9]*"))
+    )
+
+
+def _state(process: Path) -> tuple[str, int]:
+    """Its state and its process group, from proc(5)."""
+    try:
+        state, _, group = (process / "stat").read_text().rpartition(")")[2].split()[:3]
+    except OSError:  # gone meanwhile
+        return "X", 0
+    return state, int(group)
 
 
 @contextmanager
@@ -234,3 +248,79 @@ def test_the_others_say_it_too(place: str, words: str, kept: str, release: Path,
         command.until(lambda: "AT WORK" in command.said)
         last = command.interrupt()
     assert last.startswith("rbtc: interrupted: ") and kept in last, last
+
+
+BROKEN = """
+import sys
+from robustbench_tc.errors import UserError
+from robustbench_tc.sql import query
+def work(*_, **__):
+    try:
+        raise KeyboardInterrupt  # the first Ctrl-C
+    finally:  # the second one leaves a file closed, a pool broken, a state that our own code finds wrong
+        raise kinds[kind]
+kinds = {"os": OSError(9, "Bad file descriptor"), "other": ValueError("half"), "user": UserError("no")}
+kind, *sys.argv[1:] = sys.argv[1:]
+query.query = work
+from robustbench_tc.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("kind", ["os", "other", "user"])
+def test_what_breaks_on_the_way_out_is_still_an_interrupt(kind: str, tmp_path: Path) -> None:
+    with running(kind, "sql", "accuracy", "--run", tmp_path, code=BROKEN) as command:
+        last = command.end(130)
+    assert last.startswith("rbtc: interrupted: ") and last.endswith("run the same command again"), last
+
+
+STORM = """
+import os, signal, sys, threading, time
+from robustbench_tc.cli import _ends
+_ends.watch()
+found = set()
+def on_signal(number, frame):  # where the default would raise KeyboardInterrupt, in the main thread
+    while frame:
+        if frame.f_code.co_filename == _ends.__file__:
+            found.add(frame.f_code.co_name)
+        frame = frame.f_back
+    found.add("")
+signal.signal(signal.SIGINT, on_signal)
+class Thrown:
+    def __del__(self):
+        raise KeyboardInterrupt
+end = time.monotonic() + 1
+def press():
+    while time.monotonic() < end:
+        os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press).start()
+while time.monotonic() < end:
+    for _ in range(50):
+        Thrown()
+    time.sleep(0.001)
+print(sorted(found))
+"""
+
+
+def test_no_signal_finds_the_hook_for_forgotten_interrupts() -> None:
+    """A KeyboardInterrupt raised in it would be printed with a traceback and forgotten in turn."""
+    with running(code=STORM) as command:
+        assert command.end(0) == "['']"
+
+
+ELSE = """
+import time
+from robustbench_tc.cli import _ends
+_ends.watch()
+class Thrown:
+    def __del__(self):
+        raise ValueError("half a file")
+Thrown()
+time.sleep(600)
+"""
+
+
+def test_what_else_python_can_only_print_is_printed() -> None:
+    with running(code=ELSE) as command:
+        command.until(lambda: "ValueError: half a file" in command.said)
+        assert re.match(r"Exception ignored in: <function Thrown.__del__ .*\s+Traceback ", command.said)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UserError
 from . import _ends
@@ -26,8 +26,8 @@ def main() -> None:
     try:
         _ends.watch()
         _run()
-    except KeyboardInterrupt:
-        _ends.interrupted_again(AGAIN)
+    except KeyboardInterrupt as error:
+        _ends.interrupted_anywhere(AGAIN, error)
 
 
 def _run() -> None:
@@ -40,14 +40,13 @@ def _run() -> None:
 
     command = _command(_app())
     try:
-        code = command(standalone_mode=False)
-        sys.stdout.flush()  # while an error can still be said
+        code = _called(command)
     except TyperException as error:
         _ends.usage(error, command)
     except UserError as error:
         _ends.fail(str(error))
     except _ends.Interrupted as error:
-        _ends.interrupted(str(error))
+        _ends.interrupted(error)
     except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
         _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
@@ -62,8 +61,21 @@ def _run() -> None:
         hint = advice.get(error.errno or 0)
         _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
     if code == _ends.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
-        _ends.interrupted_again(AGAIN)
+        _ends.interrupted_anywhere(AGAIN)
     sys.exit(code)
+
+
+def _called(command: "Command") -> Any:
+    try:
+        code = command(standalone_mode=False)
+        sys.stdout.flush()  # while an error can still be said
+    except _ends.Interrupted:
+        raise
+    except Exception as error:
+        if _ends.interrupts(error):
+            raise KeyboardInterrupt from error
+        raise
+    return code
 
 
 @cache  # whoever calls `main` again in one process waits for it once

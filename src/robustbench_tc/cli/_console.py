@@ -21,7 +21,8 @@ from rich.text import Text
 
 from ..safe_text import safe, safe_json
 from ..sources import in_tables
-from ._ends import Interrupted, remember
+from ._ends import Kept
+from ._ends import keeping as keeping  # the verbs find it beside `status`
 from ._tables import UNBOUNDED, fitted
 
 if TYPE_CHECKING:
@@ -136,17 +137,7 @@ def ask(question: str) -> str | None:
 
 
 @contextmanager
-def keeping(kept: str | Callable[[], str]) -> Iterator[None]:
-    """Says after Ctrl-C in this block what was kept and how to go on: `kept`, or what it returns then."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        remember(said := kept if isinstance(kept, str) else kept())
-        raise Interrupted(said) from None
-
-
-@contextmanager
-def status(what: str, kept: str | Callable[[], str] = "") -> Iterator[Callable[[str], None]]:
+def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
     """A spinner with a changing line on standard error; without a terminal at most a line per LINE_S.
 
     `kept`: what to say after Ctrl-C, as for `keeping`.

@@ -2,6 +2,7 @@
 
 import _thread
 import atexit
+import functools
 import logging
 import multiprocessing
 import os
@@ -9,49 +10,109 @@ import re
 import signal
 import sys
 import threading
-from contextlib import suppress
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from ..safe_text import safe
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from typer._click import Command
     from typer.exceptions import TyperException
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended."""
 
+SHOW_CURSOR, CLEAR_LINE = "\x1b[?25h", "\r\x1b[2K"
+"""What a terminal is told where what draws on it did not come to its end."""
+
 
 class Interrupted(Exception):
     """Ctrl-C, with what was kept and how to go on. No KeyboardInterrupt, which typer would swallow."""
 
-
-_kept: list[str] = []
-"""What the first Ctrl-C found to be kept: a second one, on the way out, takes the exception that says it."""
-
-
-def remember(kept: str) -> None:
-    """Notes what was kept, for `interrupted_again`."""
-    _kept[:] = [kept]
+    def __init__(self, kept: str, times: int = 1) -> None:
+        super().__init__(kept)
+        self.times = times
 
 
-def interrupted_again(otherwise: str) -> NoReturn:
-    """As `interrupted`, with what the first Ctrl-C found, if it came to that."""
-    interrupted(_kept[0] if _kept else otherwise)
+Kept = str | Callable[[], str]
+"""What to say after Ctrl-C: what was kept and how to go on. A function finds it out when it is asked."""
+
+_kept: list[Kept] = []
+"""Of the blocks of work that go on, innermost last: a second Ctrl-C may take the exception that says it."""
+
+
+@contextmanager
+def keeping(kept: Kept) -> Iterator[None]:
+    """Says after Ctrl-C in this block what was kept and how to go on."""
+    _kept.append(kept)
+    try:
+        yield
+    except BaseException as error:
+        if not (times := interrupts(error)):
+            _kept.pop()
+        elif not isinstance(error, Interrupted):
+            raise Interrupted(_said(kept), times) from None
+        raise
+    _kept.pop()
+
+
+def interrupted_anywhere(otherwise: str, error: KeyboardInterrupt | None = None) -> NoReturn:
+    """As `interrupted`, with what the block of work keeps in which it came to that."""
+    if _kept:  # that block said so, and was interrupted again
+        interrupted(Interrupted(_said(_kept[-1]), times=2))
+    interrupted(Interrupted(otherwise, interrupts(error)))
+
+
+def _said(kept: Kept) -> str:
+    return kept if isinstance(kept, str) else kept()
 
 
 def fail(line: str, code: int = 1) -> NoReturn:
     """Prints the one line and ends with the exit code."""
-    print("rbtc: " + safe(line.strip(), keep=""), file=sys.stderr)  # noqa: T201
+    print(_line(line), file=sys.stderr)  # noqa: T201
     sys.exit(code)
 
 
-def interrupted(kept: str) -> NoReturn:
-    """Says what was kept. From here on a further Ctrl-C ends at once: there is nothing left to save."""
-    _kill_workers()  # interrupted twice, a pool of processes may be left in a state that nobody can wait for
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _end_at_once)
-    fail(f"interrupted: {kept}", INTERRUPTED)
+def _line(line: str) -> str:
+    return "rbtc: " + safe(line.strip(), keep="")
+
+
+def interrupts(error: BaseException | None) -> int:
+    """How many Ctrl-C lie behind it: a second one, on the way out, breaks what cleans up after the first."""
+    seen: set[int] = set()
+    times = 0
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        times += isinstance(error, KeyboardInterrupt)
+        error = error.__context__
+    return times
+
+
+def interrupted(error: Interrupted) -> NoReturn:
+    """Says what was kept. From then on a further Ctrl-C ends at once: there is nothing left to save.
+
+    After several of them nobody can rely on the state (a pool that waits for what is gone, a spinner that
+    still draws and hides the cursor): what a process does at its end is left out.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if main:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it is said
+    _kill_workers()
+    try:
+        if error.times > 1 and main and sys.__stderr__:
+            if sys.__stderr__.isatty():
+                sys.__stderr__.write(SHOW_CURSOR + CLEAR_LINE)
+            print(_line(f"interrupted: {error}"), file=sys.__stderr__, flush=True)
+            os._exit(INTERRUPTED)
+        fail(f"interrupted: {error}", INTERRUPTED)
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, _end_at_once)
 
 
 def _end_at_once(*_: object) -> None:
@@ -60,34 +121,47 @@ def _end_at_once(*_: object) -> None:
 
 
 def _kill_workers() -> None:
-    for child in multiprocessing.active_children():
+    children = multiprocessing.active_children()
+    for child in children:
         child.kill()
+    for child in children:
+        child.join(1)  # not left to a first process that may not look after it
 
 
 def watch() -> None:
     """Ctrl-C that arrives where Python can only print and forget an exception is not forgotten.
 
-    Such places are finalizers, hooks around a fork, and generators that are thrown away.
+    Such places are finalizers, hooks around a fork, and generators that are thrown away. The hook itself is
+    one of them, so nothing of it is Python code of the main thread, which alone a signal interrupts.
     """
     _kept.clear()
-    shown = sys.unraisablehook
-
-    def hook(unraisable: "sys.UnraisableHookArgs") -> None:
-        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            shown(unraisable)
-            return
-        again = threading.Timer(0.01, _thread.interrupt_main)  # not here: it would be lost like the first
-        again.daemon = True
-        with suppress(RuntimeError):  # the interpreter is going down
-            again.start()
-
-    sys.unraisablehook = hook
+    ours = functools.partial(_thread.start_new_thread, _unraisable)  # takes the five fields as arguments
+    usual, sys.unraisablehook = sys.unraisablehook, ours
     # A task that a second Ctrl-C hits is not worth a traceback: the loop hands the exception on as well.
     logging.getLogger("asyncio").addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
     )
-    # What is finished is not interrupted: going down, the interpreter would die of the signal.
+    # What is finished is not interrupted: going down, the interpreter would die of the signal, and starts no
+    # thread.
+    atexit.register(setattr, sys, "unraisablehook", usual)
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+def _unraisable(
+    kind: type[BaseException],
+    error: BaseException | None,
+    trace: "TracebackType | None",
+    message: str | None,
+    where: object,
+) -> None:
+    """In a thread of its own. A forgotten Ctrl-C comes once more; all else is printed, as Python would."""
+    if issubclass(kind, KeyboardInterrupt):
+        time.sleep(0.01)  # not here: it would be lost like the first
+        _thread.interrupt_main()
+        return
+    with suppress(Exception):  # a `repr` that fails says no more than none
+        print(f"{message or 'Exception ignored in'}: {where!r}", file=sys.stderr)  # noqa: T201
+    traceback.print_exception(kind, error, trace)
 
 
 def usage(error: "TyperException", command: "Command") -> NoReturn:
@@ -98,13 +172,13 @@ def usage(error: "TyperException", command: "Command") -> NoReturn:
         if inner is None:
             break
         command, path = inner, [*path, word]
-    said = _said(error)
+    said = _message(error)
     if not said:  # a group without a command: its help is printed, which is an answer
         sys.exit(error.exit_code)
     fail(f"{said} (see {' '.join(path)} --help)", error.exit_code)
 
 
-def _said(error: "TyperException") -> str:
+def _message(error: "TyperException") -> str:
     """Typer's message in our form: the word, what is wrong with it, what it should be."""
     said = " ".join(error.format_message().split()).rstrip(".")
     wrong = re.fullmatch(r"Invalid value for '?(.+?)'?: Input should be (.+?)(?:, unable to .*)?", said)

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from robustbench_tc import api
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
 from robustbench_tc.builders.report import BuildReport

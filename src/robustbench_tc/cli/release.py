@@ -117,7 +117,7 @@ def diff(
     Example: rbtc diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
     """
 
-    from ..api import dataset_folder
+    from ..api.at_hand import dataset_folder
     from ..io import manifest
     from ..release.diff import diff as compare
     from ..release.versions import next_version

@@ -86,11 +86,11 @@ def score(
 def _score_journal(
     journal: Path, dataset: str | None, model: str | None, repeat: int | None, out: Path | None
 ) -> None:
-    from .. import api_proxy
+    from ..api import proxy
 
     kept = f"{journal} was not touched; score it again"
     with _console.keeping(kept), _console.working("scoring"):
-        made = api_proxy.score_journal(journal, dataset=dataset, model=model, repeat=repeat, out=out)
+        made = proxy.score_journal(journal, dataset=dataset, model=model, repeat=repeat, out=out)
     say(made.folder.notes)
     say_left_out(made.folder.record.left_out)
     for reason, count in made.failures.items():

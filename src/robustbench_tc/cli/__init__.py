@@ -131,6 +131,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
+        failures,
         gate,
         ground,
         init,
@@ -139,8 +140,10 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         release,
         report,
         runs,
+        score,
         show,
         sql,
+        summary,
         vectors,
         verify,
     )
@@ -149,8 +152,8 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
         "Evaluate": {
             "eval": eval.eval_,
-            "score": runs.score,
-            "summary": runs.summary,
+            "score": score.score,
+            "summary": summary.summary,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
@@ -162,7 +165,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "compare": compare.compare,
             "defences": defences.defences,
             "gate": gate.gate,
-            "failures": compare.failures,
+            "failures": failures.failures,
             "sql": sql.sql,
         },
         "Release": {

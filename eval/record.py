@@ -25,7 +25,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, owned
 from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
 from robustbench_tc.io.folders import is_more_than
-from robustbench_tc.io.not_live import refuse_run
+from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
@@ -377,7 +377,10 @@ def open_run(path: Path) -> RunFolder:
         record = msgspec.json.decode(file.read_bytes(), type=RunRecord)
     except (FileNotFoundError, NotADirectoryError):
         refuse_run(path)
-        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
+        refuse_no_run(path)
+        raise
+    except PermissionError:  # nothing is wrong with the file
+        raise UserError(f"{file} may not be read: change its rights") from None
     except (msgspec.DecodeError, OSError) as error:
         raise UserError(f"{file} is damaged: {error}") from None
     if record.format > FORMAT:

@@ -1,0 +1,79 @@
+"""A folder of another kind where a run or a build is wanted: the line says what it is not, and leads on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ..conftest import Done
+from ..eval import small
+
+NO_RUN = "is not a run folder: it has no run.json (`rbtc eval` makes one)"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    small.write(tmp_path / "bench", small.rows("CD"))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder", ["bench", "empty"])
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("summary {}", NO_RUN),
+        ("gate {}", NO_RUN),
+        ("failures {}", NO_RUN),
+        ("compare {} {}", NO_RUN),
+        ("report {} --out report", NO_RUN),
+        ("sql table2 --run {}", "has no scores.parquet: name the folder of a run"),
+    ],
+)
+def test_what_is_no_run_is_not_sent_to_score(
+    command: str, line: str, folder: str, here: Path, rbtc: Callable[..., Done]
+) -> None:
+    done = rbtc(*command.replace("{}", folder).split())
+    assert done.code == 1 and line in done.err and "rbtc score" not in done.err, done.err
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("audit notes.txt", "notes.txt is not a folder: name the one that `rbtc build` wrote"),
+        ("audit golds nowhere", "nowhere is no build of the benchmark: name the folder"),
+        ("diff bench runs", "runs holds no <config>/<split>-*.parquet"),
+        ("score runs/a --dataset nowhere", "no dataset at nowhere: give a release folder or a Hub id"),
+    ],
+)
+def test_what_is_no_build(command: str, line: str, here: Path, rbtc: Callable[..., Done]) -> None:
+    assert rbtc("eval", "bench", "--agent", "oracle", "--out", "runs/a").code == 0
+    done = rbtc(*command.split())
+    assert done.code == 1 and line in done.err and "was made of it" not in done.err, done.err
+
+
+def test_a_run_without_verdicts_is_sent_to_score(here: Path, rbtc: Callable[..., Done]) -> None:
+    assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a", "--no-score").code == 0
+    for command in ("gate a", "failures a", "report a --out report", "sql table2 --run a"):
+        assert "rbtc score" in rbtc(*command.split()).err
+
+
+def test_a_file_without_the_right_to_read_it_is_not_damaged(
+    here: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a").code == 0
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)  # root may read everything
+    done = rbtc("gate", "a")
+    assert done.code == 1 and "a/scores.parquet may not be read: change its rights" in done.err, done.err
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    done = rbtc("score", "a")
+    assert done.code == 1 and "a/run.json may not be read: change its rights" in done.err, done.err

@@ -98,7 +98,8 @@ def release(
     if as_json:
         _console.json(frozen.json())
         return
-    _console.out.print(f"{frozen.kind} {frozen.version}: {len(frozen.files)} files in {out}", markup=False)
+    count = len(frozen.files) + 1  # and the manifest, as `rbtc verify` counts
+    _console.out.print(f"{frozen.kind} {frozen.version}: {count} files in {out}", markup=False)
     if frozen.gate is not None:
         waived = f", {len(frozen.gate.waived)} waived" if frozen.gate.waived else ""
         _console.out.print(f"the gate is green: {frozen.gate.checks} checks{waived}", markup=False)

@@ -127,6 +127,8 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
             if check:
                 for run in (*runs, *live):
                     _refuse_duplicates(connection, run)
+            for run in runs if release is not None else ():
+                _refuse_another(connection, run, str(release))
         except duckdb.Error as error:
             raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
         yield connection
@@ -224,6 +226,18 @@ def _scored(run: str) -> str:
     else:
         hint = "name the folder of a run, as `rbtc eval` makes one"
     return _folder(run, "scores.parquet", hint)
+
+
+def _refuse_another(connection: "duckdb.DuckDBPyConnection", run: str, release: str) -> None:
+    """A release with no sample of the run is another dataset's: every row of it would count as missing."""
+    found = connection.execute(
+        "select count(*), count(*) filter (where clean_id in (select clean_id from read_parquet(?))) "
+        "from read_parquet(?)",
+        [f"{release}/clean/test-*.parquet", f"{run}/scores.parquet"],
+    ).fetchall()
+    for asked, known in found:
+        if asked and not known:
+            raise UserError(f"{release} has no sample of {run}: name the release that the run was asked")
 
 
 def _refuse_duplicates(connection: "duckdb.DuckDBPyConnection", run: str) -> None:

@@ -80,7 +80,8 @@ def read(folder: str | Path) -> Run:
     except PermissionError:  # nothing is wrong with the file
         raise UserError(f"{scores} may not be read: change its rights") from None
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{scores} is damaged: {str(error).splitlines()[0]}") from None
+        why = str(error).splitlines()[0].rstrip(".")
+        raise UserError(f"{scores} is damaged: {why}; rbtc score {folder} makes it again") from None
     if table.num_rows == 0:
         raise UserError(f"{scores} holds no predictions")
     if torn := [

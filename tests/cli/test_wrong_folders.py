@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -46,6 +47,7 @@ def test_what_is_no_run_is_not_sent_to_score(
         ("audit notes.txt", "notes.txt is not a folder: name the one that `rbtc build` wrote"),
         ("audit golds nowhere", "nowhere is no build of the benchmark: name the folder"),
         ("diff bench runs", "runs holds no <config>/<split>-*.parquet"),
+        ("leaderboard submit-check runs/a", "Hub id like org/name; --dataset names what the run was asked"),
         ("score runs/a --dataset nowhere", "no dataset at nowhere: give a release folder or a Hub id"),
     ],
 )
@@ -53,6 +55,23 @@ def test_what_is_no_build(command: str, line: str, here: Path, rbtc: Callable[..
     assert rbtc("eval", "bench", "--agent", "oracle", "--out", "runs/a").code == 0
     done = rbtc(*command.split())
     assert done.code == 1 and line in done.err and "was made of it" not in done.err, done.err
+
+
+def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[..., Done]) -> None:
+    assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a").code == 0
+    renamed = [msgspec.structs.replace(row, clean_id=f"x{row.clean_id}") for row in small.rows("CD")]
+    small.write(here / "other", [msgspec.structs.replace(row, id=f"x{row.id}") for row in renamed])
+    done = rbtc("report", "a", "--release", "other", "--out", "report")
+    assert done.code == 1 and "other has no sample of a: name the release" in done.err
+    assert not Path("report").exists()
+
+
+def test_half_a_file_of_verdicts_says_how_it_is_made_again(here: Path, rbtc: Callable[..., Done]) -> None:
+    assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a").code == 0
+    scores = Path("a/scores.parquet")
+    scores.write_bytes(scores.read_bytes()[:500])
+    assert "; rbtc score a makes it again" in rbtc("gate", "a").err
+    assert rbtc("score", "a").code == 0 and rbtc("gate", "a").code == 0
 
 
 def test_a_run_without_verdicts_is_sent_to_score(here: Path, rbtc: Callable[..., Done]) -> None:

@@ -66,6 +66,14 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     assert not Path("report").exists()
 
 
+def test_a_home_that_no_shell_put_in_is_said_before_anybody_is_asked(
+    here: Path, rbtc: Callable[..., Done]
+) -> None:
+    done = rbtc("eval", "bench", "--agent", "oracle", "--out=~/a")
+    assert done.code == 1 and "the shell has not replaced the ~" in done.err, done.err
+    assert not Path("~").exists()
+
+
 def test_half_a_file_of_verdicts_says_how_it_is_made_again(here: Path, rbtc: Callable[..., Done]) -> None:
     assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a").code == 0
     scores = Path("a/scores.parquet")

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UserError
@@ -21,8 +22,12 @@ AGAIN = "files are written whole or not at all; run the same command again"
 def main() -> None:
     """Entry point. What goes wrong is one line on standard error and an exit code, never a traceback.
 
-    1: a `UserError`. 2: wrong words on the command line. 130: Ctrl-C.
+    1: a `UserError`. 2: wrong words on the command line (`rbtc gate`: 1). 130: Ctrl-C.
     """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is said there goes nowhere
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     try:
         _ends.watch()
         _run()

@@ -90,6 +90,8 @@ def build(
     """
     from .. import api
 
+    if folder.is_file():
+        raise UserError(f"{folder} is not a folder: name the one that `rbtc build` wrote")
     if out is None or (out.exists() and folder.exists() and out.samefile(folder)):
         audit_files.check(folder)
     else:

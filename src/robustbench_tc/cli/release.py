@@ -96,9 +96,9 @@ def release(
             progress=progress,
         )
     if as_json:
-        _console.json(frozen.json())
-        return
-    _console.out.print(f"{frozen.kind} {frozen.version}: {len(frozen.files)} files in {out}", markup=False)
+        return _console.json(frozen.json())
+    counted = f"{len(frozen.files) + 1} files in {out}"  # with the manifest, as `rbtc verify` counts
+    _console.out.print(f"{frozen.kind} {frozen.version}: {counted}", markup=False)
     if frozen.gate is not None:
         waived = f", {len(frozen.gate.waived)} waived" if frozen.gate.waived else ""
         _console.out.print(f"the gate is green: {frozen.gate.checks} checks{waived}", markup=False)

@@ -87,6 +87,17 @@ def views() -> dict[str, dict[str, str]]:
 
 
 @contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C while DuckDB is at a query is a KeyboardInterrupt: DuckDB makes a RuntimeError of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
+
+
+@contextmanager
 def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyConnection"]:
     """A connection of its own with every staging and intermediate view. Raises UserError.
 
@@ -102,7 +113,7 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
     release = None
     if inputs.release is not None:
         release = _folder(inputs.release, "clean", "name a folder that `rbtc build` made")
-    with duckdb.connect() as connection:
+    with _interruptible(), duckdb.connect() as connection:
         variables: dict[str, Any] = {
             **inputs.parameters,
             "taxonomy": str(files("robustbench_tc").joinpath("data/taxonomy.json")),

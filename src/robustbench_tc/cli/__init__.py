@@ -29,10 +29,26 @@ def main() -> None:
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     try:
+        _open_closed_streams()
         _ends.watch()
         _run()
     except KeyboardInterrupt as error:
         _ends.interrupted_anywhere(AGAIN, error)
+
+
+def _open_closed_streams() -> None:
+    """`rbtc … >&-`, as some schedulers start it: what is written there is thrown away, nothing is read.
+
+    Python has None for such a stream, and the next file that is opened gets its number: a library that
+    writes there would write into the dataset.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so the stream's own
+            os.set_inheritable(handle, True)  # for worker processes
+            stream = os.fdopen(handle, mode, encoding="utf-8")
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 def _run() -> None:

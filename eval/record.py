@@ -384,7 +384,8 @@ def open_run(path: Path) -> RunFolder:
     except PermissionError:  # nothing is wrong with the file
         raise UserError(f"{file} may not be read: change its rights") from None
     except (msgspec.DecodeError, OSError) as error:
-        raise UserError(f"{file} is damaged: {error}") from None
+        hint = "bring back a copy of it, or ask into another folder"
+        raise UserError(f"{file} is damaged ({error}): {hint}") from None
     if record.format > FORMAT:
         raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
     selection = record.settings.selection

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UserError
@@ -24,10 +23,6 @@ def main() -> None:
 
     1: a `UserError`. 2: wrong words on the command line (`rbtc gate`: 1). 130: Ctrl-C.
     """
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is said there goes nowhere
-            mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     try:
         _open_closed_streams()
         _ends.watch()

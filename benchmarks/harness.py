@@ -231,7 +231,7 @@ def timed(command: list[str], folder: Path, environment: dict[str, str], samples
 
 def build(folder: Path) -> Path:
     """A release to ask: its texts and registries are of real size."""
-    from robustbench_tc.api import build_release
+    from robustbench_tc.api.building import build_release
     from robustbench_tc.builders.build import BuildSpec
 
     shared = Path(os.environ.get("RBTC_SHARED", "../shared")) / "sources"

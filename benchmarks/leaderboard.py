@@ -177,7 +177,7 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
     from tests.eval.leaderboard.made import run_folder
 
-    from robustbench_tc.api import build_release
+    from robustbench_tc.api.building import build_release
     from robustbench_tc.builders.build import BuildSpec
     from robustbench_tc.eval import inputs
 

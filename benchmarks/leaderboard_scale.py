@@ -66,7 +66,7 @@ def ground(folder: Path) -> Made:
     """A release, and a few scored runs of it."""
     from tests.eval.leaderboard.made import run_folder
 
-    from robustbench_tc.api import build_release
+    from robustbench_tc.api.building import build_release
     from robustbench_tc.builders.build import BuildSpec
     from robustbench_tc.eval.leaderboard.limits import Limits
     from robustbench_tc.eval.leaderboard.serve import load_asked

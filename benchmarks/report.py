@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import api
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import verdicts
 
@@ -51,7 +52,7 @@ def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
         spec = BuildSpec(profile="paper")
     else:
         spec = BuildSpec(profile="bundled")
-    api.build_release(spec, folder / "release")
+    build_release(spec, folder / "release")
     runs = []
     for name in ("first", "second"):
         run = answered.run(folder / name, folder / "release")

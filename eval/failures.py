@@ -6,7 +6,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.io.not_live import refuse_run
+from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.schema import ERROR_MODES, Prediction, Sample, Verdict, record
 
 from .stats.breakdown import READ_WITH_CARE
@@ -60,6 +60,7 @@ def read(run: Path) -> list[Judged]:
     refuse_run(run)
     path = run / "scores.parquet"
     if not path.is_file():
+        refuse_no_run(run)
         raise UserError(f"{run} has no scores.parquet: run `rbtc score {run}` first")
     out = []
     for row in parquet.read_rows([path]):

@@ -55,12 +55,11 @@ def judge(
     notes, whole = _notes(run, against, found)
     if never := [line.name for line in lines if line.before == 0]:
         notes += (f"nothing could be lost in {', '.join(never)}: not one row was right before",)
-    outcome = gate.outcome_of(lines)
-    if outcome == "pass" and not whole and not allow_missing:
-        outcome = "not shown"
+    if not whole and not allow_missing:  # every form of the verdict is to say so, line by line
+        lines = tuple(gate.unpassed(line) for line in lines)
         notes += ("rows are missing, so nothing is passed: ask them, or say --allow-missing",)
     return Verdict(
-        outcome=outcome,
+        outcome=gate.outcome_of(lines),
         lines=lines,
         strict=strict,
         model=run.model,

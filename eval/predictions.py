@@ -111,7 +111,15 @@ def _at(journal: Store, key: Callable[[int], str], further: int) -> Answer | Non
 def answer(journal: Store, key: str) -> Answer | None:
     """The journal's latest line under `key`."""
     found = journal.get(key)
-    return None if found is None else msgspec.convert(found, Answer)
+    return None if found is None else as_answer(journal.path, found)
+
+
+def as_answer(place: Path, line: dict[str, Json]) -> Answer:
+    """A line of the journal at `place`. Raises UserError for what is no answer, or one of a later version."""
+    try:
+        return msgspec.convert(line, Answer)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{place} holds other records than answers ({error})") from None
 
 
 def write(path: Path, found: Iterable[Prediction]) -> None:

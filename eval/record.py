@@ -25,7 +25,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, owned
 from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
 from robustbench_tc.io.folders import is_more_than
-from robustbench_tc.io.not_live import refuse_run
+from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
@@ -290,6 +290,8 @@ def default_place(model: str, mode: Mode, suffix: str = "") -> Path:
 
 def check_place(path: Path) -> None:
     """UserError where no run can be begun or gone on with at `path`: said before any work."""
+    if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
+        raise UserError(f"{path}: the shell has not replaced the ~ (as in --out=~/…): write {meant}")
     if path.is_symlink():
         raise UserError(f"{path} is a link: name the folder itself")
     if (path / RECORD).exists():
@@ -377,9 +379,13 @@ def open_run(path: Path) -> RunFolder:
         record = msgspec.json.decode(file.read_bytes(), type=RunRecord)
     except (FileNotFoundError, NotADirectoryError):
         refuse_run(path)
-        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
+        refuse_no_run(path)
+        raise
+    except PermissionError:  # nothing is wrong with the file
+        raise UserError(f"{file} may not be read: change its rights") from None
     except (msgspec.DecodeError, OSError) as error:
-        raise UserError(f"{file} is damaged: {error}") from None
+        hint = "bring back a copy of it, or ask into another folder"
+        raise UserError(f"{file} is damaged ({error}): {hint}") from None
     if record.format > FORMAT:
         raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
     selection = record.settings.selection

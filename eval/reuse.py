@@ -12,7 +12,7 @@ from robustbench_tc.schema import Json, Sample
 
 from . import growth
 from .passes import most
-from .predictions import answer
+from .predictions import answer, as_answer
 from .prompts import wording
 from .record import Answer, RunFolder, Settings, open_run
 
@@ -83,12 +83,5 @@ def _kept(found: Answer | None) -> Answer | None:
 def _answers(path: Path, wanted: Container[str]) -> dict[str, Answer]:
     """The answers of a run by key. A later line under a key replaces an earlier one, as in its journal."""
     place = open_run(path).journal_path
-    found = {key: _answer(place, line) for key, line in read_lines(place) if key in wanted}
+    found = {key: as_answer(place, line) for key, line in read_lines(place) if key in wanted}
     return {key: one for key, one in found.items() if _kept(one) is not None}
-
-
-def _answer(place: Path, line: dict[str, Json]) -> Answer:
-    try:
-        return msgspec.convert(line, Answer)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{place} holds other records than answers ({error})") from None

@@ -35,6 +35,8 @@ def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     try:
         dataset = inputs.load(name or record.dataset, revision=revision)
     except UserError as error:
+        if name is not None:  # --dataset names it
+            raise
         raise UserError(f"{error}; {folder.path} was made of it, name its place with --dataset") from None
     here, there = dataset.fingerprint(), record.settings.fingerprint
     if here != there:

@@ -11,7 +11,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.provenance.clean_rows import PINNED, Pinned, found_digests, pinned
 from robustbench_tc.builders.build import BuildSpec

@@ -87,6 +87,17 @@ def views() -> dict[str, dict[str, str]]:
 
 
 @contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C while DuckDB is at a query is a KeyboardInterrupt: DuckDB makes a RuntimeError of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
+
+
+@contextmanager
 def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyConnection"]:
     """A connection of its own with every staging and intermediate view. Raises UserError.
 
@@ -95,15 +106,14 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
     """
     import duckdb
 
-    scored = [
-        (_folder(run, "scores.parquet", "run `rbtc score` or `rbtc live score` on it first"), _is_live(run))
-        for run in inputs.runs
-    ]
+    scored = [(_scored(run), _is_live(run)) for run in inputs.runs]
+    if twice := [run for place, (run, _) in enumerate(scored) if run in [one for one, _ in scored[:place]]]:
+        raise UserError(f"{twice[0]} is given twice")
     runs, live = ([run for run, of_live in scored if of_live is wanted] for wanted in (False, True))
     release = None
     if inputs.release is not None:
         release = _folder(inputs.release, "clean", "name a folder that `rbtc build` made")
-    with duckdb.connect() as connection:
+    with _interruptible(), duckdb.connect() as connection:
         variables: dict[str, Any] = {
             **inputs.parameters,
             "taxonomy": str(files("robustbench_tc").joinpath("data/taxonomy.json")),
@@ -128,6 +138,8 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
             if check:
                 for run in (*runs, *live):
                     _refuse_duplicates(connection, run)
+            for run in runs if release is not None else ():
+                _refuse_another(connection, run, str(release))
         except duckdb.Error as error:
             raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
         yield connection
@@ -216,6 +228,27 @@ def _folder(path: str, inside: str, hint: str) -> str:
     if not re.match(r"[a-z0-9]+://", folder) and not (Path(folder) / inside).exists():
         raise UserError(f"{path} has no {inside}: {hint}")
     return folder
+
+
+def _scored(run: str) -> str:
+    """As `_folder`, for the folder of a scored run."""
+    if any((Path(run) / name).exists() for name in ("run.json", LIVE_RECORD)):
+        hint = "run `rbtc score` or `rbtc live score` on it first"
+    else:
+        hint = "name the folder of a run, as `rbtc eval` makes one"
+    return _folder(run, "scores.parquet", hint)
+
+
+def _refuse_another(connection: "duckdb.DuckDBPyConnection", run: str, release: str) -> None:
+    """A release with no sample of the run is another dataset's: every row of it would count as missing."""
+    found = connection.execute(
+        "select count(*), count(*) filter (where clean_id in (select clean_id from read_parquet(?))) "
+        "from read_parquet(?)",
+        [f"{release}/clean/test-*.parquet", f"{run}/scores.parquet"],
+    ).fetchall()
+    for asked, known in found:
+        if asked and not known:
+            raise UserError(f"{release} has no sample of {run}: name the release that the run was asked")
 
 
 def _refuse_duplicates(connection: "duckdb.DuckDBPyConnection", run: str) -> None:

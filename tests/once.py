@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc import api, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.api import rebuilding
 from robustbench_tc.io import marker
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ def shared_work() -> Iterator[None]:
     from robustbench_tc.audits.report import Shortcut
     from robustbench_tc.dataset_cards import croissant
 
-    if getattr(api.rebuild_of, "shared", False):  # by a wider fixture
+    if getattr(rebuilding.rebuild_of, "shared", False):  # by a wider fixture
         yield
         return
-    validate, files, right, rebuild_of = gx._validated, project.files, classifier.right, api.rebuild_of
+    validate, files, right, rebuild_of = gx._validated, project.files, classifier.right, rebuilding.rebuild_of
     metadata, check, figures = croissant.croissant, rows.RowChecks.check, shortcuts._Reader.figures
 
     def checked(checks: rows.RowChecks, config: str, first: int, raws: list[dict[str, Any]]) -> rows.Found:
@@ -110,7 +111,7 @@ def shared_work() -> Iterator[None]:
         patch.setattr(project, "files", files_of)
         patch.setattr(classifier, "right", classified)
         patch.setattr(croissant, "croissant", described)
-        patch.setattr(api, "rebuild_of", rebuilt)
+        patch.setattr(rebuilding, "rebuild_of", rebuilt)
         yield
 
 

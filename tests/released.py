@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.api import render
+from robustbench_tc.api.rendering import render
 from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.configs import TABLES

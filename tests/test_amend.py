@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders import errata as applied
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.plan import row_dict

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers

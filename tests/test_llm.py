@@ -192,6 +192,13 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error_with_a_code(value: Any
         assert isinstance(done.text, str)
 
 
+@pytest.mark.parametrize("tokens", [-1, 2**63 - 1, 2**64, 10**30])
+def test_a_number_of_tokens_that_is_none_is_not_kept(tokens: int) -> None:
+    """It would end the run in the file of predictions, and every later start with it."""
+    done = completion(loopback.reply("fine", usage=(tokens, 5)))
+    assert (done.prompt_tokens, done.completion_tokens) == (None, 5)
+
+
 def test_half_a_surrogate_in_a_reply_is_still_an_answer() -> None:
     body = '{"choices": [{"message": {"content": "a \\ud83d b"}}], "usage": null}'
     with LoopbackServer(lambda _: Fault(200, body, {"Content-Type": "application/json"})) as server:
@@ -363,6 +370,17 @@ def test_nobody_who_accepts_is_said_after_the_last_try(monkeypatch: pytest.Monke
         found, stats = run(server, ask(), max_retries=2)
     assert isinstance(found[0], UserError) and "nothing answers" in str(found[0])
     assert stats.requests == 3
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(status: int) -> None:
+    """Another host would get the rows and a key in a header, and its answers would count."""
+    with LoopbackServer(lambda _: "from elsewhere") as other:
+        place = other.url.replace("127.0.0.1", "u:pass@localhost") + "/chat/completions"
+        with LoopbackServer(lambda _: Fault(status, "", {"Location": place})) as server:
+            said = message_of(server, ask(), max_retries=2)
+        assert other.count == 0 and server.count == 1
+    assert f"redirect to http://localhost:{other.port}/v1/chat/completions, which is not followed" in said
 
 
 def test_a_refused_key_is_said_at_once() -> None:

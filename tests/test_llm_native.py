@@ -264,6 +264,15 @@ def test_a_hanging_server_is_a_time_out(provider: Provider) -> None:
     assert isinstance(found[0], LLMError) and found[0].code == "timeout"
 
 
+def test_a_key_does_not_follow_a_redirect() -> None:
+    with AnthropicServer(lambda body: "from elsewhere") as other:
+        place = other.url.replace("127.0.0.1", "localhost") + "/v1/messages"
+        with AnthropicServer(lambda body: Fault(307, "", {"Location": place})) as server:
+            found = one(server, "anthropic")
+        assert other.count == 0
+    assert isinstance(found, UserError) and "which is not followed" in str(found)
+
+
 @both
 def test_what_a_person_has_to_fix_is_said_at_once(provider: Provider) -> None:
     with SERVERS[provider](lambda body: "fine", key="another") as server:

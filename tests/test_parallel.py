@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.toolrl_dr import TrainingSpec

@@ -13,6 +13,7 @@ from robustbench_tc.schema import Sample
 
 from .conftest import ROOT
 from .eval import small
+from .loopback import Fault, LoopbackServer, error_body
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -71,6 +72,24 @@ def test_what_a_user_can_put_right_is_one_line(place: Path) -> None:
     done = run(place, "--rbtc", "nowhere", "--rbtc-agent", "oracle", "-k", "reward")
     assert done.returncode == 1
     assert "Traceback" not in done.stdout and "nowhere" in done.stdout
+
+
+def test_rows_without_an_answer_pass_no_test(place: Path) -> None:
+    filtered = small.clean_rows()[0].messages[0].content
+    refusal = Fault(400, error_body("filtered", "content_filter"))
+    with LoopbackServer(
+        lambda body: refusal if body["messages"][-1]["content"] == filtered else ""
+    ) as server:
+        asked = "--rbtc-model", "m", "--rbtc-base-url", server.url, "--rbtc-out", "unanswered"
+        done = run(place, "--rbtc", "bench", *asked)
+    assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
+    assert "reward is not passed: unanswered: 42 rows have no verdict" in done.stdout, done.stdout
+
+
+def test_without_an_agent_the_plugin_names_its_own_options(place: Path) -> None:
+    done = run(place, "--rbtc", "bench", "-k", "reward")
+    assert done.returncode == 1 and "--rbtc-agent or --rbtc-model" in done.stdout, done.stdout
+    assert " --model" not in done.stdout
 
 
 def test_the_plugin_is_registered() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.api import render
+from robustbench_tc.api.rendering import render
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Check
 from robustbench_tc.errors import UserError

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from robustbench_tc import api
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
 from robustbench_tc.builders.report import BuildReport
@@ -204,7 +204,10 @@ def test_a_release_replays_what_a_model_judged(
     assert done.code == 1 and done.err.count("\n") == 1 and not (tmp_path / "v1").exists()
     assert f"{reworded.folder}: nobody judged {BOTH}: run `rbtc audit" in done.err
     shutil.rmtree(judgments.parent / "gx")  # a release makes what lies beside them by itself
-    assert rbtc("release", judgments.parents[1], *release).code == 0
+    done = rbtc("release", judgments.parents[1], *release)
+    assert done.code == 0
+    count = len([path for path in (tmp_path / "v1").rglob("*") if path.is_file()])
+    assert f": {count} files in " in done.out and f"all {count} files" in rbtc("verify", tmp_path / "v1").out
     assert (tmp_path / "v1" / audit_files.JUDGMENTS).read_bytes() == judgments.read_bytes()
     report = json.loads((tmp_path / "v1" / "audit_report.json").read_bytes())
     assert {name: manifest.entry(tmp_path / "v1" / name).sha256 for name in report["files"]} == report[

@@ -190,7 +190,8 @@ def _every_row_once(lines: Sequence[Line], asked: Asked, repeats: int, limits: L
         counts = ", ".join(f"{len(ids):,} {what}" for what, ids in there.items())
         raise Refused(
             "ids",
-            f"the rows are not those of the dataset: {counts}; run the same `rbtc eval` until it is complete",
+            f"the rows are not those of the dataset: {counts}; the same `rbtc eval` without --samples, "
+            "--limit, --types, --sources and --ids asks what is missing",
             tuple(line for what, ids in there.items() for line in _ids(what, ids)),
         )
     unanswered = [line.id for line in lines if line.status == "request_error"]

@@ -39,7 +39,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     outcome: Outcome
-    """`not shown`, with --strict alone: no failure, but the interval reaches above what is allowed."""
+    """`not shown`: no failure, but with --strict the interval reaches above what is allowed, or rows are
+    missing."""
     cases: int
     rows: int
     """Pairs of rows, repeats included."""
@@ -184,6 +185,11 @@ def _could_miss(drop: Interval, max_drop: float, lines: int) -> float:
     deviation = drop.half_width / Z
     significant = (NormalDist().inv_cdf(1 - LEVEL / lines) + SEEN) * deviation
     return min(1.0, max(significant, max_drop + SEEN * deviation))
+
+
+def unpassed(line: Line) -> Line:
+    """A line where rows are missing: a drop that was seen counts, a pass does not."""
+    return msgspec.structs.replace(line, outcome="not shown") if line.outcome == "pass" else line
 
 
 def outcome_of(lines: Sequence[Line]) -> Outcome:

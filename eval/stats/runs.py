@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.io.not_live import refuse_run
+from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.own.cases import case_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
@@ -69,6 +69,7 @@ def read(folder: str | Path) -> Run:
         raise UserError(f"no run folder at {folder}")
     refuse_run(path)
     if not scores.is_file():
+        refuse_no_run(path)
         raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     try:
         table = parquet.read_file(scores, list(COLUMNS))
@@ -76,8 +77,11 @@ def read(folder: str | Path) -> Run:
             raise UserError(f"{scores} is not a scored run: it has no column {', '.join(absent)}")
         kinds = [(name, getattr(pa, kind)()) for name, kind in COLUMNS.items()]
         table = table.select(list(COLUMNS)).cast(pa.schema(kinds))
+    except PermissionError:  # nothing is wrong with the file
+        raise UserError(f"{scores} may not be read: change its rights") from None
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{scores} is damaged: {str(error).splitlines()[0]}") from None
+        why = str(error).splitlines()[0].rstrip(".")
+        raise UserError(f"{scores} is damaged: {why}; rbtc score {folder} makes it again") from None
     if table.num_rows == 0:
         raise UserError(f"{scores} holds no predictions")
     if torn := [

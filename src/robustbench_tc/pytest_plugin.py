@@ -53,7 +53,8 @@ class _Gate(pytest.Collector):
         return ()
 
     def line(self, name: str) -> "Line | None":
-        """The gate's line of a component; None where the run has no row of it."""
+        """The gate's line of a component; None where the run has no row of it. UserError where rows are
+        missing: nothing is passed then."""
         if self._verdict is None:
             try:
                 self._verdict = self._judged()
@@ -61,12 +62,22 @@ class _Gate(pytest.Collector):
                 self._verdict = error
         if isinstance(self._verdict, Exception):
             raise self._verdict
-        return next((line for line in self._verdict.lines if line.name == name), None)
+        line = next((line for line in self._verdict.lines if line.name == name), None)
+        if line is not None and line.outcome == "not shown":
+            from .errors import UserError
+
+            missing = "; ".join(note for note in self._verdict.notes if "no verdict" in note)
+            raise UserError(f"{name} is not passed: {missing}. The same pytest asks them again")
+        return line
 
     def _judged(self) -> "Verdict":
         from . import api
+        from .errors import UserError
 
         option = self.config.getoption
+        agents = ("--rbtc-callable", "--rbtc-command", "--rbtc-agent", "--rbtc-model")
+        if not any(map(option, agents)):
+            raise UserError(f"nobody to ask: name an agent with {', '.join(agents[:3])} or {agents[3]}")
         run = api.evaluate(
             option("--rbtc"),
             callable=option("--rbtc-callable"),

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import shortcuts
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Shortcut

@@ -10,8 +10,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import api
-from robustbench_tc.api import recorded_judge
+from robustbench_tc.api import rebuilding
+from robustbench_tc.api.judges import recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
@@ -44,7 +44,7 @@ def build_paper(folder: Path, sources: Path) -> Path:
 
 def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
     """The gate with everything that the command line hands in."""
-    options.setdefault("rebuild", api.rebuild_of(folder))
+    options.setdefault("rebuild", rebuilding.rebuild_of(folder))
     return gate.audit(
         folder,
         unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api import make_judge
+from robustbench_tc.api.judges import make_judge
 from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.invariants import INVARIANTS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.configs import TABLES, VERSION

@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import api
+from robustbench_tc.api import rebuilding
+from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
@@ -42,7 +44,7 @@ def _kept() -> "TemporaryDirectory[str]":
 def checks(folder: Path, rebuild: Rebuild | None = None) -> dict[str, Check]:
     """Of the provenance; without `rebuild`, the same build is made again once."""
     if rebuild is None:
-        rebuild = api.rebuild_of(folder)
+        rebuild = rebuilding.rebuild_of(folder)
         if rebuild.make is not None:
             rebuild = rebuild._replace(make=builds.made_once(rebuild.make, Path(_kept().name), True))
     found = provenance.audit(Folder(folder), rebuild)
@@ -183,7 +185,7 @@ def test_a_temporary_folder_is_all_that_the_rebuild_touches(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = {p: p.stat().st_mtime_ns for p in bundled.rglob("*")}
-    found = checks(bundled, api.rebuild_of(bundled))
+    found = checks(bundled, rebuilding.rebuild_of(bundled))
     assert not any(check.blocks for check in found.values())
     assert list(tmp_path.iterdir()) == []
     assert {p: p.stat().st_mtime_ns for p in bundled.rglob("*")} == before
@@ -199,17 +201,17 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
         "--ratio", "0.25", "--retry-probability", "0.5", "--config", "mixed", "--config", "retry",
     )  # fmt: skip
     assert made.code == 0, made.err
-    found = provenance.audit(Folder(folder), api.rebuild_of(folder, sources))
+    found = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder, sources))
     assert found.said.startswith("rebuilt from ToolRL's files")
     assert [c.id for c in found.checks if c.blocks] == []
-    without = provenance.audit(Folder(folder), api.rebuild_of(folder))
+    without = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder))
     assert without.said.startswith("NOT rebuilt: its leak check needs the benchmark's sources")
     assert {c.id for c in without.checks if c.status == "not_run"} == set(rebuilt.CHECKS)
     builds.edit_training(folder, "mixed", lambda rows: rows.reverse())
     report = json.loads((folder / marker.BUILD).read_text())
     report |= {"files": marker.hashes(folder, but=marker.BUILD), "own_sha256": ""}
     (folder / marker.BUILD).write_bytes(marker.sealed(report))
-    found = provenance.audit(Folder(folder), api.rebuild_of(folder, sources))
+    found = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder, sources))
     assert {"provenance.rows", "provenance.bytes"} <= {c.id for c in found.checks if c.blocks}
 
 
@@ -266,17 +268,17 @@ def test_the_real_build_without_sources_is_held_against_the_digest(
     from robustbench_tc.builders.build import BuildSpec
 
     out = tmp_path / "robustbench-tc"
-    api.build_release(BuildSpec(profile="paper", sources=shared / "sources", codes=("CD",)), out)
+    build_release(BuildSpec(profile="paper", sources=shared / "sources", codes=("CD",)), out)
     monkeypatch.setenv("RBTC_SOURCES", str(half))
-    found = provenance.audit(Folder(out), api.rebuild_of(out))
+    found = provenance.audit(Folder(out), rebuilding.rebuild_of(out))
     assert found.said.startswith("clean rows compared with the digest that ships with the package")
     assert "NOT rebuilt from sources: 1 of 8 source files of profile paper" in found.said
     assert [c.id for c in found.checks if c.blocks] == []
-    found = provenance.audit(Folder(out), api.rebuild_of(out, shared / "sources"))
+    found = provenance.audit(Folder(out), rebuilding.rebuild_of(out, shared / "sources"))
     assert found.said.startswith("rebuilt from the pinned sources")
     monkeypatch.setattr("robustbench_tc.audits.provenance.clean_rows.pinned", dict)
     assert "provenance.clean_rows" in failing(out), "no digest, no sources: nobody vouches for the rows"
-    with_sources = checks(out, api.rebuild_of(out, shared / "sources"))
+    with_sources = checks(out, rebuilding.rebuild_of(out, shared / "sources"))
     assert not any(c.blocks for c in with_sources.values())
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from robustbench_tc.api import rebuild_of
+from robustbench_tc.api.rebuilding import rebuild_of
 from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.sources import read

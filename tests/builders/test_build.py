@@ -18,7 +18,7 @@ import datasets
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.benchmark import RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.configs import CONFIGS, TABLES

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.generate import Settings, kinds

@@ -324,3 +324,26 @@ def test_what_else_python_can_only_print_is_printed() -> None:
     with running(code=ELSE) as command:
         command.until(lambda: "ValueError: half a file" in command.said)
         assert re.match(r"Exception ignored in: <function Thrown.__del__ .*\s+Traceback ", command.said)
+
+
+AT_A_QUERY = """
+import sys
+from robustbench_tc.sql import query
+def work(*_, **__):
+    with query.connect(query.Inputs()) as connection:
+        print("AT WORK", flush=True)
+        connection.execute("select sum(a.range * b.range % 7) from range(30000) a, range(30000) b")
+query.query = work
+from robustbench_tc.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_query_of_duckdb_is_interrupted(times: int, tmp_path: Path) -> None:
+    """DuckDB makes a RuntimeError of a Ctrl-C that comes while it is at a query."""
+    with running("sql", "accuracy", "--run", tmp_path, code=AT_A_QUERY) as command:
+        command.until(lambda: "AT WORK" in command.said)
+        time.sleep(0.2)
+        last = command.interrupt(times)
+    assert last.startswith("rbtc: interrupted: ") and last.endswith("run the same command again"), last

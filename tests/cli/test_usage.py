@@ -1,5 +1,7 @@
 """Wrong words on the command line: one line that says what is wrong, where, and what to do; exit code 2."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -45,6 +47,20 @@ def test_a_usage_error_is_one_line(words: str, line: str, rbtc: Callable[..., Do
     done = rbtc(*words.split())
     assert done.code == 2 and done.out == ""
     assert done.err.startswith(f"rbtc: {line}") and done.err.count("\n") == 1, done.err
+
+
+@pytest.mark.parametrize("words", ["", "x --nope", "x --max-drop y"])
+def test_a_mistyped_gate_does_not_pass_for_a_verdict(words: str, rbtc: Callable[..., Done]) -> None:
+    done = rbtc("gate", *words.split())
+    assert done.code == 1 and "(see rbtc gate --help)" in done.err, "2 is: not shown"
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_traceback(closed: str) -> None:
+    for words, code in (("list types", 0), ("gate nowhere", 1)):
+        line = f'"{sys.executable}" -m robustbench_tc {words} {closed}'
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
 
 
 def test_a_group_without_a_command_shows_its_help(rbtc: Callable[..., Done]) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import agents, inputs, predictions, wire

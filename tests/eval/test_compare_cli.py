@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from robustbench_tc import schema
-from robustbench_tc.cli import _console
-from robustbench_tc.cli import compare as verbs
+from robustbench_tc.cli import _console, compare, failures
+from robustbench_tc.cli._predictions import show_prediction
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import prompts
 
@@ -23,8 +23,8 @@ runner = CliRunner(env={"COLUMNS": "200"})
 @pytest.fixture
 def app() -> typer.Typer:
     made = typer.Typer(pretty_exceptions_enable=False)
-    made.command("compare")(verbs.compare)
-    made.command("failures")(verbs.failures)
+    made.command("compare")(compare.compare)
+    made.command("failures")(failures.failures)
     return made
 
 
@@ -149,7 +149,7 @@ def real_run(tmp_path: Path) -> Path:
 def test_show_tells_what_was_asked_answered_wanted_and_why(
     real_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    verbs.show_prediction("bfcl_v3__simple_1::transient_timeout", run=real_run)
+    show_prediction("bfcl_v3__simple_1::transient_timeout", run=real_run)
     shown = capsys.readouterr().out
     for part in (
         "asked (user): Book a table for monday.",
@@ -165,7 +165,7 @@ def test_show_tells_what_was_asked_answered_wanted_and_why(
 
 
 def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    verbs.show_prediction("bfcl_v3__simple", run=real_run, release=Path("robustbench-tc"))
+    show_prediction("bfcl_v3__simple", run=real_run, release=Path("robustbench-tc"))
     shown = capsys.readouterr().out
     assert "clean" in shown and "right" in shown and "wrong" in shown and "add --type CODE" in shown
 
@@ -175,10 +175,8 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
 ) -> None:
     release = real_run.parent / "robustbench-tc"
     release.rename(real_run.parent / "moved")
-    verbs.show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean")
+    show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean")
     shown = capsys.readouterr().out
     assert "prompt: not shown: " in shown and "verdict: right" in shown
-    verbs.show_prediction(
-        "bfcl_v3__simple_1", run=real_run, type_code="clean", release=real_run.parent / "moved"
-    )
+    show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean", release=real_run.parent / "moved")
     assert "Book a table for monday." in capsys.readouterr().out

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, inputs, passes, predictions, record, wire

@@ -129,6 +129,9 @@ def test_rows_without_a_verdict_are_never_passed(runs: Path, tmp_path: Path) -> 
     found = api.gate(copy)
     assert (found.outcome, found.exit_code) == ("not shown", 2)
     assert any("3 rows have no verdict" in note for note in found.notes)
+    assert {line.outcome for line in found.lines} == {"not shown"}
+    suite = ET.fromstring(forms.junit(found)).find("testsuite")
+    assert suite is not None and suite.get("skipped") == suite.get("tests") == str(len(found.lines))
     assert api.gate(copy, allow_missing=True).outcome == "pass"
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, schema
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import draw, inputs, predictions, record
@@ -419,7 +420,7 @@ def test_what_cannot_be_reused_is_one_line(tmp_path: Path, evaluate: Evaluate) -
 
 def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(shared: Path, tmp_path: Path) -> None:
     """docs/runs.md says so; 46 rows left 7 of the 22 types without one before."""
-    api.build_release(BuildSpec(profile="paper", sources=shared / "sources"), tmp_path / "paper")
+    build_release(BuildSpec(profile="paper", sources=shared / "sources"), tmp_path / "paper")
     data = inputs.load(str(tmp_path / "paper"))
 
     def paired(limit: int) -> set[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.agents import is_right

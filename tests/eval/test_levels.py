@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.cli.runs import _print_tables
+from robustbench_tc.cli.summary import print_tables
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import levels, runs, stages
 from robustbench_tc.eval.stats.levels import LEVELS, LevelLine
@@ -124,7 +124,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     monkeypatch.setenv("COLUMNS", "200")
 
     def show(folder: Path, by_level: bool = False) -> str:
-        _print_tables(overview(runs.read(folder), 0, {}, allow_missing=True), by_level)
+        print_tables(overview(runs.read(folder), 0, {}, allow_missing=True), by_level)
         return capsys.readouterr().out
 
     return show

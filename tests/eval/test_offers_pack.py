@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs, needs_no_reading
 from robustbench_tc.eval.agents import POLICIES, is_right

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.cli.runs import _print_tables
+from robustbench_tc.cli.summary import print_tables
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.intervals import Interval
@@ -64,7 +64,7 @@ def test_a_packs_tables_are_in_the_report_and_in_the_summary(
     assert json.loads(page.as_json(report))["models"][0]["packs"][0]["rows"][1] == [HOSTILE, 3, 0.5, None]
     made = overview(read(folder), 0, {}, allow_missing=True)
     assert made.packs == report.models[0].packs
-    _print_tables(made)
+    print_tables(made)
     said = capsys.readouterr().out
     assert "A note." in said and "-0.250" in said and HOSTILE in said
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, row_files, verdicts

@@ -267,6 +267,17 @@ def test_a_torn_journal_loses_its_last_line_only(tmp_path: Path, serve: Any) -> 
     assert [p.id for p in first] == [p.id for p in second]
 
 
+def test_a_line_that_is_no_answer_is_said(tmp_path: Path, serve: Any) -> None:
+    """Such as one with a status of a later version."""
+    server = serve(called)
+    run, *_ = evaluate(tmp_path / "run", ALL, server)
+    data = run.journal_path.read_bytes()
+    run.journal_path.write_bytes(data.replace(b'"status":"ok"', b'"status":"of later"', 1))
+    with pytest.raises(UserError, match=r"journal.jsonl holds other records than answers \(.*of later"):
+        evaluate(tmp_path / "run", ALL, server)
+    assert run.journal_path.stat().st_size > len(data)
+
+
 def test_repeats_are_asked_apart_with_their_own_seeds(tmp_path: Path, serve: Any) -> None:
     server = serve(called)
     _, found, _ = evaluate(tmp_path / "run", STATIC[:3], server, repeat=3, decoding=DECODING | {"seed": 7})

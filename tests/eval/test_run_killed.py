@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs, predictions, record
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.api_proxy import proxy_llm
+from robustbench_tc.api.proxy import proxy_llm
 from robustbench_tc.own.desk import FRAMEWORKS, framework
 from tests.conftest import ROOT
 from tests.proxy.wire import Answer, Seen

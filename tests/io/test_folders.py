@@ -367,6 +367,15 @@ def test_a_removed_folder_leaves_what_came_meanwhile(tmp_path: Path, monkeypatch
     assert (Path(str(error.value).rpartition("kept in ")[2]) / "thesis.txt").read_text() == "years"
 
 
+@pytest.mark.parametrize("locked", ["out", "sub"])
+def test_a_folder_in_which_nothing_may_be_deleted_stays_where_it_is(
+    locked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = make(tmp_path / "out")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != locked)  # root may do anything
+    refused(out, f"{locked} may not be written to", "change its rights")
+
+
 def test_a_folder_that_took_the_name_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import seeding, taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.plan import donor_pools

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import failures, inputs, wire
 from robustbench_tc.eval.agent_server import serving as model

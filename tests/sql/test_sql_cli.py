@@ -81,6 +81,17 @@ def test_a_run_alone_and_with_the_paper_beside(app: typer.Typer, run: str) -> No
     assert "delta_transition" in shown
 
 
+def test_a_run_that_is_given_twice_is_refused(app: typer.Typer, run: str) -> None:
+    caught = runner.invoke(app, ["table2", "--run", run, "--run", f"{run}/"]).exception
+    assert isinstance(caught, UserError) and str(caught) == f"{run} is given twice"
+
+
+def test_a_baseline_that_nobody_is_compared_with_is_said(app: typer.Typer, run: str) -> None:
+    found = runner.invoke(app, ["gap_closure", "--run", run, "--format", "json"], catch_exceptions=False)
+    assert json.loads(found.stdout) == [] and "--param baseline=MODEL" in found.stderr
+    assert runner.invoke(app, ["gap_closure", "--format", "csv"], catch_exceptions=False).stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

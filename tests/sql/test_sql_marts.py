@@ -303,11 +303,13 @@ def test_error_modes_costs_and_sources_add_up(run: str) -> None:
 
 
 def test_wrong_questions_are_refused_in_one_line(tmp_path: Path, run: str) -> None:
+    another = str(release_of(tmp_path / "another", pairs(clean_ids({"own": 2}))))
     cases: list[tuple[str, Inputs, str]] = [
         ("tabel2", Inputs(paper=CELLS), "did you mean table2"),
         ("flips", Inputs(paper=CELLS), "name a run with --run"),
         ("table2", Inputs(runs=[str(tmp_path)]), "has no scores.parquet"),
         ("table2", Inputs(runs=[run], release=str(tmp_path)), "has no clean"),
+        ("table2", Inputs(runs=[run], release=another), f"{another} has no sample of {run}"),
         ("hardest", Inputs(runs=[run], parameters={"topp": "3"}), "did you mean top"),
         ("table2", Inputs(runs=[run], parameters={"top": "3"}), "takes no parameters"),
         ("hardest", Inputs(runs=[run], parameters={"top": "many"}), "Could not convert"),

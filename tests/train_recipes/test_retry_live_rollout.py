@@ -9,7 +9,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.api_live import build_live
+from robustbench_tc.api.live import build_live
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import loads, record

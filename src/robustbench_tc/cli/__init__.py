@@ -21,13 +21,29 @@ AGAIN = "files are written whole or not at all; run the same command again"
 def main() -> None:
     """Entry point. What goes wrong is one line on standard error and an exit code, never a traceback.
 
-    1: a `UserError`. 2: wrong words on the command line. 130: Ctrl-C.
+    1: a `UserError`. 2: wrong words on the command line (`rbtc gate`: 1). 130: Ctrl-C.
     """
     try:
+        _open_closed_streams()
         _ends.watch()
         _run()
     except KeyboardInterrupt as error:
         _ends.interrupted_anywhere(AGAIN, error)
+
+
+def _open_closed_streams() -> None:
+    """`rbtc … >&-`, as some schedulers start it: what is written there is thrown away, nothing is read.
+
+    Python has None for such a stream, and the next file that is opened gets its number: a library that
+    writes there would write into the dataset.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so the stream's own
+            os.set_inheritable(handle, True)  # for worker processes
+            stream = os.fdopen(handle, mode, encoding="utf-8")
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 def _run() -> None:
@@ -131,6 +147,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
+        failures,
         gate,
         ground,
         init,
@@ -139,8 +156,10 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         release,
         report,
         runs,
+        score,
         show,
         sql,
+        summary,
         vectors,
         verify,
     )
@@ -149,8 +168,8 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
         "Evaluate": {
             "eval": eval.eval_,
-            "score": runs.score,
-            "summary": runs.summary,
+            "score": score.score,
+            "summary": summary.summary,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
@@ -162,7 +181,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "compare": compare.compare,
             "defences": defences.defences,
             "gate": gate.gate,
-            "failures": compare.failures,
+            "failures": failures.failures,
             "sql": sql.sql,
         },
         "Release": {

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended."""
 
+GATE = ["rbtc", "gate"]
+"""Its status 2 is a verdict, which a mistyped option must not pass for."""
+
 SHOW_CURSOR, CLEAR_LINE = "\x1b[?25h", "\r\x1b[2K"
 """What a terminal is told where what draws on it did not come to its end."""
 
@@ -175,7 +178,8 @@ def usage(error: "TyperException", command: "Command") -> NoReturn:
     said = _message(error)
     if not said:  # a group without a command: its help is printed, which is an answer
         sys.exit(error.exit_code)
-    fail(f"{said} (see {' '.join(path)} --help)", error.exit_code)
+    code = error.exit_code if path != GATE else 1
+    fail(f"{said} (see {' '.join(path)} --help)", code)
 
 
 def _message(error: "TyperException") -> str:

@@ -23,7 +23,7 @@ def match_endpoint(
     by: str,
 ) -> None:
     """Asks the endpoint, marks the submission and prints what was found. Raises UserError."""
-    from .. import api
+    from ..api.rebuilding import fresh_rows
     from ..eval.leaderboard.matched import match
 
     place = work or Path(f"verify-{submission}")
@@ -33,7 +33,7 @@ def match_endpoint(
             results,
             submission,
             data,
-            partial(api.fresh_rows, dataset),
+            partial(fresh_rows, dataset),
             base_url=base_url,
             model=model,
             work=place,

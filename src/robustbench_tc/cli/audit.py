@@ -90,6 +90,8 @@ def build(
     """
     from .. import api
 
+    if folder.is_file():
+        raise UserError(f"{folder} is not a folder: name the one that `rbtc build` wrote")
     if out is None or (out.exists() and folder.exists() and out.samefile(folder)):
         audit_files.check(folder)
     else:
@@ -185,13 +187,13 @@ def review(
 
     Example: rbtc audit review robustbench-tc --out unreviewed.json
     """
-    from .. import api
+    from ..api.auditing import need_expectations
     from ..audits.folder import Folder
     from ..audits.hygiene.review import candidates
     from ..audits.hygiene.reviewed import unreviewed_groups
     from ..io.files import atomic_file, check_file
 
-    api.need_expectations()
+    need_expectations()
     if out is not None:
         check_file(out)
     found = list(candidates(Folder(folder)))

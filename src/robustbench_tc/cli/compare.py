@@ -1,13 +1,12 @@
-"""`rbtc compare`, `rbtc failures` and the run's side of `rbtc show`: who is better, and what went wrong."""
+"""`rbtc compare`: two runs, or one beside the paper."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from .. import sources, taxonomy
 from ..errors import UserError
 from ..io.numbers import interval, number, p_value, percent, signed
 from . import _console
@@ -15,14 +14,9 @@ from ._console import styled
 from ._words import LogKeys, Subset
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from ..eval.compare import Comparison, PaperLine
-    from ..eval.defend.base import Defence
-    from ..eval.failures import Judged
-    from ..eval.inputs import Dataset
     from ..eval.stats.paired import Pair
-    from ..schema import Prediction
+
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
@@ -160,227 +154,3 @@ def _print_beside(model: str, vs: str, lines: "Iterable[PaperLine]", note: str) 
             p_value(line.p),
         )
     echo(table)
-
-
-# --- single predictions -------------------------------------------------------------------------------
-
-
-def failures(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Scored run folder.")],
-    type_code: Annotated[str | None, typer.Option("--type", help="Only this type, or clean.")] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias, "
-            "wrong_language or other."
-        ),
-    ] = None,
-    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
-    flag: Annotated[
-        str | None,
-        typer.Option(help="Replies whose verdict carries it, right ones too: quoted_call …"),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 50,
-    as_json: Json = False,
-) -> None:
-    """List a run's wrong answers: id, error mode, why, and the reply's beginning.
-
-    Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --mode omitted
-    Example: rbtc failures runs/qwen3-8b-fc --flag quoted_call
-    """
-    from ..eval import failures as room
-
-    found = room.failures(run, type_code=type_code, mode=mode, source=source, flag=flag)
-    if as_json:
-        _console.json(found[:limit])
-        return
-    own = any(row.prediction.source == sources.OWN for row in found[:limit])
-    dataset = _dataset_of(run, None)[0] if own else None
-    rows = {} if dataset is None else {one.id: one for one in dataset.rows}
-    table = Table()
-    for name in ("id", "error mode", "why", "reply"):
-        table.add_column(name, overflow="fold", no_wrap=name == "error mode")
-    for row in found[:limit]:
-        verdict = row.verdict
-        table.add_row(
-            styled(row.prediction.id),
-            (verdict.error_mode or "right") if verdict else "",
-            styled(room.said(verdict, rows.get(row.prediction.id)) if verdict else ""),
-            styled(_beginning(row.prediction)),
-        )
-    _console.out.print(table)
-    shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
-    _console.out.print(
-        f"{len(found)} {'wrong answers' if flag is None else 'replies'}{shown}; "
-        f"rbtc show ID --run {run} shows one whole",
-        markup=False,
-    )
-    _say_why(run)
-
-
-def _say_why(run: Path) -> None:
-    """Why requests failed, over the whole run: the table above does not list failed requests."""
-    from ..eval import reasons, record
-
-    try:
-        sessions = record.open_run(run).record.sessions
-    except UserError:  # the verdicts alone are enough
-        sessions = []
-    found = reasons.of_predictions(run / "scores.parquet")
-    for line in reasons.lines(found, sessions[-1] if sessions else None):
-        _console.out.print(styled(line))
-
-
-def _beginning(one: "Prediction", length: int = 90) -> str:
-    from ..schema import dumps
-
-    text = one.raw_output or (dumps(one.tool_calls) if one.tool_calls else "")
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def show_prediction(
-    wanted: str, *, run: Path, release: Path | None = None, type_code: str | None = None
-) -> None:
-    """What a run made of a sample: prompt, both replies, parsed call, gold, verdict and why.
-
-    A clean_id without a type lists the sample's verdicts. The prompt and the gold come from the dataset the
-    run names, or from `release` where that exists.
-    """
-    from ..eval.failures import find
-
-    found = find(run, wanted, type_code)
-    if len({row.prediction.type_code for row in found}) > 1:
-        _print_sample(found)
-        return
-    dataset, problem = _dataset_of(run, release)
-    other, chain = _asked_how(run)
-    for row in found:
-        _print_prediction(row, dataset, problem, other if row.prediction.mode == "prompt" else None, chain)
-
-
-def _dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]":
-    from ..eval import record, verdicts
-
-    try:
-        folder = record.open_run(run)
-    except UserError as error:
-        return None, str(error)
-    try:
-        return verdicts.dataset_of(folder), ""
-    except UserError as error:
-        if release is None or not release.is_dir():
-            return None, str(error)
-    try:
-        return verdicts.dataset_of(folder, str(release)), ""
-    except UserError as error:
-        return None, str(error)
-
-
-def _asked_how(run: Path) -> "tuple[str | None, Sequence[Defence]]":
-    """The version of the words in which prompt mode asked, where this package does not hold them; and what
-    stood between the rows and the model."""
-    from ..eval import defend, prompts, record
-
-    try:
-        settings = record.open_run(run).record.settings
-        chain = defend.parse(settings.defend)
-    except UserError:
-        return None, ()
-    return None if settings.prompt_version == prompts.prompt_version() else settings.prompt_version, chain
-
-
-def _print_sample(found: "list[Judged]") -> None:
-    first = found[0].prediction
-    _console.out.print(styled(f"{first.clean_id}, {first.model}", style="bold"))
-    table = Table()
-    for name in ("type", "repeat", "verdict", "why", "reply"):
-        table.add_column(name, overflow="fold")
-    there = taxonomy.among(row.prediction.type_code for row in found)
-    order = {code: i for i, code in enumerate((taxonomy.CLEAN, *(kind.code for kind in there)))}
-    last = len(order)
-    for row in sorted(
-        found, key=lambda row: (order.get(row.prediction.type_code, last), row.prediction.repeat)
-    ):
-        one = row.prediction
-        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, styled(_beginning(one)))
-    _console.out.print(table)
-    _console.out.print("add --type CODE to see one whole", markup=False)
-
-
-def _word(row: "Judged") -> "Text":
-    if row.verdict is None:
-        return styled("none", style="yellow")
-    return styled("right", style="green") if row.verdict.correct else styled("wrong", style="red")
-
-
-def _print_prediction(
-    row: "Judged",
-    dataset: "Dataset | None",
-    problem: str,
-    other_words: str | None,
-    chain: "Sequence[Defence]",
-) -> None:
-    """`other_words`: the version of prompts that are not those of this package; `chain`: the defences."""
-    from ..eval.wanted import unmet
-    from ..schema import dumps
-
-    one = row.prediction
-    _section(f"{one.id}, repeat {one.repeat}, {one.model}, {one.mode}")
-    sample = next((s for s in dataset.rows if s.id == one.id), None) if dataset is not None else None
-    if sample is None:
-        _field("prompt", f"not shown: {problem or 'the dataset has no such row'}")
-    elif other_words is not None:
-        _field("prompt", f"not shown: asked in other words than this package's ({other_words})")
-        for said in sample.messages:
-            _field(f"the row's own ({said.role})", said.content)
-    else:
-        from ..eval import wire
-        from ..eval.defend.chain import shown
-
-        asked = wire.first(shown(chain, sample), one.mode)
-        for message in asked.messages:
-            _field(f"asked ({message['role']})", str(message["content"]))
-        for tool in asked.tools or ():
-            _field("tool", dumps(tool))
-    if one.injected:
-        _reply("first reply", one.first_output, one.first_tool_calls)
-        if sample is not None:
-            _field("answered with", sample.injected_error or "")
-    last = "second reply" if (one.attempts or 1) == 1 else f"reply after {one.attempts} such answers"
-    _reply(last if one.injected else "reply", one.raw_output, one.tool_calls)
-    if one.finish_reason == "length":
-        _field("note", "the reply was cut at the token limit")
-    if row.verdict is not None:
-        calls = "; ".join(f"{call.name} {dumps(call.parameters)}" for call in row.verdict.calls)
-        _field(f"parsed ({row.verdict.variant or 'no variant fired'})", calls or "no call")
-    if sample is not None:
-        for answer in sample.golden_answers:
-            _field("gold", "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer))
-    score = "" if row.verdict is None else f", score {row.verdict.score:g}"
-    _console.out.print(styled("verdict: ", style="cyan") + _word(row) + styled(f"{score}: {row.why}"))
-    lacks = None if row.verdict is None or sample is None else unmet(row.verdict, sample)
-    if lacks is not None:
-        _field("argument", lacks)
-    if row.verdict is not None and row.verdict.flags:
-        _field("flags", ", ".join(row.verdict.flags))
-
-
-def _reply(name: str, text: str | None, calls: object) -> None:
-    from ..schema import dumps
-
-    _field(name, text if text else "(no text)")
-    if calls:
-        _field(f"{name}, native calls", dumps(calls))
-
-
-def _section(text: str) -> None:
-    _console.out.print(styled(text, style="bold"))
-
-
-def _field(name: str, text: str) -> None:
-    _console.out.print(styled(f"{name}: ", style="cyan") + styled(_bounded(text)))
-
-
-def _bounded(text: str, limit: int = 20_000) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import UserError
-from . import _console, runs
+from . import _console
+from ._of_runs import AllowMissing, DatasetName, say, say_left_out
 from ._replacing import DiscardChanges
 from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
 from ._workers import Address, Engine, workers
+from .summary import print_summary
 
 if TYPE_CHECKING:
     from ..eval.evaluate import Evaluated
@@ -122,7 +124,7 @@ ShowProgress = Annotated[
 @with_requests
 def eval_(
     ctx: typer.Context,
-    dataset: runs.DatasetName = "robustbench-tc",
+    dataset: DatasetName = "robustbench-tc",
     model: Model = None,
     base_url: BaseUrl = None,
     agent: Agent = None,
@@ -149,7 +151,7 @@ def eval_(
     fresh: Fresh = False,
     discard_changes: DiscardChanges = False,
     no_score: NoScore = False,
-    allow_missing: runs.AllowMissing = False,
+    allow_missing: AllowMissing = False,
     progress: ShowProgress = True,
 ) -> None:
     """Ask a model every row, keep every answer, score them and print the summary.
@@ -215,8 +217,8 @@ def _asking(
 
     def started(run: "Evaluated") -> None:
         begun.append(run)
-        runs.say(run.folder.notes)
-        runs.say_left_out(run.folder.record.left_out)
+        say(run.folder.notes)
+        say_left_out(run.folder.record.left_out)
 
     def kept() -> str:
         return f"{_answered(begun[0])}; the same command goes on" if begun else AGAIN
@@ -235,7 +237,7 @@ def _say_why(run: "Evaluated") -> None:
 
     sessions = run.folder.record.sessions
     found = reasons.of_predictions(run.folder.predictions_path)
-    runs.say(reasons.lines(found, sessions[-1] if sessions else None))
+    say(reasons.lines(found, sessions[-1] if sessions else None))
 
 
 def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
@@ -255,7 +257,7 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     with _console.keeping(kept), _console.working("scoring"):
         done.score(_console.note)
     try:
-        runs.print_summary(done.folder, "all", allow_missing, as_json=False)
+        print_summary(done.folder, "all", allow_missing, as_json=False)
     finally:
         _say_why(done)
     if done.agent is not None:

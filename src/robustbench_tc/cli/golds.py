@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import unknown
+from ..errors import UserError, unknown
 from ..schema import Sample, dumps
 from ..sources import in_tables
+from ..taxonomy import CLEAN
 from . import _console
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def golds(
 
     if kind is not None and kind not in answerable.KINDS:
         raise unknown("class of golden values", kind, answerable.KINDS)
+    if not (folder / CLEAN).is_dir():
+        raise UserError(f"{folder} is no build of the benchmark: name the folder that `rbtc build` wrote")
     found = [(row, gold) for row in own_pool(folder).samples for gold in answerable.golds(row)]
     wanted = [(row, gold) for row, gold in found if kind in (None, gold.finding.kind)]
     if as_json:

@@ -174,7 +174,11 @@ def submit_check(
             asked_live = live_client.dataset_of(run, live_dataset)
             checked = live_worker.examine_live(job, asked_live, Limits())
         else:
-            checked = worker.examine(job, load_asked(dataset, revision), Limits())
+            try:
+                asked = load_asked(dataset, revision)
+            except UserError as error:
+                raise UserError(f"{error}; --dataset names what the run was asked") from None
+            checked = worker.examine(job, asked, Limits())
     if as_json:
         _console.json(checked)
     else:

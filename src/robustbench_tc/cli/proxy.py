@@ -63,9 +63,9 @@ def llm(
 
     Example: rbtc proxy llm --upstream http://127.0.0.1:8000/v1 --plan plan.yaml
     """
-    from .. import api_proxy
+    from ..api import proxy
 
-    served = api_proxy.proxy_llm(
+    served = proxy.proxy_llm(
         upstream,
         plan,
         port=port,
@@ -99,18 +99,18 @@ def mcp(
 
     Example: rbtc proxy mcp --plan plan.yaml -- python server.py
     """
-    from .. import api_proxy
+    from ..api import proxy
 
     if bool(command) == (url is not None):
         raise UserError("give either the server's COMMAND behind `--`, or its address with --url")
     if command:
-        code = api_proxy.proxy_mcp_stdio(
+        code = proxy.proxy_mcp_stdio(
             command, plan, session=session, journal=journal, allow_writes=allow_writes
         )
         if code:
             raise UserError(f"the MCP server ended with status {code}")
         return
-    served = api_proxy.proxy_mcp(
+    served = proxy.proxy_mcp(
         url or "", plan, port=port, journal=journal, allow_writes=allow_writes, silence_s=timeout
     )
     with _console.keeping(f"the door is closed; its journal is {journal}"), served as address:
@@ -148,11 +148,11 @@ def run(
 
     Example: rbtc proxy run bench --command "python agent.py --loop" --upstream http://127.0.0.1:8000/v1
     """
-    from .. import api_proxy
+    from ..api import proxy
 
     kept = f"{journal} is whole, run the same command again"
     with _console.status("running the program", kept) as tell:
-        made, scored = api_proxy.proxy_run(
+        made, scored = proxy.proxy_run(
             dataset,
             command,
             upstream,
@@ -183,9 +183,9 @@ def summary(journal: Journal, as_json: Json = False) -> None:
 
     Example: rbtc proxy summary journal.jsonl
     """
-    from .. import api_proxy
+    from ..api import proxy
 
-    found = api_proxy.summarise_journal(journal)
+    found = proxy.summarise_journal(journal)
     if as_json:
         _console.json(found)
         return

@@ -96,9 +96,9 @@ def release(
             progress=progress,
         )
     if as_json:
-        _console.json(frozen.json())
-        return
-    _console.out.print(f"{frozen.kind} {frozen.version}: {len(frozen.files)} files in {out}", markup=False)
+        return _console.json(frozen.json())
+    counted = f"{len(frozen.files) + 1} files in {out}"  # with the manifest, as `rbtc verify` counts
+    _console.out.print(f"{frozen.kind} {frozen.version}: {counted}", markup=False)
     if frozen.gate is not None:
         waived = f", {len(frozen.gate.waived)} waived" if frozen.gate.waived else ""
         _console.out.print(f"the gate is green: {frozen.gate.checks} checks{waived}", markup=False)
@@ -117,7 +117,7 @@ def diff(
     Example: rbtc diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
     """
 
-    from ..api import dataset_folder
+    from ..api.at_hand import dataset_folder
     from ..io import manifest
     from ..release.diff import diff as compare
     from ..release.versions import next_version

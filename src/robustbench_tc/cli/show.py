@@ -72,7 +72,7 @@ def show(
     Example: rbtc show bfcl_v3__BFCL_v3_multiple__multiple_110 --type CD_AB
     """
     if run is not None:
-        from .compare import show_prediction
+        from ._predictions import show_prediction
 
         show_prediction(wanted, run=run, release=release, type_code=type_code)
         return

@@ -69,6 +69,11 @@ def sql(
         ),
     )
     write_table(table, output, out, title=name)
+    if name == "gap_closure" and table.num_rows == 0:
+        _console.note(
+            "no other run has the dataset version of the baseline, or there is no baseline of that name: "
+            "name one with --param baseline=MODEL or the run's folder"
+        )
 
 
 def _parameters(given: list[str]) -> dict[str, str]:

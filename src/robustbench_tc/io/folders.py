@@ -95,8 +95,10 @@ def _contents(path: Path, kind: str) -> Contents:
     folders = _parents(named)
     files: dict[str, Identity] = {}
     strangers: list[str] = []
+    _refuse_locked(path)
     for one, found in _walk(path):
         if stat.S_ISDIR(found.st_mode):
+            _refuse_locked(path / one)
             if one not in folders:
                 strangers.append(f"{one}/")
         elif stat.S_ISREG(found.st_mode) and (one in named or _is_passing(path / one)):
@@ -117,6 +119,15 @@ def _contents(path: Path, kind: str) -> Contents:
         if one in named and one not in sealed and not _is_as_written(path / one, one, markers)
     ]
     return Contents(files, changed)
+
+
+def _refuse_locked(folder: Path) -> None:
+    """UserError for a folder whose files this user may not delete: found out before anything is renamed."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(
+            f"{folder} may not be written to, so nothing in it can be replaced. Nothing was changed: choose "
+            "another name, or change its rights"
+        )
 
 
 def _marker(path: Path, kind: str) -> tuple[str, marker.Marker]:

@@ -16,6 +16,12 @@ def refuse_run(path: Path) -> None:
             )
 
 
+def refuse_no_run(path: Path) -> None:
+    """UserError for what is no run folder at all: to score it would not help."""
+    if not (path / "run.json").is_file():
+        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
+
+
 def refuse_dataset(folder: Path) -> None:
     """UserError for a live dataset."""
     if is_dataset(folder):

@@ -280,7 +280,11 @@ class BatchTransport:
         async def fetch(client: Any) -> bytes:
             import httpx2
 
-            reply = await client.get(f"/files/{name}/content", cast_to=httpx2.Response)
+            reply = await client.get(
+                f"/files/{name}/content",
+                cast_to=httpx2.Response,
+                options={"follow_redirects": True},  # some keep files elsewhere
+            )
             return bytes(reply.content)
 
         return result_lines(hide(await self._patiently(fetch, None), self._endpoint))

@@ -266,6 +266,11 @@ class Client:
             return UserError(
                 f"{self.endpoint.model} at {self._where} refuses the value of {name} ({error.message})"
             )
+        if error.status is not None and 300 <= error.status < 400:
+            return UserError(
+                f"{self._where} answers with {error.message}, which is not followed: "
+                "give the address that answers"
+            )
         if error.code == "auth":
             return UserError(
                 f"{self._where} refuses the key ({error.message}): check {self.endpoint.key_name}"

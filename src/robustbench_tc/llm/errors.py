@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 
 from ..schema import Json
+from .address import public
 
 Code = Literal[
     "timeout",
@@ -107,6 +108,9 @@ def from_status(
         return LLMError("content_filter", said, status, param=param)
     if status in (401, 403):
         return LLMError("auth", said, status, param=param)
+    if 300 <= status < 400:
+        to = one_line(public(headers.get("location", "")), 100)
+        return LLMError("bad_request", f"HTTP {status}, a redirect to {to or 'nowhere'}", status)
     if status in (408, 409) or status >= 500:
         return LLMError("server_error", said, status, True, retry_after_s=_retry_after(headers, now))
     if code == "context_length_exceeded" or _TOO_LONG.search(message):

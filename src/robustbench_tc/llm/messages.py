@@ -107,7 +107,9 @@ def _arguments(value: Json) -> str:
 
 
 def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A number of tokens; None for what is none, and would not fit a column nor a sum."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40
+    return value if is_count else None
 
 
 def encode(value: Json) -> bytes:

@@ -115,19 +115,23 @@ class NativeTransport:
         self._timeout_s = timeout_s
         self._signed: dict[str, dict[str, Json]] = {}
         headers = dict(endpoint.headers)
-        options: dict[str, Any] = (
-            {"default_headers": headers}
-            if provider == "anthropic"
-            else {"http_options": {"headers": headers}}
-        )
+        options: dict[str, Any] = {}
+        if headers:
+            options = (
+                {"default_headers": headers}
+                if provider == "anthropic"
+                else {"http_options": {"headers": headers}}
+            )
         try:
+            if provider == "anthropic":
+                options["http_client"] = _follows_nothing()
             self._model = create(
                 provider,
                 api_key=endpoint.api_key or "none",
                 api_base=endpoint.base_url,
                 unified_exceptions=True,
                 max_retries=0,  # ours, so that they are counted
-                **(options if headers else {}),
+                **options,
             )
         except ImportError:
             raise need_extra(f"any-llm's part for {provider}", "providers") from None
@@ -228,6 +232,13 @@ class NativeTransport:
         return LLMError(**{**vars(found), "message": scrub(found.message, self.endpoint)})
 
 
+def _follows_nothing() -> Any:
+    """Anthropic's client as it is, but for redirects, which would take the key to another host."""
+    from anthropic import DefaultAsyncHttpxClient
+
+    return DefaultAsyncHttpxClient(follow_redirects=False)
+
+
 def _declared(tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
     """Tools as Gemini has them, with the schema as it is: any-llm keeps four keys of each parameter."""
     functions = [tool["function"] for tool in tools]
@@ -295,6 +306,6 @@ def _status(chain: list[BaseException]) -> int | None:
     for one in chain:
         for name in ("status_code", "code"):
             value = getattr(one, name, None)
-            if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+            if isinstance(value, int) and not isinstance(value, bool) and 300 <= value <= 599:
                 return value
     return None

@@ -371,6 +371,8 @@ def _transport(endpoint: Endpoint) -> Any:
             timeout=timeout,
             http_client=DefaultAioHttpClient(
                 timeout=timeout,
+                # Followed, it would take headers and rows to another host, whose answers would count.
+                follow_redirects=False,
                 verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             ),
         )

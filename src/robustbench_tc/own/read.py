@@ -130,7 +130,11 @@ class _Cases(Fields):
                 self.fail(item.line, str(error))
             if is_live:
                 if found != tuple(one for one in more if one.prefix == file.stem):
-                    self.fail(item.line, f"the live server {file.stem!r} lists other tools than {name}")
+                    self.fail(
+                        item.line,
+                        f"the live server {file.stem!r} lists other tools than {name}, or other hints: "
+                        "take the file out of tools: and move it away, or leave the server out",
+                    )
                 more = [one for one in more if one.prefix != file.stem]  # the file was made of its list
             tools += found
         try:

@@ -147,7 +147,7 @@ def diff(a: Path, b: Path) -> Diff:
 def configs_of(folder: Path) -> dict[str, list[Path]]:
     """Config → its Parquet files, all splits. UserError if there are none."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("*/*.parquet")):
+    for path in sorted(folder.glob("*/*-*.parquet")):
         found.setdefault(path.parent.name, []).append(path)
     if not found:
         raise UserError(f"{folder} holds no <config>/<split>-*.parquet: name a build or a release folder")

@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from robustbench_tc import api
+from robustbench_tc.api import rebuilding
+from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
@@ -77,13 +79,13 @@ class Bases:
     def folder(self, base: Base) -> Path:
         if base not in self._made:
             made = self._made[base] = self._make(base, self._root / base / "robustbench-tc")
-            found = provenance.audit(Folder(made), api.rebuild_of(made, self._sources))
+            found = provenance.audit(Folder(made), rebuilding.rebuild_of(made, self._sources))
             assert not [check.id for check in found.checks if check.blocks], base
         return self._made[base]
 
     def _make(self, base: Base, out: Path) -> Path:
         if base == "build":
-            api.build_release(BuildSpec(profile="paper", sources=self._sources), out)
+            build_release(BuildSpec(profile="paper", sources=self._sources), out)
             return out
         if base == "release":  # which runs the whole gate
             out.parent.mkdir()
@@ -127,7 +129,7 @@ class Auditor:
         sources = self._sources if with_sources else None
         with mock.patch.dict(os.environ, nowhere):
             try:
-                rebuild = api.rebuild_of(build, sources)
+                rebuild = rebuilding.rebuild_of(build, sources)
                 rebuild = rebuild._replace(cards=self._cards(rebuild.cards))
                 if rebuild.make is not None:
                     rebuild = rebuild._replace(make=made_once(rebuild.make, self._rebuilds, not with_sources))

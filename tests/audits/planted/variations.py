@@ -11,6 +11,8 @@ from unittest import mock
 import msgspec
 
 from robustbench_tc import api, taxonomy
+from robustbench_tc.api import rebuilding
+from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
@@ -70,7 +72,7 @@ def variation(
 
 def built(place: Place, **changes: Any) -> Path:
     options: dict[str, Any] = {"profile": "paper", "sources": place.sources, **changes}
-    api.build_release(BuildSpec(**options), place.out)
+    build_release(BuildSpec(**options), place.out)
     return place.out
 
 
@@ -318,7 +320,7 @@ def found(
         with mock.patch.dict(os.environ, {"RBTC_SOURCES": str(scratch / "no-sources")}):
             build = one.build(place)
             audited = one.sources(place)
-            origin = provenance.audit(Folder(build), api.rebuild_of(build, audited))
+            origin = provenance.audit(Folder(build), rebuilding.rebuild_of(build, audited))
             blocking = _whole(build, audited, place, gates) if whole else None
         yield Found(one, tuple(c.id for c in origin.checks if c.blocks), blocking, origin.said)
         shutil.rmtree(place.scratch, ignore_errors=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard.checks import Asked

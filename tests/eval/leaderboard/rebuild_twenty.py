@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api import build_release
+from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard import index

@@ -97,7 +97,7 @@ def test_repeats_are_taken_and_have_to_be_whole(asked: Asked, run_of: RunOf, tmp
     assert len(found.predictions) == 2 * len(asked.rows)
     table = pq.read_table(run / "predictions.parquet")
     pq.write_table(table.slice(1), tmp_path / "short.parquet")
-    with pytest.raises(Refused, match="1 missing"):
+    with pytest.raises(Refused, match="1 missing; the same `rbtc eval` without --samples, --limit"):
         check(tmp_path / "short.parquet", run / "run.json", asked, limits=LIMITS, trail=Trail())
 
 

@@ -79,7 +79,7 @@ class Desk:
         from mcp import Client
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
-        from robustbench_tc.api_proxy import proxy_mcp
+        from robustbench_tc.api.proxy import proxy_mcp
 
         self.notices: list[Any] = []
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api_proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxy_mcp
 from robustbench_tc.errors import UserError
 
 from .conftest import DOOR, Remote

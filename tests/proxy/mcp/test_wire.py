@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api_proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxy_mcp
 
 NOTICE = b'event: message\rdata: {"jsonrpc":"2.0","method":"notifications/progress"}\r\n\r\n'
 CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "für alle", "arguments": {}}}

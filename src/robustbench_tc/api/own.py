@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .errors import UserError, unknown
+from ..errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from .builders.build import BuildSpec
-    from .builders.report import BuildReport
-    from .dataset_cards.facts import Release
-    from .own.book import Book
-    from .own.cases import CaseFile
-    from .own.linted import Linted
-    from .own.logs.importing import Imported
-    from .own.mcp_tools import Server
+    from ..builders.build import BuildSpec
+    from ..builders.report import BuildReport
+    from ..dataset_cards.facts import Release
+    from ..own.book import Book
+    from ..own.cases import CaseFile
+    from ..own.linted import Linted
+    from ..own.logs.importing import Imported
+    from ..own.mcp_tools import Server
 
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
@@ -44,14 +44,14 @@ def build_own(
 
     `server`: its tools come after those of `tools:`, and are kept beside the cases (`keep_tools`).
     """
-    from .builders.build import build
-    from .builders.own.book import book
-    from .builders.own.rows import pool
-    from .builders.sources import OWN_CASES
-    from .dataset_cards.own import own_card
-    from .eval.validate import self_check, taken
-    from .own.book import NAME, File
-    from .own.matchers import example
+    from ..builders.build import build
+    from ..builders.own.book import book
+    from ..builders.own.rows import pool
+    from ..builders.sources import OWN_CASES
+    from ..dataset_cards.own import own_card
+    from ..eval.validate import self_check, taken
+    from ..own.book import NAME, File
+    from ..own.matchers import example
 
     read = _read_with_server(cases, server, progress)
     if not read.cases:
@@ -90,8 +90,8 @@ def init(folder: Path | str, framework: str | None = None) -> tuple[str, ...]:
     `framework`: langgraph, openai-agents or pydantic-ai, for an agent of it beside the plain one. Raises
     UserError where something is there already; then, and where a file cannot be written, nothing is.
     """
-    from .io.new_folder import write_new
-    from .own import desk as example
+    from ..io.new_folder import write_new
+    from ..own import desk as example
 
     files = example.desk()
     if framework is not None:
@@ -112,14 +112,14 @@ def lint(
 
     >>> lint(["orders.json"]).exit_code()  # doctest: +SKIP
     """
-    from .own.linted import lint_files
+    from ..own.linted import lint_files
 
     if server is None:
         if save is not None:
             raise UserError("--save keeps the tools of a live server: name one with --tools-from-mcp")
         return lint_files(map(Path, files))
-    from .io.files import check_file
-    from .own.mcp_tools import list_tools
+    from ..io.files import check_file
+    from ..own.mcp_tools import list_tools
 
     if save is not None and not Path(save).is_file():
         check_file(Path(save))
@@ -135,7 +135,7 @@ def keep_tools(path: Path, data: bytes, title: str) -> None:
 
     Raises UserError where it does not: what a dataset is made of never changes unseen.
     """
-    from .io.files import atomic_file
+    from ..io.files import atomic_file
 
     if path.is_file() and path.read_bytes() == data:
         return
@@ -150,12 +150,12 @@ def keep_tools(path: Path, data: bytes, title: str) -> None:
 
 def _read_with_server(cases: Path, server: "Server | None", progress: Callable[[str], None]) -> "CaseFile":
     """The cases and their tools. What a server lists is kept beside the cases, as PREFIX.json."""
-    from .own.read import read_cases
+    from ..own.read import read_cases
 
     progress(f"reading {cases.name}")
     if server is None:
         return read_cases(cases)
-    from .own.mcp_tools import list_tools
+    from ..own.mcp_tools import list_tools
 
     progress(f"asking {server.title} for its tools")
     listed = list_tools(server)
@@ -169,10 +169,10 @@ def _read_with_server(cases: Path, server: "Server | None", progress: Callable[[
 
 def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:
     """The card of a release of the benchmark, or of own tools. Raises UserError."""
-    from .builders.sources import OWN_CASES
-    from .dataset_cards.own import own_card
-    from .dataset_cards.render import benchmark_card
-    from .own.book import read
+    from ..builders.sources import OWN_CASES
+    from ..dataset_cards.own import own_card
+    from ..dataset_cards.render import benchmark_card
+    from ..own.book import read
 
     if report.profile != OWN_CASES:
         return benchmark_card(report, release)
@@ -180,7 +180,7 @@ def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:
 
 
 def _book(found: "Book | None") -> "Book":
-    from .own.book import NAME
+    from ..own.book import NAME
 
     if found is None:
         raise UserError(f"{NAME} is missing: build the dataset again")
@@ -189,10 +189,10 @@ def _book(found: "Book | None") -> "Book":
 
 def rebuild_own(folder: Path, out: Path) -> None:
     """Builds into `out` what `folder` says it is, from its own clean rows and its book. Raises UserError."""
-    from .builders.rebuild import rebuild
-    from .dataset_cards.own import own_card
-    from .eval.validate import self_check, taken
-    from .own.book import NAME, read
+    from ..builders.rebuild import rebuild
+    from ..dataset_cards.own import own_card
+    from ..eval.validate import self_check, taken
+    from ..own.book import NAME, read
 
     beside = _book(read(folder))
     card = partial(own_card, book=beside)
@@ -221,11 +221,11 @@ def import_cases(
     `out`: a new or an empty folder, or one with the `.rbtc-secret` of an earlier import, which then gives the
     same pseudonyms; no file of it is replaced. Raises UserError.
     """
-    from .io.files import atomic_file, check_file
-    from .io.new_folder import check_new, write_new
-    from .io.places import real
-    from .own.logs import secret
-    from .own.logs.importing import make
+    from ..io.files import atomic_file, check_file
+    from ..io.new_folder import check_new, write_new
+    from ..io.places import real
+    from ..own.logs import secret
+    from ..own.logs.importing import make
 
     folder = real(Path(out))
     key = secret.read_secret(folder)

@@ -5,18 +5,18 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .compute.parallel import SERIAL, Workers
-from .errors import UserError
+from ..compute.parallel import SERIAL, Workers
+from ..errors import UserError
 
 if TYPE_CHECKING:
-    from .audits.folder import Folder
-    from .audits.provenance import Rebuild
-    from .audits.report import AuditReport
-    from .builders.live.build import Profile
-    from .builders.live.report import LiveReport
-    from .eval.stats.live_defences import LiveDefenceTable
-    from .release.freeze import Facts
-    from .worlds.handle import Worlds, WorldType
+    from ..audits.folder import Folder
+    from ..audits.provenance import Rebuild
+    from ..audits.report import AuditReport
+    from ..builders.live.build import Profile
+    from ..builders.live.report import LiveReport
+    from ..eval.stats.live_defences import LiveDefenceTable
+    from ..release.freeze import Facts
+    from ..worlds.handle import Worlds, WorldType
 
 
 def build_live(
@@ -46,8 +46,8 @@ def build_live(
 
     >>> build_live("robustbench-tc-live").total  # doctest: +SKIP
     """
-    from .builders.live.build import LiveSpec, build
-    from .dataset_cards.live import live_card
+    from ..builders.live.build import LiveSpec, build
+    from ..dataset_cards.live import live_card
 
     out = Path(out)
     if out.exists() and not out.is_dir():
@@ -71,8 +71,8 @@ def live_defences(base: str | Path, runs: Sequence[str | Path]) -> "LiveDefenceT
     Raises UserError for a run that is not scored, has no defences (or `base`: has some), or is of another
     dataset, model or mode.
     """
-    from .eval.live.after import played_run
-    from .eval.stats.live_defences import table
+    from ..eval.live.after import played_run
+    from ..eval.stats.live_defences import table
 
     return table(played_run(base), [played_run(run) for run in runs])
 
@@ -96,8 +96,8 @@ def audit_live(
     nothing else. `world_python` has BFCL's classes, `sources` are upstream's files. `files` and `green_only`
     as for `audit`. Raises UserError.
     """
-    from .audits import gate
-    from .audits.folder import Folder
+    from ..audits import gate
+    from ..audits.folder import Folder
 
     types = _world_types(Folder(folder), worlds, world_python)
     return gate.audit_live(
@@ -115,12 +115,12 @@ def rebuild_live_of(
     folder: Path, sources: Path | None = None, worlds: Sequence[str] = (), world_python: str | None = None
 ) -> "Rebuild":
     """How the live build in `folder` is made again: from its worlds' files and, for BFCL, the sources."""
-    from .audits.folder import Folder
-    from .audits.provenance import Rebuild
-    from .builders.live.rebuild import rebuild_live
-    from .builders.sources.fetch import default_root
-    from .dataset_cards.live import live_card
-    from .worlds.find import BFCL
+    from ..audits.folder import Folder
+    from ..audits.provenance import Rebuild
+    from ..builders.live.rebuild import rebuild_live
+    from ..builders.sources.fetch import default_root
+    from ..dataset_cards.live import live_card
+    from ..worlds.find import BFCL
 
     build = Folder(folder)
     types = _world_types(build, worlds, world_python)
@@ -143,8 +143,8 @@ def rebuild_live_of(
 
 def _rendered_again(folder: Path) -> Mapping[str, bytes]:
     """The cards of a release, from its own manifest and reports. Raises UserError."""
-    from .io import manifest
-    from .release.freeze import facts_of
+    from ..io import manifest
+    from ..release.freeze import facts_of
 
     return render_live(folder, facts_of(folder, manifest.read(folder)))
 
@@ -157,7 +157,7 @@ def _worlds_of(build: "Folder") -> list[str]:
 
 def _world_types(build: "Folder", worlds: Sequence[str], python: str | None) -> "dict[str, WorldType]":
     """The worlds that may be opened for a build: those of the package, and the files that were named."""
-    from .worlds.find import BFCL, BUNDLED, find
+    from ..worlds.find import BFCL, BUNDLED, find
 
     own = [find(name, python=python) for name in worlds]
     ours = [find(name, python=python) for name in _worlds_of(build) if name in (*BUNDLED, BFCL)]
@@ -167,7 +167,7 @@ def _world_types(build: "Folder", worlds: Sequence[str], python: str | None) -> 
 @contextlib.asynccontextmanager
 async def _apart() -> "AsyncIterator[Worlds]":
     """Where the gate opens worlds: each in a process of its own."""
-    from .worlds.host import HostWorlds
+    from ..worlds.host import HostWorlds
 
     async with HostWorlds() as worlds:
         yield worlds
@@ -180,14 +180,14 @@ def render_live(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
     import msgspec
 
-    from .builders.live.report import LiveReport
-    from .builders.sources.pins import pins
-    from .dataset_cards import responsible_ai
-    from .dataset_cards.croissant import About, croissant
-    from .dataset_cards.facts import release_facts
-    from .dataset_cards.live import examples_of, live_card
-    from .io import citation
-    from .release.freeze import licence_text
+    from ..builders.live.report import LiveReport
+    from ..builders.sources.pins import pins
+    from ..dataset_cards import responsible_ai
+    from ..dataset_cards.croissant import About, croissant
+    from ..dataset_cards.facts import release_facts
+    from ..dataset_cards.live import examples_of, live_card
+    from ..io import citation
+    from ..release.freeze import licence_text
 
     try:
         report = msgspec.convert({**facts.build, "dataset_version": facts.version}, LiveReport)

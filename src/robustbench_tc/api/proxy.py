@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .errors import UserError
-from .own import book as own_book
-from .schema import Sample
+from ..errors import UserError
+from ..own import book as own_book
+from ..schema import Sample
 
 if TYPE_CHECKING:
-    from .proxy.driven import Driven
-    from .proxy.ground.fitted import Ground
-    from .proxy.mcp.sessions import Sessions
-    from .proxy.plan import Plan
-    from .proxy.scored import Scored
-    from .proxy.summary import Summary
+    from ..proxy.driven import Driven
+    from ..proxy.ground.fitted import Ground
+    from ..proxy.mcp.sessions import Sessions
+    from ..proxy.plan import Plan
+    from ..proxy.scored import Scored
+    from ..proxy.summary import Summary
 
 
 @contextmanager
@@ -43,8 +43,8 @@ def proxy_llm(
     >>> with proxy_llm("http://127.0.0.1:8000/v1", "plan.yaml") as base_url:  # doctest: +SKIP
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
-    from .proxy.door import Door
-    from .proxy.relay import serving
+    from ..proxy.door import Door
+    from ..proxy.relay import serving
 
     found, rows, fingerprint = _planned(plan, allow_writes)
     door = Door(
@@ -86,14 +86,14 @@ def proxy_run(
     """
     import asyncio
 
-    from .eval import inputs, record
-    from .eval.callables.command import words_of
-    from .proxy import driven
-    from .proxy.door import Door
-    from .proxy.journal import read
-    from .proxy.plan import Plan
-    from .proxy.relay import serving
-    from .proxy.scenes import known_types
+    from ..eval import inputs, record
+    from ..eval.callables.command import words_of
+    from ..proxy import driven
+    from ..proxy.door import Door
+    from ..proxy.journal import read
+    from ..proxy.plan import Plan
+    from ..proxy.relay import serving
+    from ..proxy.scenes import known_types
 
     if out is not None:
         record.check_place(Path(out))  # before hours of work, not after
@@ -135,7 +135,7 @@ def score_journal(
 
     >>> score_journal("journal.jsonl").predictions  # doctest: +SKIP
     """
-    from .proxy import scored
+    from ..proxy import scored
 
     return scored.score(
         Path(journal),
@@ -151,8 +151,8 @@ def summarise_journal(journal: str | Path) -> "Summary":
 
     >>> summarise_journal("journal.jsonl").faults  # doctest: +SKIP
     """
-    from .proxy.journal import read
-    from .proxy.summary import summary
+    from ..proxy.journal import read
+    from ..proxy.summary import summary
 
     return summary(read(Path(journal)))
 
@@ -174,8 +174,8 @@ def proxy_mcp(
     >>> with proxy_mcp("http://127.0.0.1:8000/mcp", "plan.yaml") as address:  # doctest: +SKIP
     ...     run_agent(address.replace("/mcp", "/s/refund-17.0/mcp"))
     """
-    from .proxy.mcp.http import Http
-    from .proxy.relay import serving
+    from ..proxy.mcp.http import Http
+    from ..proxy.relay import serving
 
     found, rows, fingerprint = _planned(plan, allow_writes)
     made = _sessions(found, rows, fingerprint, journal)
@@ -199,8 +199,8 @@ def proxy_mcp_stdio(
     import asyncio
     from contextlib import suppress
 
-    from .proxy.mcp.stdio import Stdio
-    from .proxy.session import NoSession, parse
+    from ..proxy.mcp.stdio import Stdio
+    from ..proxy.session import NoSession, parse
 
     found, rows, fingerprint = _planned(plan, allow_writes)
     try:
@@ -228,8 +228,8 @@ def ground(
 
     >>> ground(["agent.jsonl"]).faults  # doctest: +SKIP
     """
-    from .io.files import atomic_file
-    from .proxy.ground.fitted import ground as fitted
+    from ..io.files import atomic_file
+    from ..proxy.ground.fitted import ground as fitted
 
     if out is not None and Path(out).exists():
         raise UserError(f"{out} is there already: name a new file with --out")
@@ -243,9 +243,9 @@ def ground(
 def _sessions(
     plan: "Plan", rows: tuple[Sample, ...], fingerprint: str | None, journal: str | Path | None
 ) -> "Sessions":
-    from .proxy.journal import Journal, Opened
-    from .proxy.mcp.sessions import Sessions, check
-    from .proxy.scenes import Scenes
+    from ..proxy.journal import Journal, Opened
+    from ..proxy.mcp.sessions import Sessions, check
+    from ..proxy.scenes import Scenes
 
     check(plan)
     book = None if plan.bench is None else own_book.read(Path(plan.bench))
@@ -256,8 +256,8 @@ def _sessions(
 
 def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...], str | None]":
     """A plan with what its dataset says of the tools, the dataset's rows and its fingerprint."""
-    from .eval import inputs
-    from .proxy.plan import read_plan
+    from ..eval import inputs
+    from ..proxy.plan import read_plan
 
     found = read_plan(Path(plan))
     rows: tuple[Sample, ...] = ()
@@ -273,7 +273,7 @@ def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample,
 
 def _of_the_dataset(plan: "Plan") -> "Plan":
     """The plan with what its dataset says of own tools: by their names, and as an agent registers them."""
-    from .own.wire_names import safe_name
+    from ..own.wire_names import safe_name
 
     book = own_book.read(Path(plan.bench or ""))
     if book is None:

@@ -1,0 +1,72 @@
+"""The judges that an audit names: recorded ones, a model behind an endpoint, one after the other."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..audits.judge import Judge, Recorded
+
+
+def make_judge(spec: str, store: Path, max_requests: int | None, folder: Path) -> "Judge":
+    """The judge that `--judge` names, after the judgments that ship with the package. Raises UserError."""
+    from ..audits.judge import Chain
+
+    name, _, path = spec.partition(":")
+    if name == "recorded":
+        return Chain(recorded_judge(), recorded_judge(Path(path))) if path else replayed_judge(folder)
+    return Chain(recorded_judge(), live_judge(spec, store, max_requests))
+
+
+def second_opinion(spec: str, store: Path, max_requests: int | None) -> "Judge":
+    """A judge of its own: a second opinion is not looked up among the first one's judgments."""
+    name, _, path = spec.partition(":")
+    if name == "recorded":
+        return recorded_judge(Path(path) if path else None)
+    return live_judge(spec, store, max_requests)
+
+
+def live_judge(spec: str, store: Path, max_requests: int | None = None) -> "Judge":
+    """A model behind an endpoint. Raises UserError."""
+    from ..audits.judge import EndpointJudge
+    from ..llm import parse_endpoint
+
+    endpoint = parse_endpoint(spec)
+    endpoint.resolved()  # a missing key is said before any work
+    return EndpointJudge(endpoint, store=store, max_requests=max_requests)
+
+
+def replayed_judge(folder: Path) -> "Judge":
+    """The judgments that ship with the package, then those that an audit kept in the build."""
+    from ..audits.judge import Chain
+    from ..audits.judgments import Stored
+    from ..io.audit_files import JUDGMENTS
+
+    stored = folder / JUDGMENTS
+    return Chain(recorded_judge(), Stored(stored)) if stored.is_file() else recorded_judge()
+
+
+def recorded_judge(path: Path | None = None) -> "Recorded":
+    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
+    from ..audits.judge import Answer, Judgment, Recorded
+    from ..audits.rows import NewTool, Pair
+    from ..builders.generators.recorded import judgment_address, load_judgments, load_served
+    from ..builders.perturb.base import TextRequest
+
+    known, served = load_judgments(path), load_served(path)
+    pinned = path is None  # a file's judgments are its writer's word, whatever they are called in it
+    name = "recorded" if path is None else f"file {path.name}"
+
+    def find(pair: Pair) -> Judgment | None:
+        request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
+        found = known.get(judgment_address(request, pair.after))
+        if found is None:
+            return None
+        return Judgment(found.score, found.reason, found.judge if pinned else name, pinned)
+
+    def find_answer(tool: NewTool) -> Answer | None:
+        found = served.get(tool.hash)
+        if found is None or not found.parameters.issuperset(tool.own):
+            return None  # no judge was shown such a tool, or such a parameter of it
+        return Answer(found.serves, found.reason, found.judge if pinned else name, pinned)
+
+    return Recorded(find, name, find_answer)

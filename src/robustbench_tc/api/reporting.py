@@ -1,0 +1,97 @@
+"""`report`: tables, figures and marts over scored runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..eval.adapters.logs import Opened
+    from ..eval.report.content import Options, Report
+    from ..eval.stats.runs import Subset
+    from ..eval.stats.summary import Convention
+
+
+def report(
+    runs: "Sequence[str | Path]",
+    out: str | Path | None = None,
+    *,
+    baseline: str | None = None,
+    ci: "Convention" = "cluster",
+    subset: "Subset" = "all",
+    release: Path | None = None,
+    allow_missing: bool = False,
+    browser: bool = True,
+    discard_changes: bool = False,
+    log_keys: Sequence[str] = (),
+    progress: Progress = lambda line: None,
+) -> "Report":
+    """`rbtc report`: the paper's tables and figures over scored runs, and over logs of inspect_ai (`.eval`).
+
+    `out`: a folder for report.html, .md, .csv and .json; None writes nothing. `baseline`: the model or run
+    that differences are marked against. `ci`: `cluster` takes whole samples as units, `paper` takes rows as
+    independent. `release`: names rows that a run lacks. `browser`: rows and replies go into the page, from
+    `release`, else from the dataset folder that the runs name, if it is there.
+    Raises UserError for a run that is not scored or lacks rows (unless `allow_missing`), and for a folder
+    that holds anything but a report.
+    """
+    from ..eval.adapters.logs import opened
+    from ..eval.report import content
+    from ..io.files import check_dir
+
+    folder = None if out is None else Path(out)
+    if folder is not None:  # before minutes of work
+        check_dir(folder, kind="report", force=True, discard_changes=discard_changes)
+    options = content.Options(convention=ci, subset=subset, allow_missing=allow_missing, baseline=baseline)
+    progress(f"reading {len(runs)} runs")
+    with opened([str(run).rstrip("/") or "/" for run in runs], log_keys) as found:
+        return _report(found, options, folder, release, browser, discard_changes, progress)
+
+
+def _report(
+    runs: "Sequence[Opened]",
+    options: "Options",
+    folder: Path | None,
+    release: Path | None,
+    browser: bool,
+    discard_changes: bool,
+    progress: Progress,
+) -> "Report":
+    import msgspec
+
+    from ..eval.report import content, page
+    from ..eval.report.samples import embed
+    from ..sql.query import Inputs, connect, text_of
+
+    read = [one.read() for one in runs]
+    inputs = Inputs(
+        runs=[one.folder for one in runs],
+        release=None if release is None else str(release),
+        subset=options.subset,
+        allow_missing=options.allow_missing,
+    )
+    expected: list[tuple[str, str]] | None = None
+    marts: dict[str, list[dict[str, Any]]] = {}
+    named = {one.folder: one.name for one in runs}
+    with connect(inputs, check=False) as connection:  # reading a run has looked for doubled rows
+        if release is not None:
+            found = connection.sql("select clean_id, type_code from stg_release").fetchall()
+            expected = [(str(clean_id), str(code)) for clean_id, code in found]
+        for mart in content.MARTS:
+            rows = connection.sql(text_of(mart, inputs)).to_arrow_table().to_pylist()
+            marts[mart] = [{**row, "run": named[row["run"]]} if "run" in row else row for row in rows]
+    progress("counting")
+    made = content.build(read, options, marts=marts, expected=expected)
+    made = msgspec.structs.replace(made, gaps=(*(note for one in runs for note in one.notes), *made.gaps))
+    if folder is not None:
+        progress("writing the page")
+        of = {
+            one.name: msgspec.structs.replace(run, path=one.folder)
+            for one, run in zip(runs, read, strict=True)
+        }
+        samples = page.NO_ROWS
+        if browser:
+            samples = embed([of[m.run] for m in made.models], [m.label for m in made.models], release)
+        page.write(made, folder, samples, discard_changes=discard_changes)
+    return made

@@ -1,0 +1,79 @@
+"""`rbtc failures`: the wrong answers of a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from .. import sources
+from ..errors import UserError
+from . import _console
+from ._console import styled
+from ._predictions import beginning, dataset_of
+
+
+def failures(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Scored run folder.")],
+    type_code: Annotated[str | None, typer.Option("--type", help="Only this type, or clean.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias, "
+            "wrong_language or other."
+        ),
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    flag: Annotated[
+        str | None,
+        typer.Option(help="Replies whose verdict carries it, right ones too: quoted_call …"),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """List a run's wrong answers: id, error mode, why, and the reply's beginning.
+
+    Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --mode omitted
+    Example: rbtc failures runs/qwen3-8b-fc --flag quoted_call
+    """
+    from ..eval import failures as room
+
+    found = room.failures(run, type_code=type_code, mode=mode, source=source, flag=flag)
+    if as_json:
+        _console.json(found[:limit])
+        return
+    own = any(row.prediction.source == sources.OWN for row in found[:limit])
+    dataset = dataset_of(run, None)[0] if own else None
+    rows = {} if dataset is None else {one.id: one for one in dataset.rows}
+    table = Table()
+    for name in ("id", "error mode", "why", "reply"):
+        table.add_column(name, overflow="fold", no_wrap=name == "error mode")
+    for row in found[:limit]:
+        verdict = row.verdict
+        table.add_row(
+            styled(row.prediction.id),
+            (verdict.error_mode or "right") if verdict else "",
+            styled(room.said(verdict, rows.get(row.prediction.id)) if verdict else ""),
+            styled(beginning(row.prediction)),
+        )
+    _console.out.print(table)
+    shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
+    _console.out.print(
+        f"{len(found)} {'wrong answers' if flag is None else 'replies'}{shown}; "
+        f"rbtc show ID --run {run} shows one whole",
+        markup=False,
+    )
+    _say_why(run)
+
+
+def _say_why(run: Path) -> None:
+    """Why requests failed, over the whole run: the table above does not list failed requests."""
+    from ..eval import reasons, record
+
+    try:
+        sessions = record.open_run(run).record.sessions
+    except UserError:  # the verdicts alone are enough
+        sessions = []
+    found = reasons.of_predictions(run / "scores.parquet")
+    for line in reasons.lines(found, sessions[-1] if sessions else None):
+        _console.out.print(styled(line))

@@ -269,9 +269,13 @@ def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
     good = write_run(tmp_path / "good", coin(1), rows)
     with pytest.raises(UserError, match="no run folder"):
         runs.read(tmp_path / "nowhere")
-    (tmp_path / "unscored").mkdir()
+    (tmp_path / "other").mkdir()
+    with pytest.raises(UserError, match=r"is not a run folder: it has no run\.json"):
+        runs.read(tmp_path / "other")
+    unscored = write_run(tmp_path / "unscored", coin(1), rows)
+    (unscored / "scores.parquet").unlink()
     with pytest.raises(UserError, match="rbtc score"):
-        runs.read(tmp_path / "unscored")
+        runs.read(unscored)
     damaged = write_run(tmp_path / "damaged", coin(1), rows)
     (damaged / "scores.parquet").write_bytes((good / "scores.parquet").read_bytes()[:500])
     with pytest.raises(UserError, match="is damaged"):

@@ -81,11 +81,9 @@ class Core:
                 self._in.write(f'{{"id": {number}, {line[1:]}\n'.encode())
                 self._in.flush()
             except (OSError, ValueError):  # ValueError: it was closed
-                self._waiting.pop(number, None)
-                future.set_exception(self._gone())
-            if self._process.poll() is not None and not future.done():
-                self._waiting.pop(number, None)
-                future.set_exception(self._gone())
+                self._give_up(number)
+            if self._process.poll() is not None:
+                self._give_up(number)
         return future
 
     def _read(self) -> None:
@@ -99,10 +97,15 @@ class Core:
             else:
                 future.set_result(said)
         self._process.wait()
-        while self._waiting:
-            self._waiting.popitem()[1].set_exception(self._gone())
+        for number in list(self._waiting):
+            self._give_up(number)
 
-    def _gone(self) -> RuntimeError:
-        return RuntimeError(
-            f"{self._python} has ended; it needs robustbench-tc in it (its own message stands above)"
-        )
+    def _give_up(self, number: int) -> None:
+        """The process has ended: sender and reader may both find that out, and one of them says so."""
+        future = self._waiting.pop(number, None)
+        if future is not None:
+            future.set_exception(
+                RuntimeError(
+                    f"{self._python} has ended; it needs robustbench-tc in it (its own message stands above)"
+                )
+            )

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,23 @@ def test_what_is_wrong_ends_the_harness_with_one_line(
     with pytest.raises(SystemExit) as ended:
         rbtc_process.Core.of(python, "live", {"dataset": str(dataset), **settings})
     assert said in str(ended.value) and "\n" not in str(ended.value)
+
+
+def test_an_end_that_reader_and_sender_both_see_is_said_once(dataset: Path) -> None:
+    core = rbtc_process.Core.of(sys.executable, "live", {"dataset": str(dataset), "ids": "orders_2"})
+
+    class Pipe:
+        def write(self, line: bytes) -> None:
+            core._process.kill()
+
+        def flush(self) -> None:
+            while core._waiting:  # until the reader has seen it
+                time.sleep(0.01)
+            raise BrokenPipeError
+
+    core._in = Pipe()
+    with pytest.raises(RuntimeError, match="has ended"):
+        asyncio.run(core.ask("begin", row="orders_2::clean"))
 
 
 def test_a_reply_over_the_bound_fails_alone(dataset: Path) -> None:

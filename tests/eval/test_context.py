@@ -22,6 +22,7 @@ from robustbench_tc.eval.score import judge, ordered_call, read
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.io import parquet
+from robustbench_tc.io.store import Store
 from robustbench_tc.schema import Call, Prediction, Sample
 from robustbench_tc.sql.query import Inputs, query
 
@@ -324,13 +325,15 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     assert exchange.read_predictions(ours, data, model="m", mode="prompt") == (found, {})
 
 
-def test_an_unfinished_row_is_no_prediction() -> None:
+def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
     row = NINE[0]
-    journal: dict[str, Any] = {}
+    lines: dict[str, Any] = {}
     for number in range(1, 5):
         one = Answer(id=row.id, repeat=0, number=number, status="ok", text="[f()]", has_call=True)
-        journal[settings().key("h", 0, number)] = msgspec.to_builtins(one)
-    found = predictions.passes(journal, row, "h", settings(), 0)  # type: ignore[arg-type]
+        lines[settings().key("h", 0, number)] = msgspec.to_builtins(one)
+    with Store(tmp_path / "journal.jsonl") as journal:
+        journal.extend(lines)
+        found = predictions.passes(journal, row, "h", settings(), 0)
     assert found == [] and wire.answered(row) == 9
 
 

@@ -44,7 +44,7 @@ def in_child(work: Callable[[], None], limits: Limits, rows: int, most: int | No
             patient = False
             os.setpriority(os.PRIO_PROCESS, child, 19)
         if time.monotonic() > ends:
-            os.killpg(child, signal.SIGKILL)
+            _kill(child)
             os.waitpid(child, 0)
             return "time"
         time.sleep(0.01)
@@ -52,6 +52,13 @@ def in_child(work: Callable[[], None], limits: Limits, rows: int, most: int | No
         killed_by_clock = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
         return "time" if killed_by_clock else "memory" if os.WTERMSIG(status) == signal.SIGABRT else "crash"
     return {0: "done", _MEMORY: "memory"}.get(os.WEXITSTATUS(status), "crash")  # type: ignore[return-value]
+
+
+def _kill(child: int) -> None:
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except ProcessLookupError:  # it hangs before it has a group of its own
+        os.kill(child, signal.SIGKILL)
 
 
 def _used_s(child: int) -> float:

@@ -180,11 +180,14 @@ def serve(asked: Asked, limits: Limits, live: LiveAsked | None = None) -> None:
     of_live = limits.cpu_of_live(episodes * limits.repeats, math.inf)
 
     def one(job: Job) -> None:
-        most = of_live if is_live(job) else None
-        ending = in_child(lambda: answer(job, asked, limits, live), limits, rows, most)
-        with saying:
-            out.write(msgspec.json.encode((job.folder, ending)) + b"\n")
-            out.flush()
+        ending: Ending = "crash"
+        try:
+            most = of_live if is_live(job) else None
+            ending = in_child(lambda: answer(job, asked, limits, live), limits, rows, most)
+        finally:  # whatever went wrong here, somebody waits for the answer
+            with saying:
+                out.write(msgspec.json.encode((job.folder, ending)) + b"\n")
+                out.flush()
 
     threads: list[threading.Thread] = []
     for line in sys.stdin.buffer:

@@ -115,6 +115,22 @@ def test_memory_time_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.M
     assert child.in_child(lambda: os.kill(os.getpid(), signal.SIGTERM), tight, 0) == "crash"
 
 
+def test_a_child_that_hangs_before_it_has_a_group_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "setsid", _sleepy)
+    assert child.in_child(lambda: None, Limits(cpu_s=1, text_cpu_s=0, wall_per_cpu=0.2), 0) == "time"
+
+
+def test_whatever_breaks_around_a_child_is_answered(release: Path, run_of: RunOf, tmp_path: Path) -> None:
+    """A worker whose `in_child` raises: the upload is refused, nobody waits for ever."""
+    command = worker_command(release, Limits())
+    at = command.index("-c") + 1
+    broken = "from robustbench_tc.eval.leaderboard import worker; worker.in_child = None; "
+    pool = Pool([*command[:at], broken + command[at], *command[at + 1 :]])
+    refused = pool.run(job(tmp_path / "job", run_of("oracle"))).refused
+    pool.close()
+    assert refused is not None and "could not be read" in refused.text
+
+
 def test_long_replies_have_more_processor_time_and_all_together_a_bound(
     run_of: RunOf, release: Path, tmp_path: Path
 ) -> None:

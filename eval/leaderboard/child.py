@@ -4,6 +4,7 @@ import math
 import os
 import resource
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,12 +18,16 @@ Ending = Literal["done", "memory", "time", "crash"]
 _MEMORY, _FAILED = 3, 4
 """Exit codes of a child."""
 
+_FORKING = threading.Lock()
+"""One fork at a time: filelock refuses one that begins while another is under way."""
+
 
 def in_child(work: Callable[[], None], limits: Limits, rows: int, most: int | None = None) -> Ending:
     """Forks, bounds the child, lets it work, and says how that ended. `rows`: of the dataset; `most`: seconds
     of processor time, by default those of so many rows."""
     most = _most(rows, limits) if most is None else most
-    child = os.fork()
+    with _FORKING:
+        child = os.fork()
     if child == 0:
         code = _FAILED
         try:

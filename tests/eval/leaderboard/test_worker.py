@@ -120,6 +120,15 @@ def test_a_child_that_hangs_before_it_has_a_group_is_ended(monkeypatch: pytest.M
     assert child.in_child(lambda: None, Limits(cpu_s=1, text_cpu_s=0, wall_per_cpu=0.2), 0) == "time"
 
 
+def test_children_can_be_begun_at_once() -> None:
+    """filelock, which the dataset's reading imports, lets no fork begin while another is under way."""
+    import filelock  # noqa: F401
+
+    with ThreadPoolExecutor(8) as together:
+        endings = together.map(lambda _: child.in_child(lambda: None, Limits(), 0), range(200))
+    assert set(endings) == {"done"}
+
+
 def test_whatever_breaks_around_a_child_is_answered(release: Path, run_of: RunOf, tmp_path: Path) -> None:
     """A worker whose `in_child` raises: the upload is refused, nobody waits for ever."""
     command = worker_command(release, Limits())

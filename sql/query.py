@@ -1,6 +1,7 @@
 """One question, one connection: the staging views over what was given, then a mart or a file of your own."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -107,7 +108,7 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
     import duckdb
 
     scored = [(_scored(run), _is_live(run)) for run in inputs.runs]
-    if twice := [run for place, (run, _) in enumerate(scored) if run in [one for one, _ in scored[:place]]]:
+    if twice := [run for (run, _), times in Counter(scored).items() if times > 1]:
         raise UserError(f"{twice[0]} is given twice")
     runs, live = ([run for run, of_live in scored if of_live is wanted] for wanted in (False, True))
     release = None

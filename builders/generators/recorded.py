@@ -3,7 +3,7 @@
 Two forms of the same thing. `generations.jsonl` and `judgments.jsonl` hold one answer per line with its input
 (the form of our sources and of every build, read with `recorded:PATH`). What ships is packed:
 `data/recorded.jsonl.gz` names its inputs by hash only, so no upstream text is in it, and typing errors are
-edits of the text they are made in.
+edits of the text they are made in. It is tracked: models wrote it once, no build makes it again.
 
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new

@@ -66,8 +66,9 @@ class _Gate(pytest.Collector):
         if line is not None and line.outcome == "not shown":
             from .errors import UserError
 
-            missing = "; ".join(note for note in self._verdict.notes if "no verdict" in note)
-            raise UserError(f"{name} is not passed: {missing}. The same pytest asks them again")
+            run = self._verdict.run
+            said = f"rows of {run} have no verdict (`rbtc gate {run}` counts them)"
+            raise UserError(f"{name} is not passed: {said}; the same pytest asks them again")
         return line
 
     def _judged(self) -> "Verdict":

@@ -1,7 +1,5 @@
 """Wrong words on the command line: one line that says what is wrong, where, and what to do; exit code 2."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -53,14 +51,6 @@ def test_a_usage_error_is_one_line(words: str, line: str, rbtc: Callable[..., Do
 def test_a_mistyped_gate_does_not_pass_for_a_verdict(words: str, rbtc: Callable[..., Done]) -> None:
     done = rbtc("gate", *words.split())
     assert done.code == 1 and "(see rbtc gate --help)" in done.err, "2 is: not shown"
-
-
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_traceback(closed: str) -> None:
-    for words, code in (("list types", 0), ("gate nowhere", 1)):
-        line = f'"{sys.executable}" -m robustbench_tc {words} {closed}'
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
-        assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
 
 
 def test_a_group_without_a_command_shows_its_help(rbtc: Callable[..., Done]) -> None:

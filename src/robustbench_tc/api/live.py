@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..compute.parallel import SERIAL, Workers
 from ..errors import UserError
+from .release_files import files_around, report_of, stated
 
 if TYPE_CHECKING:
     from ..audits.folder import Folder
@@ -175,54 +176,21 @@ async def _apart() -> "AsyncIterator[Worlds]":
 
 def render_live(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     """The files of a live release that hold its version: card and reports, croissant.json, the licence."""
-    import datetime
-    import hashlib
-
-    import msgspec
-
     from ..builders.live.report import LiveReport
-    from ..builders.sources.pins import pins
     from ..dataset_cards import responsible_ai
-    from ..dataset_cards.croissant import About, croissant
-    from ..dataset_cards.facts import release_facts
     from ..dataset_cards.live import examples_of, live_card
-    from ..io import citation
     from ..release.freeze import licence_text
 
-    try:
-        report = msgspec.convert({**facts.build, "dataset_version": facts.version}, LiveReport)
-    except msgspec.ValidationError as error:
-        raise UserError(f"build_report.json is not of this package's version: {error}") from None
-    read = {str(row.get("source")) for row in report.pins}
-    sha256 = {path: entry.sha256 for path, entry in facts.files.items()}
-    published = datetime.date.fromisoformat(facts.created_at[:10])
-    address = citation.hub_address(facts.repo) if facts.repo else citation.ADDRESS
-    bibtex = citation.dataset_bibtex("RobustBench-TC live", facts.version, published.year, address, facts.doi)
-    release = release_facts(
+    report = report_of(facts, LiveReport)
+    release = stated(folder, facts, "RobustBench-TC live", {str(row.get("source")) for row in report.pins})
+    return files_around(
         folder,
-        version=facts.version,
-        sha256=sha256,
-        audit=facts.audit or {},
-        citations={name: origin.citation for name, origin in pins().sources.items() if name in read},
-        bibtex=bibtex,
-        repo=facts.repo,
-        previous=facts.previous.version if facts.previous else None,
-        step=facts.previous.step if facts.previous else "",
-    )
-    about = About(
-        name=facts.kind,
-        version=facts.version,
+        facts,
+        report,
+        release,
+        card=live_card(report, release, examples_of(folder, report.configs)),
         description="Tool calling in worlds that calls change, under faults",
-        creator=citation.CREATOR,
-        url=address,
-        published=published,
-        cite_as=bibtex,
         keywords=("tool calling", "agents", "robustness"),
-        doi=facts.doi,
         responsible_ai=responsible_ai.live(sum(report.rows.get("clean", {}).values()), list(report.worlds)),
+        licence=licence_text(),
     )
-    card = live_card(report, release, examples_of(folder, report.configs))
-    made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
-    named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
-    made["build_report.json"] = msgspec.structs.replace(report, files=named).json()
-    return {**made, "croissant.json": croissant(folder, about, sha256), "LICENSE": licence_text()}

@@ -1,87 +1,78 @@
 """The files of a release that hold its version."""
 
-import datetime
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
 from .live import render_live
 from .own import NO_LICENCE, card_of
+from .release_files import files_around, report_of, stated
 
 if TYPE_CHECKING:
     from ..release.freeze import Facts
 
+KEYWORDS = ("tool calling", "robustness")
+
 
 def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     """The files of a release that hold its version: cards and reports, croissant.json, the licence."""
-    import hashlib
-
-    import msgspec
-
-    from ..builders.report import BuildReport
-    from ..builders.sources.pins import pins
-    from ..builders.toolrl_report import TrainingReport
-    from ..dataset_cards import responsible_ai
     from ..dataset_cards.checkpoint import checkpoint_card
-    from ..dataset_cards.croissant import About, croissant
-    from ..dataset_cards.facts import release_facts
-    from ..dataset_cards.training import training_card
-    from ..io import citation
-    from ..release.freeze import OWN_PROFILE, licence_text
 
     if facts.kind == "checkpoint":
         return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
     if facts.kind == "robustbench-tc-live":
         return render_live(folder, facts)
-    benchmark = facts.kind == "robustbench-tc"
-    built = {**facts.build, "dataset_version": facts.version}
-    report: BuildReport | TrainingReport
-    try:
-        report = msgspec.convert(built, BuildReport) if benchmark else msgspec.convert(built, TrainingReport)
-    except msgspec.ValidationError as error:
-        raise UserError(f"build_report.json is not of this package's version: {error}") from None
-    read = {row["source"]: row for row in facts.build.get("pins", ())} if benchmark else {"toolrl": None}
-    sha256 = {path: entry.sha256 for path, entry in facts.files.items()}
-    published = datetime.date.fromisoformat(facts.created_at[:10])
-    address = citation.hub_address(facts.repo) if facts.repo else citation.ADDRESS
-    title = "RobustBench-TC" if benchmark else "ToolRL-DR"
-    bibtex = citation.dataset_bibtex(title, facts.version, published.year, address, facts.doi)
-    release = release_facts(
+    if facts.kind == "robustbench-tc":
+        return _benchmark(folder, facts)
+    return _training(folder, facts)
+
+
+def _benchmark(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
+    from ..builders.report import BuildReport
+    from ..dataset_cards import responsible_ai
+    from ..release.freeze import OWN_PROFILE, licence_text
+
+    report = report_of(facts, BuildReport)
+    read = {row["source"]: row for row in facts.build.get("pins", ())}
+    release = stated(folder, facts, "RobustBench-TC", read)
+    clean = sum(report.rows.get("clean", {}).values())
+    own = report.profile == OWN_PROFILE
+    asked = "Requests to somebody's own tools" if own else "Tool calling"
+    return files_around(
         folder,
-        version=facts.version,
-        sha256=sha256,
-        audit=facts.audit or {},
-        citations={name: origin.citation for name, origin in pins().sources.items() if name in read},
-        bibtex=bibtex,
-        repo=facts.repo,
-        previous=facts.previous.version if facts.previous else None,
-        step=facts.previous.step if facts.previous else "",
+        facts,
+        report,
+        release,
+        card=card_of(folder, report, release),
+        description=f"{asked} under deployment noise",
+        keywords=KEYWORDS,
+        responsible_ai=responsible_ai.benchmark(clean, list(read), _writers(report.generators)),
+        licence=NO_LICENCE if own else licence_text(),
     )
-    writers = sorted({str(made.get("generator", "")) for made in report.generators.values()} - {""})
-    if isinstance(report, BuildReport):
-        card = card_of(folder, report, release)
-        clean = sum(report.rows.get("clean", {}).values())
-        said = responsible_ai.benchmark(clean, list(read), writers)
-    else:
-        card = training_card(report, release)
-        said = responsible_ai.training(sum(row["train"] for row in report.rows.values()), writers)
-    own = isinstance(report, BuildReport) and report.profile == OWN_PROFILE
-    licence = NO_LICENCE if own else licence_text()
-    description = "Tool calling under deployment noise" if benchmark else "Training rows for tool calling"
-    about = About(
-        name=facts.kind,
-        version=facts.version,
-        description="Requests to somebody's own tools under deployment noise" if own else description,
-        creator=citation.CREATOR,
-        url=address,
-        published=published,
-        cite_as=bibtex,
-        keywords=("tool calling", "robustness"),
-        doi=facts.doi,
-        responsible_ai=said,
+
+
+def _training(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
+    from ..builders.toolrl_report import TrainingReport
+    from ..dataset_cards import responsible_ai
+    from ..dataset_cards.training import training_card
+    from ..release.freeze import licence_text
+
+    report = report_of(facts, TrainingReport)
+    release = stated(folder, facts, "ToolRL-DR", ("toolrl",))
+    rows = sum(row["train"] for row in report.rows.values())
+    return files_around(
+        folder,
+        facts,
+        report,
+        release,
+        card=training_card(report, release),
+        description="Training rows for tool calling",
+        keywords=KEYWORDS,
+        responsible_ai=responsible_ai.training(rows, _writers(report.generators)),
+        licence=licence_text(),
     )
-    made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
-    named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
-    made["build_report.json"] = msgspec.structs.replace(report, files=named).json()
-    return {**made, "croissant.json": croissant(folder, about, sha256), "LICENSE": licence}
+
+
+def _writers(generators: "Mapping[str, Mapping[str, object]]") -> list[str]:
+    """Who wrote texts of a build."""
+    return sorted({str(made.get("generator", "")) for made in generators.values()} - {""})

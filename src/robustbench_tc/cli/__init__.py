@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import typer
     from typer._click import Command
 
-AGAIN = "files are written whole or not at all; run the same command again"
-
 
 def main() -> None:
     """Entry point. What goes wrong is one line on standard error and an exit code, never a traceback.
@@ -28,7 +26,7 @@ def main() -> None:
         _ends.watch()
         _run()
     except KeyboardInterrupt as error:
-        _ends.interrupted_anywhere(AGAIN, error)
+        _ends.interrupted_anywhere(error)
 
 
 def _open_closed_streams() -> None:
@@ -77,7 +75,7 @@ def _run() -> None:
         hint = advice.get(error.errno or 0)
         _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
     if code == _ends.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
-        _ends.interrupted_anywhere(AGAIN)
+        _ends.interrupted_anywhere()
     sys.exit(code)
 
 

@@ -30,6 +30,12 @@ INTERRUPTED = 130
 GATE = ["rbtc", "gate"]
 """Its status 2 is a verdict, which a mistyped option must not pass for."""
 
+AGAIN = "files are written whole or not at all; run the same command again"
+"""What is said after Ctrl-C where no block of work says more."""
+
+GRACE_S = 2.0
+"""Seconds after a second Ctrl-C in which what cleans up after the first may still come to its end."""
+
 SHOW_CURSOR, CLEAR_LINE = "\x1b[?25h", "\r\x1b[2K"
 """What a terminal is told where what draws on it did not come to its end."""
 
@@ -48,6 +54,18 @@ Kept = str | Callable[[], str]
 _kept: list[Kept] = []
 """Of the blocks of work that go on, innermost last: a second Ctrl-C may take the exception that says it."""
 
+_process = 0
+"""The one that `watch` was called in."""
+
+_pressed = 0
+"""How often Ctrl-C was."""
+
+_lost = False
+"""The first Ctrl-C came where Python forgets exceptions, and is to be raised once more."""
+
+_saying = threading.Lock()
+"""Taken by the thread that says the last line, and never given back."""
+
 
 @contextmanager
 def keeping(kept: Kept) -> Iterator[None]:
@@ -64,11 +82,10 @@ def keeping(kept: Kept) -> Iterator[None]:
     _kept.pop()
 
 
-def interrupted_anywhere(otherwise: str, error: KeyboardInterrupt | None = None) -> NoReturn:
+def interrupted_anywhere(error: BaseException | None = None) -> NoReturn:
     """As `interrupted`, with what the block of work keeps in which it came to that."""
-    if _kept:  # that block said so, and was interrupted again
-        interrupted(Interrupted(_said(_kept[-1]), times=2))
-    interrupted(Interrupted(otherwise, interrupts(error)))
+    # A block that still says so was interrupted again.
+    interrupted(Interrupted(_said(_kept[-1]), times=2) if _kept else Interrupted(AGAIN, interrupts(error)))
 
 
 def _said(kept: Kept) -> str:
@@ -86,36 +103,54 @@ def _line(line: str) -> str:
 
 
 def interrupts(error: BaseException | None) -> int:
-    """How many Ctrl-C lie behind it: a second one, on the way out, breaks what cleans up after the first."""
+    """How many Ctrl-C lie behind it; what breaks on the way out of one is no error of its own."""
     seen: set[int] = set()
     times = 0
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         times += isinstance(error, KeyboardInterrupt)
         error = error.__context__
-    return times
+    return max(times, _pressed)
 
 
 def interrupted(error: Interrupted) -> NoReturn:
-    """Says what was kept. From then on a further Ctrl-C ends at once: there is nothing left to save.
-
-    After several of them nobody can rely on the state (a pool that waits for what is gone, a spinner that
-    still draws and hides the cursor): what a process does at its end is left out.
-    """
+    """Says what was kept. From then on a further Ctrl-C ends at once: there is nothing left to save."""
     main = threading.current_thread() is threading.main_thread()
     if main:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it is said
-    _kill_workers()
     try:
-        if error.times > 1 and main and sys.__stderr__:
-            if sys.__stderr__.isatty():
-                sys.__stderr__.write(SHOW_CURSOR + CLEAR_LINE)
-            print(_line(f"interrupted: {error}"), file=sys.__stderr__, flush=True)
-            os._exit(INTERRUPTED)
+        if main and error.times > 1:
+            _end(str(error))
+        _kill_workers()
         fail(f"interrupted: {error}", INTERRUPTED)
     finally:
         if main:
             signal.signal(signal.SIGINT, _end_at_once)
+
+
+def _end(kept: str) -> NoReturn:
+    """Says it, and leaves out what a process does at its end.
+
+    After several Ctrl-C nobody can rely on the state: a pool that waits for what is gone, a spinner that
+    still draws and hides the cursor.
+    """
+    if _saying.acquire(blocking=False):
+        _kill_workers()
+        with suppress(OSError):  # a terminal that is gone
+            clear = SHOW_CURSOR + CLEAR_LINE if os.isatty(2) else ""
+            os.write(2, f"{clear}{_line(f'interrupted: {kept}')}\n".encode(errors="backslashreplace"))
+    else:
+        time.sleep(GRACE_S)  # the other thread says it and ends the process
+    os._exit(INTERRUPTED)
+
+
+def _end_soon() -> None:
+    """In a thread of its own, once a second Ctrl-C came."""
+    time.sleep(GRACE_S)
+    kept = AGAIN
+    with suppress(Exception):  # it may be asked for what is being taken down
+        kept = _said(_kept[-1])
+    _end(kept)
 
 
 def _end_at_once(*_: object) -> None:
@@ -132,12 +167,22 @@ def _kill_workers() -> None:
 
 
 def watch() -> None:
-    """Ctrl-C that arrives where Python can only print and forget an exception is not forgotten.
+    """Ctrl-C in this process raises KeyboardInterrupt once, and for good.
 
-    Such places are finalizers, hooks around a fork, and generators that are thrown away. The hook itself is
-    one of them, so nothing of it is Python code of the main thread, which alone a signal interrupts.
+    Once: a second one would break what cleans up after the first, or come where Python can only print. For
+    good: what comes there (finalizers, hooks around a fork, generators that are thrown away) is raised again.
     """
+    global _process, _pressed, _lost
+    _process, _pressed, _lost = os.getpid(), 0, False
     _kept.clear()
+    # Not where it is ignored, as in a shell's background.
+    if threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, _on_ctrl_c)
+        # While a loop of asyncio runs, Ctrl-C cancels its work instead, if it finds this handler; and this is
+        # the one that it leaves behind.
+        signal.default_int_handler = _on_ctrl_c  # type: ignore[assignment]
     ours = functools.partial(_thread.start_new_thread, _unraisable)  # takes the five fields as arguments
     usual, sys.unraisablehook = sys.unraisablehook, ours
     # A task that a second Ctrl-C hits is not worth a traceback: the loop hands the exception on as well.
@@ -150,6 +195,21 @@ def watch() -> None:
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
+def _on_ctrl_c(*_: object) -> None:
+    """May be interrupted by itself, and everywhere in what Python runs unseen: an audit hook, a finalizer."""
+    global _pressed, _lost
+    if os.getpid() != _process:  # forked
+        raise KeyboardInterrupt
+    if _lost:
+        _lost = False
+        raise KeyboardInterrupt
+    times = _pressed = _pressed + 1
+    if times == 1:
+        raise KeyboardInterrupt
+    if times == 2:
+        _thread.start_new_thread(_end_soon, ())
+
+
 def _unraisable(
     kind: type[BaseException],
     error: BaseException | None,
@@ -157,9 +217,14 @@ def _unraisable(
     message: str | None,
     where: object,
 ) -> None:
-    """In a thread of its own. A forgotten Ctrl-C comes once more; all else is printed, as Python would."""
+    """In a thread of its own, where no signal finds it.
+
+    A forgotten Ctrl-C comes once more; all else is printed, as Python would.
+    """
+    global _lost
     if issubclass(kind, KeyboardInterrupt):
         time.sleep(0.01)  # not here: it would be lost like the first
+        _lost = True
         _thread.interrupt_main()
         return
     with suppress(Exception):  # a `repr` that fails says no more than none

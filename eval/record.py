@@ -291,7 +291,7 @@ def default_place(model: str, mode: Mode, suffix: str = "") -> Path:
 def check_place(path: Path) -> None:
     """UserError where no run can be begun or gone on with at `path`: said before any work."""
     if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
-        raise UserError(f"{path}: the shell has not replaced the ~ (as in --out=~/…): write {meant}")
+        raise UserError(f"{path}: the shell has not replaced the ~ (as in quotes): write {meant}")
     if path.is_symlink():
         raise UserError(f"{path} is a link: name the folder itself")
     if (path / RECORD).exists():

@@ -7,6 +7,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from robustbench_tc.cli import _with_home
+
 from ..conftest import Done
 from ..eval import small
 
@@ -66,12 +68,36 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     assert not Path("report").exists()
 
 
-def test_a_home_that_no_shell_put_in_is_said_before_anybody_is_asked(
-    here: Path, rbtc: Callable[..., Done]
+def test_a_home_that_no_shell_put_in(
+    here: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = rbtc("eval", "bench", "--agent", "oracle", "--out=~/a")
+    """No shell replaces the ~ of --out=~/a, and whoever removes a folder called ~ may remove another."""
+    monkeypatch.setenv("HOME", str(here / "home"))
+    assert rbtc("eval", "bench", "--agent", "oracle", "--out=~/a").code == 0
+    assert rbtc("report", "home/a", "--out=~/report").code == 0
+    assert Path("home/a/run.json").is_file() and Path("home/report").is_dir() and not Path("~").exists()
+
+
+def test_a_home_in_quotes_is_said_before_anybody_is_asked(here: Path, rbtc: Callable[..., Done]) -> None:
+    done = rbtc("eval", "bench", "--agent", "oracle", "--out", "~/a")
     assert done.code == 1 and "the shell has not replaced the ~" in done.err, done.err
     assert not Path("~").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("--out=~", "--out=/home/me"),
+        ("--out=~/a --fresh", "--out=/home/me/a --fresh"),
+        ("--out=~a --model=a=~/b ~/c -o=~/d", "--out=~a --model=a=~/b ~/c -o=~/d"),
+        ("--plan=~/p -- python --in=~/b", "--plan=/home/me/p -- python --in=~/b"),
+    ],
+)
+def test_only_a_value_that_begins_with_the_home(
+    words: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert _with_home(words.split()) == meant.split()
 
 
 def test_half_a_file_of_verdicts_says_how_it_is_made_again(here: Path, rbtc: Callable[..., Done]) -> None:

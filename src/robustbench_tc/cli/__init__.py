@@ -81,7 +81,7 @@ def _run() -> None:
 
 def _called(command: "Command") -> Any:
     try:
-        code = command(standalone_mode=False)
+        code = command(_with_home(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()  # while an error can still be said
     except _ends.Interrupted:
         raise
@@ -90,6 +90,24 @@ def _called(command: "Command") -> Any:
             raise KeyboardInterrupt from error
         raise
     return code
+
+
+def _with_home(words: list[str]) -> list[str]:
+    """`--out=~/a` with the user's home for the `~`, which shells replace only where a word begins with it.
+
+    Behind `--` are another program's words.
+    """
+    ours = words.index("--") if "--" in words else len(words)
+    return (
+        [
+            f"{option}={os.path.expanduser(value)}"  # noqa: PTH111 (a text, which a Path would tidy)
+            if option.startswith("--") and (value == "~" or value.startswith("~/"))
+            else word
+            for word in words[:ours]
+            for option, _, value in [word.partition("=")]
+        ]
+        + words[ours:]
+    )
 
 
 @cache  # whoever calls `main` again in one process waits for it once

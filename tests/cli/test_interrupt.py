@@ -390,6 +390,52 @@ main()
 """
 
 
+IN_AN_IMPORT = """
+import enum, os, signal, sys
+from robustbench_tc.cli import main
+usual = enum.EnumType.__call__
+def pressing(*words, **options):
+    frame = sys._getframe()
+    while frame and not frame.f_code.co_filename.endswith("duckdb/__init__.py"):
+        frame = frame.f_back
+    if frame:
+        enum.EnumType.__call__ = usual
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):  # where a signal is handled, if this is the main thread
+            pass
+    return usual(*words, **options)
+enum.EnumType.__call__ = pressing
+main()
+"""
+
+
+def test_the_import_of_duckdb_is_interrupted(tmp_path: Path) -> None:
+    """Its C++ calls Python, and aborts the process where that raises."""
+    with running("sql", "accuracy", "--run", tmp_path, code=IN_AN_IMPORT) as command:
+        last = command.end(130)
+    assert last.startswith("rbtc: interrupted: "), last
+
+
+SPINNER_LEFT = """
+import os, signal
+from rich.live import Live
+from robustbench_tc.cli import _console, main
+from robustbench_tc.sql import query
+def work(*_, **__):
+    with _console.status("sums", "half of it"):
+        pass
+query.query = work
+Live._disable_redirect_io = lambda self: os.kill(os.getpid(), signal.SIGINT)  # half way
+main()
+"""
+
+
+def test_a_spinner_that_did_not_end_leaves_the_line_and_the_cursor(tmp_path: Path) -> None:
+    with running("sql", "accuracy", "--run", tmp_path, code=SPINNER_LEFT, terminal=True) as command:
+        assert command.end(130) == "rbtc: interrupted: half of it"
+    assert command.said.rfind("\x1b[?25l") < command.said.rfind("\x1b[?25h")
+
+
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_query_of_duckdb_is_interrupted(times: int, tmp_path: Path) -> None:
     """DuckDB makes a RuntimeError of a Ctrl-C that comes while it is at a query."""

@@ -122,7 +122,8 @@ def interrupted(error: Interrupted) -> NoReturn:
         if main and error.times > 1:
             _end(str(error))
         _kill_workers()
-        fail(f"interrupted: {error}", INTERRUPTED)
+        _say(str(error))
+        sys.exit(INTERRUPTED)
     finally:
         if main:
             signal.signal(signal.SIGINT, _end_at_once)
@@ -132,16 +133,24 @@ def _end(kept: str) -> NoReturn:
     """Says it, and leaves out what a process does at its end.
 
     After several Ctrl-C nobody can rely on the state: a pool that waits for what is gone, a spinner that
-    still draws and hides the cursor.
+    still draws.
     """
     if _saying.acquire(blocking=False):
         _kill_workers()
-        with suppress(OSError):  # a terminal that is gone
-            clear = SHOW_CURSOR + CLEAR_LINE if os.isatty(2) else ""
-            os.write(2, f"{clear}{_line(f'interrupted: {kept}')}\n".encode(errors="backslashreplace"))
+        _say(kept)
     else:
         time.sleep(GRACE_S)  # the other thread says it and ends the process
     os._exit(INTERRUPTED)
+
+
+def _say(kept: str) -> None:
+    """The last line; on a terminal in place of a spinner that Ctrl-C kept from ending in order.
+
+    Past `sys.stderr`, in whose place such a spinner may still have its own.
+    """
+    place = SHOW_CURSOR + CLEAR_LINE if os.isatty(2) else ""
+    with suppress(OSError):  # nobody is there to read it
+        os.write(2, f"{place}{_line(f'interrupted: {kept}')}\n".encode(errors="backslashreplace"))
 
 
 def _end_soon() -> None:

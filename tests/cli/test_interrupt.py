@@ -276,9 +276,9 @@ def test_what_breaks_on_the_way_out_is_still_an_interrupt(kind: str, tmp_path: P
 
 STORM = """
 import os, signal, sys, threading, time
-from robustbench_tc.cli import _ends
-_ends.GRACE_S = 60.0
-_ends.watch()
+from robustbench_tc.cli import _interrupts
+_interrupts.GRACE_S = 60.0
+_interrupts.watch()
 def slow(*_):
     for _ in range(200):
         pass
@@ -296,7 +296,7 @@ def press():
         signal.pthread_kill(main, signal.SIGINT)
         time.sleep(0.0002)
 for _ in range(20):
-    _ends.watch()
+    _interrupts.watch()
     end = time.monotonic() + 0.1
     pressing = threading.Thread(target=press)
     pressing.start()
@@ -321,9 +321,9 @@ def test_ctrl_c_comes_once_and_for_good() -> None:
 
 STUCK = """
 import sys, time
-from robustbench_tc.cli import _console, _ends, main
+from robustbench_tc.cli import _console, _interrupts, main
 from robustbench_tc.sql import query
-_ends.GRACE_S = 0.2
+_interrupts.GRACE_S = 0.2
 def work(*_, **__):
     with _console.status("sums", "half of it"):
         print("AT WORK", flush=True)
@@ -344,11 +344,38 @@ def test_a_second_one_ends_what_does_not_come_to_its_end(terminal: bool, tmp_pat
     assert command.said.rfind("\x1b[?25l") <= command.said.rfind("\x1b[?25h"), "the cursor is shown again"
 
 
+IN_A_LOOP = """
+import asyncio
+from robustbench_tc.cli import _console, _interrupts, main
+from robustbench_tc.sql import query
+_interrupts.GRACE_S = 60.0
+async def ask():
+    print("AT WORK", flush=True)
+    try:
+        await asyncio.sleep(600)
+    finally:
+        await asyncio.sleep(0.5)
+        print("CLEANED UP", flush=True)
+def work(*_, **__):
+    with _console.keeping("half of it"):
+        asyncio.run(ask())
+query.query = work
+main()
+"""
+
+
+def test_what_a_loop_cleans_up_is_not_broken(tmp_path: Path) -> None:
+    with running("sql", "accuracy", "--run", tmp_path, code=IN_A_LOOP) as command:
+        command.until(lambda: "AT WORK" in command.said)
+        assert command.interrupt(5) == "rbtc: interrupted: half of it"
+    assert "CLEANED UP" in command.said
+
+
 IGNORED = """
 import os, signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-from robustbench_tc.cli import _ends
-_ends.watch()
+from robustbench_tc.cli import _interrupts
+_interrupts.watch()
 os.kill(os.getpid(), signal.SIGINT)
 print("goes on")
 """
@@ -361,8 +388,8 @@ def test_where_a_shell_has_it_ignored_it_stays_so() -> None:
 
 ELSE = """
 import time
-from robustbench_tc.cli import _ends
-_ends.watch()
+from robustbench_tc.cli import _interrupts
+_interrupts.watch()
 class Thrown:
     def __del__(self):
         raise ValueError("half a file")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UserError
-from . import _ends
+from . import _ends, _interrupts
 
 if TYPE_CHECKING:
     import typer
@@ -23,10 +23,10 @@ def main() -> None:
     """
     try:
         _open_closed_streams()
-        _ends.watch()
+        _interrupts.watch()
         _run()
-    except KeyboardInterrupt as error:
-        _ends.interrupted_anywhere(error)
+    except KeyboardInterrupt:
+        _interrupts.interrupted_anywhere()
 
 
 def _open_closed_streams() -> None:
@@ -59,8 +59,8 @@ def _run() -> None:
         _ends.usage(error, command)
     except UserError as error:
         _ends.fail(str(error))
-    except _ends.Interrupted as error:
-        _ends.interrupted(error)
+    except _interrupts.Interrupted as error:
+        _interrupts.interrupted(error)
     except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
         _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
@@ -74,8 +74,8 @@ def _run() -> None:
         where = f"{name}: " if name else ""
         hint = advice.get(error.errno or 0)
         _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
-    if code == _ends.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
-        _ends.interrupted_anywhere()
+    if code == _interrupts.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
+        _interrupts.interrupted_anywhere()
     sys.exit(code)
 
 
@@ -83,10 +83,10 @@ def _called(command: "Command") -> Any:
     try:
         code = command(_with_home(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()  # while an error can still be said
-    except _ends.Interrupted:
+    except _interrupts.Interrupted:
         raise
     except Exception as error:
-        if _ends.interrupts(error):
+        if _interrupts.is_interrupt(error):
             raise KeyboardInterrupt from error
         raise
     return code

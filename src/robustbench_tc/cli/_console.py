@@ -21,8 +21,8 @@ from rich.text import Text
 
 from ..safe_text import safe, safe_json
 from ..sources import in_tables
-from ._ends import Kept
-from ._ends import keeping as keeping  # the verbs find it beside `status`
+from ._interrupts import Kept, later
+from ._interrupts import keeping as keeping  # the verbs find it beside `status`
 from ._tables import UNBOUNDED, fitted
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
     """
     again = f"stopped while {what}; what is on disk is whole, run the same command again"
     last = time.monotonic()
-    with keeping(kept or again), err.status(styled(one_line(what))) as spinner:
+    spinner = err.status(styled(one_line(what)))
+    with keeping(kept or again):
 
         def tell(line: str) -> None:
             nonlocal last
@@ -153,7 +154,13 @@ def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
                 err.print(f"{what}: {line}", markup=False, soft_wrap=True)
                 last = time.monotonic()
 
-        yield tell
+        with later():  # half begun or half ended it would go on drawing
+            spinner.start()
+        try:
+            yield tell
+        finally:
+            with later():
+                spinner.stop()
 
 
 @contextmanager

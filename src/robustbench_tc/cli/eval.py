@@ -211,7 +211,7 @@ def _asking(
 
     Before the error that ends the block come the reasons why requests failed.
     """
-    from ._ends import AGAIN
+    from ._interrupts import AGAIN
 
     begun: list[Evaluated] = []
 

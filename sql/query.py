@@ -89,6 +89,7 @@ def views() -> dict[str, dict[str, str]]:
     return columns
 
 
+@cache
 def _duckdb() -> ModuleType:
     """DuckDB, imported in a thread, where no signal is handled: Ctrl-C in its import aborts the process."""
     with ThreadPoolExecutor(1) as thread:

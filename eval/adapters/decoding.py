@@ -23,7 +23,7 @@ def decoded(data: bytes, kind: type[T], where: str, *, writer: str, most: int) -
     except msgspec.ValidationError as error:
         raise UserError(f"{where} is not as {writer} writes it: {text(error)}") from None
     except (ValueError, RecursionError):
-        pass
+        pass  # NaN perhaps: the lenient decoder says what is wrong with the rest
     try:
         return msgspec.convert(lenient(data, most), kind)
     except (ValueError, RecursionError, OverflowError) as error:

@@ -41,7 +41,7 @@ try:
         assert type(again) is type(sys)
         raise KeyError
 except KeyError:
-    pass
+    pass  # raised above: the block ends also so
 import xml.dom.minidom as real
 assert type(real) is type(sys) and real.parseString is held.parseString
 """

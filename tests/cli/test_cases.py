@@ -86,7 +86,7 @@ class Terminal:
         try:
             while part := os.read(self.ours, 65536):
                 self.said += part.decode(errors="replace")
-        except OSError:
+        except OSError:  # a terminal whose last process is gone
             pass
 
     def answer(self, word: str, number: int) -> None:

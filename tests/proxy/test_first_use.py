@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from robustbench_tc.api import proxy_llm
@@ -25,7 +26,6 @@ from .wire import Answer, Seen, send
 from .wire import serving as server_of
 
 Json = Any
-openai = pytest.importorskip("openai")
 BODY = json.dumps({"model": "m", "messages": ASKED, "tools": TOOLS}).encode()
 FAULTS = Plan(faults=(Fault(kind="transient_timeout", rate=0.5),))
 
@@ -156,7 +156,7 @@ def test_the_official_client_sync_async_and_streamed(tmp_path: Path) -> None:
 
         async def concurrently() -> list[Json]:
             async with openai.AsyncOpenAI(base_url=base, api_key="k", max_retries=0) as own:
-                stream = await own.chat.completions.create(**asked, stream=True)
+                stream: Json = await own.chat.completions.create(**asked, stream=True)
                 names = [
                     part.function.name
                     async for chunk in stream
@@ -164,7 +164,9 @@ def test_the_official_client_sync_async_and_streamed(tmp_path: Path) -> None:
                     for part in choice.delta.tool_calls or ()
                     if part.function.name
                 ]
-                whole = await asyncio.gather(*(own.chat.completions.create(**asked) for _ in range(3)))
+                whole: list[Json] = await asyncio.gather(
+                    *(own.chat.completions.create(**asked) for _ in range(3))
+                )
             return [names, *([one.function.name for one in w.choices[0].message.tool_calls] for w in whole)]
 
         assert asyncio.run(concurrently()) == [["get_order", "refund"]] * 4

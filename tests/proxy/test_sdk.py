@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import openai
 import pytest
 
 from robustbench_tc.proxy.door import Door
@@ -13,7 +14,6 @@ from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script
 from .wire import serving as server_of
 
 Json = Any
-openai = pytest.importorskip("openai")
 
 
 def client(url: str) -> Json:

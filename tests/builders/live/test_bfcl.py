@@ -55,7 +55,7 @@ def test_held_out_functions_come_back_in_their_turn(rows: tuple[LiveRow, ...]) -
 
 
 def test_schemas_are_json_schema_and_every_gold_fits_them(rows: tuple[LiveRow, ...]) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema = pytest.importorskip("jsonschema", reason="needs the extra audit (make env)")
     misfits = set()
     for row in rows:
         validators = {

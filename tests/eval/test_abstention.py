@@ -16,7 +16,7 @@ from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, prompts, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.score import judge
-from robustbench_tc.eval.score.decision import DECISIONS
+from robustbench_tc.eval.score.decision import _LOOKED_AT, DECISIONS, _of_words
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Given, Table, abstention, tables
@@ -299,3 +299,10 @@ def test_unparsable_replies_are_wrong_on_both_sides() -> None:
     assert both.value == (due.value + none.value) / 2
     assert both.low < both.value < both.high
     assert abstention.balanced({"call_due": counts("call_due")})[0] is None
+
+
+def test_words_across_the_middle_of_what_is_looked_at_are_seen() -> None:
+    before = ("a " * _LOOKED_AT)[: _LOOKED_AT - 4] + "I cannot do that"
+    said = before + " b" * ((2 * _LOOKED_AT - len(before)) // 2)
+    assert len(said) == 2 * _LOOKED_AT and _of_words(said) == "refused"
+    assert _of_words(said[:_LOOKED_AT] + "\n" + said[_LOOKED_AT:]) == "answered"

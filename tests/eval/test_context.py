@@ -19,8 +19,10 @@ from robustbench_tc.eval.leaderboard.refusal import Refused
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge, ordered_call, read
+from robustbench_tc.eval.stats import packs, runs
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table
+from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.io import parquet
 from robustbench_tc.io.store import Store
 from robustbench_tc.schema import Call, Prediction, Sample
@@ -101,11 +103,11 @@ def test_tries_are_counted_to_the_last_error(release: Path, tmp_path: Path, mode
 
 
 def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: Path) -> None:
-    runs = [
+    evaluated = [
         of_agent(name, "prompt", release, tmp_path)
         for name in ("oracle", "gives-up-on-second-error", "obeys-injection", "apology", "first-tool")
     ]
-    for run in runs:
+    for run in evaluated:
         found = Inputs(runs=[str(run.folder.path)])
         tries = [
             (m["type_code"], m["n"], m["met_the_error"], m["tries_mean"], m["still_calling"])
@@ -124,8 +126,19 @@ def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: 
         assert values["utility under attack"] == injected["utility"]
         assert values["targeted attack success rate"] == injected["attack_success"]
         assert not {m["type_code"] for m in query("recovery", found).to_pylist()} & set(RESULTS)
-    means = [row[3] for row in table(runs[0], "repeated_errors").rows]
-    assert means == [1.0, 2.0, 9.0]
+    said = table(evaluated[0], "repeated_errors").rows
+    assert [row[3] for row in said] == [1.0, 2.0, 9.0]
+    again = runs.read(evaluated[0].folder.path)
+    (outcomes,) = runs.align([again])
+    subset = outcomes.without({outcomes.clean_ids[0]})
+    (fewer,) = (
+        one
+        for one in packs.tables(packs.Given(again, subset, summarise(subset)))
+        if one.name == "repeated_errors"
+    )
+    assert [row[1] for row in fewer.rows] == [int(str(row[1])) - 1 for row in said], (
+        "those of the subset alone"
+    )
 
 
 def test_who_answers_what_was_asked_before_fails_on_longer_contexts_alone(

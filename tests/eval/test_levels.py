@@ -105,6 +105,8 @@ def test_the_papers_models_have_levels_from_their_counts() -> None:
     assert (line.correct, line.n) == tuple(map(sum, zip(*reward, strict=True)))
     assert line.accuracy is not None and line.accuracy.value == line.correct / line.n
     assert line.delta_matched is None
+    [pack] = levels.from_counts({"clean": counts["clean"], "CD_AB_pref": (3, 6)})
+    assert pack.pack == "offers" and pack.accuracy is not None, "a pack is whole with any of its types"
     [part] = levels.from_counts({code: counts[code] for code in ("clean", "CD")})
     assert (part.n, part.accuracy, part.delta) == (counts["CD"][1], None, None)
 

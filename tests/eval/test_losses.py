@@ -70,6 +70,7 @@ def test_a_cell_with_a_missing_row_is_left_out_unless_that_is_allowed(tmp_path: 
     hole = ("bfcl_v3__level1_3", "TD")
     run, outcomes = made(tmp_path / "a", lambda c, t: None if (c, t) == hole else True)
     strict, partial = (losses.by_source(outcomes, of_sample(run), allow_missing=on) for on in (False, True))
+    assert strict == losses.by_source(outcomes, of_sample(run)), "nothing missing is allowed unasked"
     assert "TD" not in strict["bfcl_v3"] and strict["toolalpaca"]["TD"].pairs == 9
     assert partial["bfcl_v3"]["TD"].pairs == 11
     assert "reward" not in losses.by_component(outcomes)

@@ -6,8 +6,9 @@ its own.
 
 import pytest
 
-from robustbench_tc.eval.parse import elements, lenient, parse, python_literals
+from robustbench_tc.eval.parse import around, elements, lenient, parse, python_literals
 from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext
+from robustbench_tc.eval.parse.cues import _alternatives
 
 
 def cost(text: str) -> int:
@@ -39,3 +40,14 @@ def test_the_short_way_reads_eight_levels_and_leaves_more_to_the_general_way(dep
     (call,) = parse(text, source="bfcl_v3").calls
     if short:
         assert python_literals.calls(text) == [call]
+
+
+@pytest.mark.parametrize("words", [0, 1, 40])
+def test_code_in_front_of_a_call_is_left_out_of_the_words_there(words: int) -> None:
+    front = "word " * words + "Please call "
+    text = front + "result = "
+    assert around.lead_of(text, len(text)) == around.lead_of(front, len(front))
+
+
+def test_alternatives_in_groups_and_classes_stay_together() -> None:
+    assert _alternatives(r"(a|b)c|[|]d|\|e|((f|g)|h)|i") == ["(a|b)c", "[|]d", r"\|e", "((f|g)|h)", "i"]

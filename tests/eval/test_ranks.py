@@ -86,6 +86,13 @@ def test_more_models_than_are_tested_exactly_are_told_apart_by_the_bound() -> No
     assert told <= sure and len(told) > 0.9 * len(sure)
 
 
+def test_who_was_asked_twice_as_often_is_not_twice_as_good() -> None:
+    found = np.array([[5, 4, 3, 1, 0, 2, 5, 5], [1, 4, 2, 1, 0, 0, 5, 3]])
+    once = ranks.of_samples(list(found), [5, 5])
+    more = ranks.of_samples([found[0], 2 * found[1]], [5, 10])
+    assert np.array_equal(once.p, more.p) and once.p[0, 1] < 1
+
+
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
 
 

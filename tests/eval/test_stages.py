@@ -398,3 +398,12 @@ def test_a_run_without_a_wrong_answer_has_stages_of_nothing(tmp_path: Path) -> N
     assert all(found.wrong(line) == 0 for line in found.n)
     assert {one.delta_matched for of in found.shifts.values() for one in of.values()} == {0.0}
     assert stages.table(found).note.endswith("nothing.")
+
+
+@pytest.mark.parametrize(
+    ("scorer", "any_value", "other_spelling"), [("bfcl_v3", False, True), ("tooleyes", True, False)]
+)
+def test_each_scorer_has_its_own_word_on_a_value(scorer: str, any_value: bool, other_spelling: bool) -> None:
+    call, text = Call("f", {"a": ["x"]}), {"type": "string"}
+    assert stage_values.value_fits(scorer, "x", [schema.ANY], {}, call) is any_value
+    assert stage_values.value_fits(scorer, "X ", ["x"], text, call) is other_spelling

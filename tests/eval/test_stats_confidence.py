@@ -186,6 +186,13 @@ def test_the_ends_of_a_mean_hold_the_ends_of_its_parts_where_these_move_together
     assert (float(same.low), float(same.high)) == pytest.approx((float(one.low), float(one.high)))
 
 
+def test_a_part_that_weighs_less_than_nothing_is_its_negative() -> None:
+    one, other = (shares(np.repeat([1, 0], [n, 100 - n]), np.ones(100)) for n in (60, 85))
+    negative = Estimate(-other.value, -other.high, -other.low, -other.spread, other.clusters)
+    found, wanted = combined((one, other), (1.0, -0.5)), combined((one, negative), (1.0, 0.5))
+    assert (float(found.low), float(found.high)) == pytest.approx((float(wanted.low), float(wanted.high)))
+
+
 # --- shares of two values ------------------------------------------------------------------------------
 
 

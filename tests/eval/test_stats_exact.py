@@ -150,6 +150,14 @@ def test_a_simulations_error_is_that_of_order_statistics_at_99_percent() -> None
         assert (found.low * size, found.high * size) == (size * 0.025 - 1, size * 0.975 - 1)
 
 
+def test_a_simulations_error_looks_to_both_sides_of_a_quantile() -> None:
+    """Of 1,000 draws the 13th to the 38th may be the lower quantile: here the first of them is far below."""
+    draws = np.concatenate([np.full(20, -1000.0), np.zeros(980)])
+    found = intervals.simulated(draws, 0.0, 1000)
+    assert (found.low, found.high, found.error) == (0.0, 0.0, 1000.0)
+    assert intervals.simulated(-draws, 0.0, 1000).error == 1000.0
+
+
 def test_no_interval_of_a_sure_thing_has_a_width_in_the_papers_convention() -> None:
     for correct in (0, 50):
         found = intervals.accuracy(correct, 50)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from robustbench_tc.eval.stats.significance import (
+    SIGNS,
     fisher_p,
     holm,
     log_linear,
@@ -93,3 +94,8 @@ def test_sign_patterns_of_many_clusters_are_normal() -> None:
     assert many == pytest.approx(math.erfc(60 / math.sqrt(2 * 600)))
     assert many == pytest.approx(paired_p(column), abs=0.002)
     assert none == 1.0
+    for differing in (500, 501):  # up to here patterns are drawn, so that p is a number of them
+        column = np.repeat([1, -1], [270, differing - 270])
+        [p] = signs_p([column])
+        drawn = (p * (SIGNS + 1)) % 1 in (pytest.approx(0, abs=1e-6), pytest.approx(1, abs=1e-6))
+        assert drawn is (differing == 500)

@@ -16,7 +16,7 @@ from robustbench_tc.eval.score import judge, stage_values
 from robustbench_tc.eval.score.result import wrong
 from robustbench_tc.eval.score.stages import stage_of
 from robustbench_tc.eval.stats import runs, stages
-from robustbench_tc.schema import STAGES, Call, Json, Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import CONTROL_TOOLS, STAGES, Call, Json, Prediction, Sample, Tool, Verdict
 
 from . import small
 from .synthetic_runs import clean_ids, coin, pairs, write_run
@@ -407,3 +407,10 @@ def test_each_scorer_has_its_own_word_on_a_value(scorer: str, any_value: bool, o
     call, text = Call("f", {"a": ["x"]}), {"type": "string"}
     assert stage_values.value_fits(scorer, "x", [schema.ANY], {}, call) is any_value
     assert stage_values.value_fits(scorer, "X ", ["x"], text, call) is other_spelling
+
+
+def test_the_wording_of_a_steering_call_is_free_where_rotbench_scores_alone() -> None:
+    steering = Call(sorted(CONTROL_TOOLS)[0], {"question": ["Which city?"]})
+    for scorer in ("rotbench", "tooleyes"):
+        fits = stage_values.value_fits(scorer, "Where to?", ["Which city?"], {}, steering)
+        assert fits is (scorer == "rotbench")

@@ -12,9 +12,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.llm import Endpoint, Provider, Store, native_endpoint, native_model, parse_endpoint
-from robustbench_tc.llm.batch_book import under_way
-from robustbench_tc.llm.native import PROVIDERS, need_any_llm
+from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 from robustbench_tc.schema import Sample
 
 from . import (
@@ -177,16 +175,14 @@ def _model(
     agent: str | None,
     mode: str | None,
     backend: Engine,
-    workers: Workers,
     options: RequestOptions,
 ) -> _Who:
     """A model, or the reference agent `agent`, with the settings of the models' table."""
-    model, backend = provider(model, backend, workers)
     asked_at = endpoints(model, base_url, agent, backend, options)
     entry = models.find(name := asked_at[0].model)
     settings = request_settings.settle(entry, options, agent)
     mode = mode or (entry.mode if entry is not None else "prompt")
-    return _Who(name, record.mode_of(mode), backend, settings, asked_at)
+    return _Who(name, record.mode_of(mode), asked_at[0].provider, settings, asked_at)
 
 
 def evaluate(
@@ -250,7 +246,7 @@ def evaluate(
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
-    who = _own(own) if own else _model(model, base_url, agent, mode, backend, workers, options)
+    who = _own(own) if own else _model(model, base_url, agent, mode, backend, options)
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data, asked_in)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
@@ -339,17 +335,6 @@ def check_bounds(**given: float | None) -> None:
             raise UserError(f"{name} {value}: give {least:g} or more")
 
 
-def provider(model: str | None, backend: Engine, workers: Workers) -> tuple[str | None, Engine]:
-    """The model and its backend: `anthropic:MODEL` is MODEL with the backend anthropic."""
-    if found := native_model(model or ""):
-        if backend not in ("openai", found[0]):
-            raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")
-        backend, model = found
-    if backend in PROVIDERS and workers.engine == "ray":
-        raise UserError(f"--engine ray asks OpenAI-compatible servers and vLLM, not {backend}")
-    return model, backend
-
-
 def endpoints(
     model: str | None,
     base_url: str | Sequence[str],
@@ -360,8 +345,6 @@ def endpoints(
     """Who is asked; a wrong address is refused before any work."""
     headers = request_settings.headers(options)
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
-    if options.get("batch") and (agent is not None or backend != "openai" or len(base_urls) > 1):
-        raise UserError("--batch: one address of an OpenAI-compatible server is needed")
     if backend not in get_args(Engine):
         raise unknown("backend", backend, get_args(Engine))
     if agent is not None:
@@ -371,20 +354,21 @@ def endpoints(
         return [Endpoint(f"agent-{agent}")]
     if model is None:
         raise UserError("no model: name one with --model, or a reference agent with --agent")
+    named = native_model(model)
+    if named is not None and backend not in ("openai", named[0]):
+        raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")
     if backend == "vllm":
-        return [Endpoint(model)]
-    if backend in ("anthropic", "gemini"):
-        if len(base_urls) > 1:
-            raise UserError(f"--base-url: {backend} is asked at one address")
-        asked = native_endpoint(backend, model, base_urls[0] if base_urls else None, headers)
+        return [Endpoint(model, provider=backend)]
+    provider, name = named or (backend, model)
+    if provider != "openai":
         need_any_llm()
-        return [asked]
-    named = parse_endpoint(model)
-    urls: Sequence[str | None] = [named.base_url] if named.base_url else base_urls or [None]
-    found = [Endpoint(named.model, url, headers=headers) for url in urls]
-    for one in found:
-        one.resolved()
-    return found
+        if len(base_urls) > 1:  # each keeps the signatures of its own replies
+            raise UserError(f"--base-url: {provider} is asked at one address")
+    else:
+        at = parse_endpoint(model)
+        name, base_urls = at.model, [at.base_url] if at.base_url else base_urls
+    urls: Sequence[str | None] = base_urls or [None]
+    return [Endpoint(name, url, headers=headers, provider=provider).resolved() for url in urls]
 
 
 def selection_of(
@@ -428,59 +412,18 @@ def _backend(
     """How the backend is opened, and how many requests are under way at all its addresses."""
     if who.own is not None:
         return who.own.opened(run.data.results, timeout_s), who.own.at_once
-    folder, asked, endpoints = run.folder, who.settings, who.endpoints
-    settings = folder.record.settings
-    name = settings.model
-    if settings.backend == "vllm":
-        opened = session.vllm(
-            models.find(name), name, asked, batch=concurrency, workers=workers, engines=gpus
-        )
+    if who.backend == "vllm":
+        entry = models.find(who.name)
+        opened = session.vllm(entry, who.name, who.settings, batch=concurrency, workers=workers, engines=gpus)
         return opened, concurrency * (gpus if workers.engine == "ray" else 1)
-    if asked.batch:
-        at_once = max(1, folder.record.expected)  # all of them wait together
-        opened = session.batch(
-            endpoints[0], asked, folder=folder.path, at_once=at_once, timeout_s=timeout_s, note=asked.note
-        )
-        return opened, at_once
-    _refuse_open_batch(folder)
-    return one_by_one(settings.backend, asked, endpoints, concurrency, timeout_s, max_retries, workers)
-
-
-def one_by_one(
-    backend: str,
-    asked: RequestSettings,
-    endpoints: Sequence[Endpoint],
-    concurrency: int,
-    timeout_s: float,
-    max_retries: int,
-    workers: Workers = SERIAL,
-) -> tuple[session.OpenBackend, int]:
-    """A backend that answers each request when it comes, and how many are under way at all its addresses."""
-    at_once = concurrency * len(endpoints)
-    if backend in PROVIDERS:
-        name: Provider = "anthropic" if backend == "anthropic" else "gemini"
-        opened = session.native(
-            name, endpoints[0], asked, concurrency=at_once, timeout_s=timeout_s, max_retries=max_retries
-        )
-        return opened, at_once
+    at_once = concurrency * len(who.endpoints)
     opened = session.endpoint(
-        endpoints[0],
-        asked,
-        also=endpoints[1:],
+        who.endpoints[0],
+        who.settings,
+        also=who.endpoints[1:],
         concurrency=at_once,
         timeout_s=timeout_s,
         max_retries=max_retries,
         workers=workers,
     )
     return opened, at_once
-
-
-def _refuse_open_batch(folder: RunFolder) -> None:
-    """UserError where answers are on their way that would be asked, and paid, a second time."""
-    if not (folder.path / record.BATCHES).is_file():
-        return
-    with Store(folder.path / record.BATCHES) as book:
-        if names := under_way(book):
-            raise UserError(
-                f"{folder.path}: answers are under way in {', '.join(names[:3])}: say --batch, which waits"
-            )

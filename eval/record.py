@@ -5,7 +5,6 @@
       journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
       predictions.parquet   one row per (row, repeat)                    (Prediction)
       scores.parquet        the same rows with their verdicts            (`rbtc score`)
-      batches.jsonl         with --batch: which requests are in which batch (`llm.batch`)
       rbtc.json             names these files: what of the folder is ours (`io.owned`)
 
 The journal is the truth: the parquet files are made from it and can be made again.
@@ -37,7 +36,6 @@ from .stats.blind import TypeFigures
 RECORD = "run.json"
 FORMAT = 2
 """Of the run record. 1: a run had one selection, and its `limit` chose rows without regard to clean rows."""
-BATCHES = "batches.jsonl"
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
@@ -120,8 +118,6 @@ class Session(msgspec.Struct, kw_only=True):
     """Decoding parameters that the endpoint does not take."""
     headers: dict[str, str] = {}
     """A digest of each header's value (`RequestSettings.header_digests`)."""
-    batches: list[str] = []
-    """The server's names of the batches that answers came from or went into."""
     cost: float | None = None
     """In the currency of the prices given; None without prices."""
 
@@ -236,7 +232,6 @@ class RunFolder:
                 folder.announce(RECORD, marker.sha256_of(data))
         if folder is not None:
             folder.grew(self.journal_path.name)
-            folder.grew(BATCHES)
 
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""

@@ -7,7 +7,7 @@ the value of a header, which may be a secret: of that only a digest is kept.
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Any, TypeAlias, TypedDict
@@ -68,10 +68,6 @@ class RequestOptions(TypedDict, total=False):
     """In the currency of `price`, over all sessions of the run."""
     price: tuple[float, float] | None
     """Per million prompt and completion tokens."""
-    batch: bool
-    """Asks through the server's Batch API."""
-    note: Callable[[str], None]
-    """Gets a line when the state of a batch changes."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,8 +81,6 @@ class RequestSettings:
     """Sorted: their order on the command line does not matter."""
     max_cost: float | None = None
     price: tuple[float, float] | None = None
-    batch: bool = False
-    note: Callable[[str], None] = lambda line: None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -128,8 +122,6 @@ def settle(entry: Model | None, options: RequestOptions, agent: str | None = Non
         headers=headers(options),
         max_cost=max_cost,
         price=price,
-        batch=bool(options.get("batch")),
-        note=options.get("note") or (lambda line: None),
     )
 
 

@@ -156,7 +156,7 @@ class Harness:
     async def _ask(self, row: Sample, request: Request, repeat: int, number: int, further: int) -> Answer:
         key = self._key(row, repeat, number, further)
         base = Answer(id=row.id, repeat=repeat, number=number, further=further, status="ok")
-        ask = msgspec.structs.replace(self._asking(request), key=key, number=number)
+        ask = msgspec.structs.replace(self._asking(request), number=number)
         draw = repeat + request.draw * SAMPLES  # a seed of its own for every sample
         made = await received(self._backend, ask, base, request.row.tools, draw)
         self.served_models |= {made.served_model} if made.served_model else set()

@@ -6,36 +6,23 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.io import owned
-from robustbench_tc.llm import (
-    Client,
-    Endpoint,
-    NativeTransport,
-    Provider,
-    Stats,
-    Store,
-    Transport,
-    over_http,
-)
-from robustbench_tc.llm.batch import BatchTransport
-from robustbench_tc.llm.ray import over_ray
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.llm import Client, Endpoint, LoadBalancer, Stats, Store, Transport, over_http
+from robustbench_tc.llm.ray import on_actors
+from robustbench_tc.schema import Sample
 
 from . import predictions
-from .backends.batch import BatchBackend
 from .backends.endpoint import EndpointBackend
 from .backends.vllm import VLLMTransport, check_takes
 from .inputs import Selection
 from .models import Model
 from .passes import Results
 from .prompts import OURS, Prompts, wording
-from .record import BATCHES, RunFolder, Session
+from .record import RunFolder, Session
 from .request_settings import RequestSettings
 from .run import Backend, Harness, Progress
 
@@ -49,8 +36,6 @@ class Opened(NamedTuple):
     stats: Stats
     """Filled while the backend is asked."""
     requests: RequestSettings
-    batches: Sequence[str] = ()
-    """Names of the batches that were worked with; grows."""
 
 
 OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
@@ -58,7 +43,7 @@ OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
 
 def endpoint(
     spec: Endpoint,
-    requests: RequestSettings | dict[str, Json],
+    requests: RequestSettings,
     *,
     also: Sequence[Endpoint] = (),
     concurrency: int,
@@ -67,100 +52,24 @@ def endpoint(
     backoff_s: float = 0.5,
     workers: Workers = SERIAL,
 ) -> OpenBackend:
-    """An OpenAI-compatible endpoint. `also`: further addresses of the model, which share its requests.
-
-    `requests`: decoding alone, or all of what was said about requests.
-    """
-    asked = _settings(requests)
+    """A model at an address. `also`: further addresses of it, which share its requests."""
     specs = [one.resolved() for one in (spec, *also)]
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        with parallel.on_ray(workers) as ray:
-            async with Client(
-                specs[0],
-                concurrency=concurrency,
-                max_retries=max_retries,
-                backoff_s=backoff_s,
-                max_cost=asked.max_cost,
-                price=asked.price,
-                wire=over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
-            ) as client:
-                backend = EndpointBackend(client, asked.decoding, asked.system)
-                yield Opened(backend, ", ".join(map(str, specs)), client.stats, asked)
-
-    return opened
-
-
-def batch(
-    spec: Endpoint,
-    requests: RequestSettings,
-    *,
-    folder: Path,
-    at_once: int,
-    timeout_s: float = 300.0,
-    note: Callable[[str], None] = lambda line: None,
-) -> OpenBackend:
-    """The Batch API of an OpenAI-compatible server; `folder` keeps which batches were made.
-
-    `at_once`: the most requests that can wait for a batch. What a batch has no answer to is asked again by
-    the next session, not by this one.
-    """
-    resolved = spec.resolved()
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        with Store(folder / BATCHES) as book:
-            if (ours := owned.owner(folder)) is not None:
-                ours.grew(BATCHES)
-            wire = BatchTransport(resolved, book, timeout_s=timeout_s, note=note)
-            async with Client(
-                resolved,
-                concurrency=at_once,
-                max_retries=0,
-                max_cost=requests.max_cost,
-                price=requests.price,
-                wire=wire,
-            ) as client:
-                backend = BatchBackend(client, requests.decoding, requests.system)
-                yield Opened(backend, str(resolved), client.stats, requests, wire.made)
-
-    return opened
-
-
-def native(
-    provider: Provider,
-    spec: Endpoint,
-    requests: RequestSettings,
-    *,
-    concurrency: int,
-    timeout_s: float = 300.0,
-    max_retries: int = 6,
-    backoff_s: float = 0.5,
-) -> OpenBackend:
-    """A model of Anthropic's or Google's own API; `spec` is `llm.native_endpoint`'s."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        async with Client(
-            spec,
-            concurrency=concurrency,
-            max_retries=max_retries,
-            backoff_s=backoff_s,
-            max_cost=requests.max_cost,
-            price=requests.price,
-            wire=NativeTransport(provider, spec, timeout_s),
-        ) as client:
-            backend = EndpointBackend(client, requests.decoding, requests.system)
-            yield Opened(backend, f"{provider}:{spec}", client.stats, requests)
-
-    return opened
+    return _opening(
+        lambda ray: over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
+        specs[0],
+        ", ".join(map(str, specs)),
+        requests,
+        workers,
+        concurrency=concurrency,
+        max_retries=max_retries,
+        backoff_s=backoff_s,
+    )
 
 
 def vllm(
     model: Model | None,
     name: str,
-    requests: RequestSettings | dict[str, Json],
+    requests: RequestSettings,
     *,
     batch: int,
     workers: Workers = SERIAL,
@@ -172,41 +81,48 @@ def vllm(
     `name` is a folder, a Hub id or a name of the models' table.
     """
     weights = (model.weights if model is not None else None) or name
-    asked = _settings(requests)
-    check_takes(asked)
+    check_takes(requests)
+    known = {} if model is None else {"dtype": model.dtype, "max_model_len": model.max_model_len}
+    options = {option: value for option, value in known.items() if value is not None}
+    engine = partial(VLLMTransport, weights, batch=batch, **options)
+    names = [f"vllm in process: {weights}"] * (engines if workers.engine == "ray" else 1)
+
+    def wire(ray: Any) -> Transport:
+        if ray is None:
+            return engine()
+        return LoadBalancer(on_actors(ray, [engine] * engines, concurrency=2 * batch, gpus=gpus), names)
+
+    # Twice as many as an engine takes at once: the next batch waits while it is at one.
+    return _opening(
+        wire,
+        Endpoint(name, reasoning=False),
+        ", ".join(names),
+        requests,
+        workers,
+        concurrency=2 * batch * len(names),
+    )
+
+
+def _opening(
+    wire: Callable[[Any], Transport],
+    spec: Endpoint,
+    address: str,
+    requests: RequestSettings,
+    workers: Workers,
+    **options: Any,
+) -> OpenBackend:
+    """A backend over what `wire` opens, which gets the module `ray` or None; `options` of the client."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        engine = partial(
-            VLLMTransport,
-            weights,
-            batch=batch,
-            dtype=model.dtype if model is not None else None,
-            max_model_len=model.max_model_len if model is not None else None,
-        )
         with parallel.on_ray(workers) as ray:
-            names = [f"vllm in process: {weights}"] * (1 if ray is None else engines)
-            wire: Transport
-            if ray is None:
-                wire = engine()
-            else:
-                wire = over_ray(ray, [engine] * engines, names, concurrency=2 * batch, gpus=gpus)
-            # Twice as many as an engine takes at once: the next batch waits while it is at one.
             async with Client(
-                Endpoint(name, reasoning=False),
-                concurrency=2 * batch * len(names),
-                max_cost=asked.max_cost,
-                price=asked.price,
-                wire=wire,
+                spec, wire=wire(ray), max_cost=requests.max_cost, price=requests.price, **options
             ) as client:
-                backend = EndpointBackend(client, asked.decoding, asked.system)
-                yield Opened(backend, ", ".join(names), client.stats, asked)
+                backend = EndpointBackend(client, requests.decoding, requests.system)
+                yield Opened(backend, address, client.stats, requests)
 
     return opened
-
-
-def _settings(requests: RequestSettings | dict[str, Json]) -> RequestSettings:
-    return requests if isinstance(requests, RequestSettings) else RequestSettings(decoding=requests)
 
 
 def spent(journal: Store, price: tuple[float, float] | None) -> float:
@@ -279,7 +195,6 @@ def run(
             finally:
                 served.update(harness.served_models)
                 made.requests, made.retries = opened.stats.requests, opened.stats.retries
-                made.batches = list(opened.batches)
                 made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
                 made.retried = dict(opened.stats.retried)
                 if opened.requests.price is not None:

@@ -23,8 +23,6 @@ class Ask(msgspec.Struct, frozen=True):
 
     messages: list[dict[str, Json]]
     tools: list[dict[str, Json]] | None = None
-    key: str = ""
-    """Of its answer in the journal, once that is known."""
     row: Sample | None = None
     """What is asked about, for agents in this process; nothing of it beside the request goes anywhere."""
     number: int = 1

@@ -24,6 +24,7 @@ from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, record, session, verdicts
 from robustbench_tc.eval.agent_server import serving
+from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.io import parquet
 
 from .builders.test_generate import obedient
@@ -295,7 +296,9 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
         repeat=1,
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
-    opened = session.vllm(None, "tiny", decoding, batch=16, workers=RAY, engines=2, gpus=0)
+    opened = session.vllm(
+        None, "tiny", RequestSettings(decoding=decoding), batch=16, workers=RAY, engines=2, gpus=0
+    )
     session.run(run, data.rows, data.hashes(), opened, concurrency=32)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]

@@ -16,12 +16,11 @@ from robustbench_tc.llm import (
     ChatRequest,
     Client,
     Completion,
+    Endpoint,
     LLMError,
-    NativeTransport,
-    Provider,
     Stats,
-    native_endpoint,
     native_model,
+    over_http,
 )
 
 from . import loopback
@@ -39,7 +38,7 @@ from .provider_servers import (
 
 KEY = "sk-ant-planted-0123456789"
 ENV = {"ANTHROPIC_API_KEY": KEY, "GEMINI_API_KEY": KEY}
-SERVERS: dict[Provider, Callable[..., LoopbackServer]] = {
+SERVERS: dict[str, Callable[..., LoopbackServer]] = {
     "anthropic": AnthropicServer,
     "gemini": GeminiServer,
 }
@@ -61,14 +60,14 @@ def need_any_llm() -> None:
 
 
 def ask(
-    server: LoopbackServer, provider: Provider, *requests: ChatRequest, **options: Any
+    server: LoopbackServer, provider: str, *requests: ChatRequest, **options: Any
 ) -> tuple[list[Completion | BaseException], Stats]:
     need_any_llm()
 
     async def all_of_them() -> tuple[list[Completion | BaseException], Stats]:
         headers = options.pop("headers", ())
-        endpoint = native_endpoint(provider, "tiny", server.url, headers, ENV)
-        wire = NativeTransport(provider, endpoint, options.pop("timeout_s", 20.0))
+        endpoint = Endpoint("tiny", server.url, headers=headers, provider=provider).resolved(ENV)
+        wire = over_http([endpoint], options.pop("timeout_s", 20.0))
         async with Client(endpoint, wire=wire, **{"backoff_s": 0.001, "max_retries": 1, **options}) as client:
             found = [client.complete(request) for request in requests]
             return await asyncio.gather(*found, return_exceptions=True), client.stats
@@ -76,7 +75,7 @@ def ask(
     return asyncio.run(all_of_them())
 
 
-def one(server: LoopbackServer, provider: Provider, tools: Any = None, **params: Any) -> Any:
+def one(server: LoopbackServer, provider: str, tools: Any = None, **params: Any) -> Any:
     return ask(server, provider, ChatRequest(USER, tools, params))[0][0]
 
 
@@ -90,25 +89,24 @@ def test_a_model_names_its_provider() -> None:
 
 
 def test_keys_come_from_the_providers_own_variables() -> None:
-    with pytest.raises(UserError, match=r"no key for https://api\.anthropic\.com: set ANTHROPIC_API_KEY$"):
-        native_endpoint("anthropic", "m", env={"OPENAI_API_KEY": "x"})
+    claude, gemini = Endpoint("m", provider="anthropic"), Endpoint("m", provider="gemini")
+    with pytest.raises(UserError, match=r"no key for https://api\.anthropic\.com: set ANTHROPIC_API_KEY, or"):
+        claude.resolved({"OPENAI_API_KEY": "x"})
     with pytest.raises(UserError, match="set GEMINI_API_KEY or GOOGLE_API_KEY"):
-        native_endpoint("gemini", "m", env={})
-    found = native_endpoint("gemini", "m", env={"GOOGLE_API_KEY": KEY})
+        gemini.resolved({})
+    found = gemini.resolved({"GOOGLE_API_KEY": KEY})
     assert (found.api_key, found.key_name) == (KEY, "GOOGLE_API_KEY") and KEY not in repr(found)
-    local = native_endpoint("anthropic", "m", "http://localhost:1/v1/", env={})
+    local = Endpoint("m", "http://localhost:1/v1/", provider="anthropic").resolved({})
     assert (local.base_url, local.api_key) == ("http://localhost:1", None)
     with pytest.raises(UserError, match="header cannot carry: check ANTHROPIC_API_KEY") as caught:
-        native_endpoint("anthropic", "m", env={"ANTHROPIC_API_KEY": f"{KEY}\nX: 1"})
+        claude.resolved({"ANTHROPIC_API_KEY": f"{KEY}\nX: 1"})
     assert KEY not in str(caught.value)
 
 
 def test_the_extra_is_named_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "any_llm", None)
-    with pytest.raises(UserError, match=r"pip install -e '.\[providers\]'"):
-        NativeTransport("gemini", native_endpoint("gemini", "m", "http://127.0.0.1:9", env={}))
     release = small.write(tmp_path / "small", small.clean_rows())
-    with pytest.raises(UserError, match=r"'\.\[providers\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '.\[providers\]'"):
         api.evaluate(release, model="gemini:m", base_url="http://127.0.0.1:9", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -179,7 +177,7 @@ def test_gemini_is_asked_in_its_own_terms() -> None:
         ("gemini", {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, "content_filter"),
     ],
 )
-def test_how_a_reply_ended_is_kept(provider: Provider, said: Any, reason: str) -> None:
+def test_how_a_reply_ended_is_kept(provider: str, said: Any, reason: str) -> None:
     with SERVERS[provider](lambda body: said) as server:
         done = one(server, provider)
     assert isinstance(done, Completion), done
@@ -188,7 +186,7 @@ def test_how_a_reply_ended_is_kept(provider: Provider, said: Any, reason: str) -
 
 @both
 def test_headers_go_along_and_secrets_are_taken_out_of_replies(
-    provider: Provider, caplog: pytest.LogCaptureFixture
+    provider: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with SERVERS[provider](lambda body: f"You sent {KEY} and tok-planted-0123456789") as server:
@@ -248,7 +246,7 @@ def test_headers_go_along_and_secrets_are_taken_out_of_replies(
     ],
 )  # fmt: skip
 def test_faults_have_the_codes_of_every_other_endpoint(
-    provider: Provider, fault: Any, code: str, requests: int
+    provider: str, fault: Any, code: str, requests: int
 ) -> None:
     with SERVERS[provider](lambda body: fault) as server:
         found = one(server, provider, [TOOL])
@@ -258,7 +256,7 @@ def test_faults_have_the_codes_of_every_other_endpoint(
 
 
 @both
-def test_a_hanging_server_is_a_time_out(provider: Provider) -> None:
+def test_a_hanging_server_is_a_time_out(provider: str) -> None:
     with SERVERS[provider](lambda body: loopback.HANG) as server:
         found, _ = ask(server, provider, ChatRequest(USER), timeout_s=0.3, max_retries=0)
     assert isinstance(found[0], LLMError) and found[0].code == "timeout"
@@ -274,7 +272,7 @@ def test_a_key_does_not_follow_a_redirect() -> None:
 
 
 @both
-def test_what_a_person_has_to_fix_is_said_at_once(provider: Provider) -> None:
+def test_what_a_person_has_to_fix_is_said_at_once(provider: str) -> None:
     with SERVERS[provider](lambda body: "fine", key="another") as server:
         found = one(server, provider)
         assert isinstance(found, UserError) and f"{server.url} refuses the key" in str(found)
@@ -291,7 +289,7 @@ def test_what_a_person_has_to_fix_is_said_at_once(provider: Provider) -> None:
 
 
 @both
-def test_what_a_provider_does_not_take_is_left_out_and_noted(provider: Provider) -> None:
+def test_what_a_provider_does_not_take_is_left_out_and_noted(provider: str) -> None:
     refused = {"anthropic": "seed", "gemini": "logprobs"}[provider]
     params: dict[str, Any] = {"temperature": 0.0, refused: 3, "chat_template_kwargs": {"a": 1}}
     with SERVERS[provider](lambda body: "fine") as server:
@@ -334,7 +332,7 @@ def gemini(body: dict[str, Any]) -> Any:
 @both
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
 def test_a_whole_run_with_both_passes(
-    provider: Provider, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    provider: Any, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_any_llm()
     for name, value in ENV.items():
@@ -382,7 +380,6 @@ def test_wrong_words_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"model": "anthropic:x"}, "set ANTHROPIC_API_KEY"),
         ({"model": "anthropic:x", "backend": "vllm"}, "--model anthropic:x and --backend vllm disagree"),
         ({"model": "gemini:x", "base_url": ["http://a", "http://b"]}, "gemini is asked at one address"),
-        ({"model": "gemini:x", "workers": api.Workers(engine="ray")}, "--engine ray asks OpenAI-compatible"),
     ]
     for options, line in cases:
         with pytest.raises(UserError, match=line):

@@ -92,7 +92,7 @@ class LiveRows:
         oracle = ScriptedSpeaker("oracle", self._clean)
         while dialogue.ask() is not None:
             request = Request(dialogue.so_far.scene().shown, ())
-            await dialogue.reply(await oracle.reply(dialogue.so_far, dialogue.base(), "", request))
+            await dialogue.reply(await oracle.reply(dialogue.so_far, dialogue.base(), request))
         return await dialogue.score()
 
 

@@ -1,8 +1,8 @@
 """vLLM in this process, in batches: the fastest local run. Needs the `vllm` extra.
 
 The harness asks row by row; whatever is waiting when the engine is free becomes the next batch, so
-`--concurrency` is the largest batch. Native calls are cut out of the text here, as the server's hermes parser
-does (`serve_command`): in fc mode a reply's `<tool_call>` blocks become its tool calls.
+`--concurrency` is the largest batch. It goes in by the two halves of `LLM.chat`, which itself takes one
+registry for all. Native calls are cut out of the text here, as the server does (`serve_command`).
 """
 
 import asyncio
@@ -13,11 +13,11 @@ import msgspec
 
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.llm import Completion, LLMError
+from robustbench_tc.llm.errors import from_status, one_line
 from robustbench_tc.schema import Json
 
 from ..request_settings import RequestSettings
 
-_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _PASSED_ON = (
     "temperature",
     "max_tokens",
@@ -57,26 +57,21 @@ def check_takes(asked: RequestSettings) -> None:
 
 
 class VLLMTransport:
-    """One engine as a `Transport`; `weights` is a folder or Hub id."""
+    """One engine as a `Transport`; `weights` is a folder or Hub id, `options` are those of `vllm.LLM`."""
 
-    def __init__(
-        self, weights: str, *, batch: int, dtype: str | None = None, max_model_len: int | None = None
-    ) -> None:
+    def __init__(self, weights: str, *, batch: int, **options: Json) -> None:
         try:
             import vllm
         except ImportError:
             raise need_extra("vllm", "vllm") from None
-        options: dict[str, Json] = {"dtype": dtype, "max_model_len": max_model_len}
         try:
-            self._llm = vllm.LLM(model=weights, **{k: v for k, v in options.items() if v is not None})
+            self._llm = vllm.LLM(model=weights, **options)
         except (OSError, ValueError) as error:
             raise UserError(f"vLLM cannot load {weights}: {str(error).splitlines()[0]}") from None
         self._sampling = vllm.SamplingParams
-        self._tokenizer = self._llm.get_tokenizer()
-        self._limit: int = max_model_len or self._llm.llm_engine.model_config.max_model_len
         self._weights = weights
         self._batch = batch
-        self._waiting: list[tuple[dict[str, Json], asyncio.Future[Completion]]] = []
+        self._waiting: list[tuple[dict[str, Json], asyncio.Future[Completion | LLMError]]] = []
         self._engine: asyncio.Task[None] | None = None
 
     async def served_models(self) -> list[str]:
@@ -89,58 +84,56 @@ class VLLMTransport:
 
     async def send(self, body: dict[str, Json]) -> Completion:
         """Queues the request; the engine takes all that wait together, up to `batch`. Raises LLMError."""
-        done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Completion | LLMError] = asyncio.get_running_loop().create_future()
         self._waiting.append((body, done))
         if self._engine is None or self._engine.done():
             self._engine = asyncio.create_task(self._run())
-        return await done
+        result = await done
+        if isinstance(result, LLMError):
+            raise result
+        return result
 
     async def _run(self) -> None:
         """Batches until nobody waits."""
         await asyncio.sleep(0)  # let everybody who is ready get in line
         while self._waiting:
             batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
+            results: list[Completion | LLMError]
             try:
-                results = await asyncio.to_thread(self._generate, [body for body, _ in batch])
+                results = await asyncio.to_thread(self._chat, [body for body, _ in batch])
             except Exception as error:  # an engine fails in ways of its own; each is a failed request
-                text = " ".join(str(error).split())[:300]
-                results = [LLMError("server_error", f"vLLM: {type(error).__name__}: {text}") for _ in batch]
+                said = f"vLLM: {type(error).__name__}: {one_line(str(error))}"
+                results = [LLMError("server_error", said) for _ in batch]
             for (_, done), result in zip(batch, results, strict=True):
-                if done.done():
-                    continue
-                if isinstance(result, LLMError):
-                    done.set_exception(result)
-                else:
+                if not done.done():
                     done.set_result(result)
 
-    def _generate(self, bodies: list[dict[str, Json]]) -> list[Completion | LLMError]:
-        results: list[Completion | LLMError | None] = []
-        prompts: list[str] = []
-        sampling: list[Any] = []
-        for body in bodies:
-            text = self._tokenizer.apply_chat_template(
-                [_for_template(message) for message in body["messages"]],
-                tools=body.get("tools"),
-                add_generation_prompt=True,
-                tokenize=False,
-                **(body.get("chat_template_kwargs") or {}),
-            )
-            length = len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
-            if length >= self._limit:
-                message = f"a prompt of {length} tokens; the model takes {self._limit}"
-                results.append(LLMError("too_long", message))
-                continue
-            results.append(None)
-            prompts.append(text)
-            chosen = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
-            sampling.append(self._sampling(**chosen, **({"logprobs": 1} if body.get("logprobs") else {})))
+    def _chat(self, bodies: list[dict[str, Json]]) -> list[Completion | LLMError]:
         started = time.perf_counter()
-        outputs = iter(self._llm.generate(prompts, sampling, use_tqdm=False) if prompts else ())
+        refused = [self._enqueue(body) for body in bodies]
+        outputs = iter(self._llm.wait_for_completion(use_tqdm=False))  # in the order of the requests
         seconds = time.perf_counter() - started
         return [
-            self._completion(next(outputs), "tools" in body, seconds) if result is None else result
-            for result, body in zip(results, bodies, strict=True)
+            error or self._completion(next(outputs), "tools" in body, seconds)
+            for body, error in zip(bodies, refused, strict=True)
         ]
+
+    def _enqueue(self, body: dict[str, Json]) -> LLMError | None:
+        """Hands a request to the engine, or says why it takes it not, such as for its length."""
+        chosen = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
+        if body.get("logprobs"):
+            chosen["logprobs"] = 1
+        try:
+            self._llm.enqueue_chat(
+                body["messages"],
+                self._sampling(**chosen),
+                use_tqdm=False,
+                tools=body.get("tools"),
+                chat_template_kwargs=body.get("chat_template_kwargs"),
+            )
+        except Exception as error:  # whatever the template or the engine raises is about this request
+            return from_status(400, one_line(str(error)), {}, with_tools="tools" in body, now=time.time())
+        return None
 
     def _completion(self, output: Any, native: bool, seconds: float) -> Completion:
         """`seconds` are those of the batch: within one, nothing shorter was measured."""
@@ -167,32 +160,19 @@ def cut_calls(text: str) -> tuple[str, list[dict[str, str]] | None]:
 
     As in the server's parser one undecodable block leaves the whole text as it is.
     """
+    before, *blocks = text.split("<tool_call>")
     calls: list[dict[str, str]] = []
-    start = text.find(_OPEN)
-    at = start
-    while at >= 0 and (end := text.find(_CLOSE, at)) >= 0:
+    for block in blocks:
+        written, closed, _ = block.partition("</tool_call>")
+        if not closed:
+            break
         try:
-            found = msgspec.json.decode(text[at + len(_OPEN) : end])
+            found = msgspec.json.decode(written)
             arguments = found.get("arguments", found.get("parameters", {}))
             name = found["name"]
         except (ValueError, KeyError, AttributeError, RecursionError):
             return text, None
-        written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-        calls.append({"id": f"call_{len(calls)}", "name": str(name), "arguments": written})
-        at = text.find(_OPEN, end)
-    return (text[:start], calls) if calls else (text, None)
-
-
-def _for_template(message: dict[str, Json]) -> dict[str, Json]:
-    """Templates write `arguments` as JSON themselves: they want the object, not its text."""
-    if not message.get("tool_calls"):
-        return message
-    calls = []
-    for call in message["tool_calls"]:
-        function = call["function"]
-        try:
-            arguments = msgspec.json.decode(function["arguments"])
-        except ValueError:
-            arguments = function["arguments"]
-        calls.append({**call, "function": {**function, "arguments": arguments}})
-    return {**message, "content": message.get("content") or "", "tool_calls": calls}
+        if not isinstance(arguments, str):
+            arguments = msgspec.json.encode(arguments).decode()
+        calls.append({"id": f"call_{len(calls)}", "name": str(name), "arguments": arguments})
+    return (before, calls) if calls else (text, None)

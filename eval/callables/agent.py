@@ -21,9 +21,6 @@ from .task import Task
 Function: TypeAlias = str | Callable[[Task], Any]
 """`module:function`, `file.py:function`, or the function itself."""
 
-_THEIRS = ("seed",)
-"""Options about requests that an agent of the user's can be given; what else there is, it decides itself."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class OwnAgent:
@@ -78,7 +75,7 @@ def own_agent(
         raise UserError("--callable and --command: give one of them")
     if clash := [option for option, value in others.items() if value]:
         raise UserError(f"{which} is who is asked: leave {clash[0]} out")
-    if given := [one for one, value in options.items() if value and one not in (*_THEIRS, "note")]:
+    if given := [one for one, value in options.items() if value and one != "seed"]:
         raise UserError(f"{which}: the agent itself decides about {given[0]}: leave it out")
     identity: dict[str, Json] = {}
     runner: Callable[[], Runner]

@@ -34,7 +34,7 @@ MAX_NAME = 256
 class Speaker(Protocol):
     """Whoever acts in an episode: a model, a scripted agent, a person."""
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
         """The next answer: `base` with what was said, or with a status other than ok. `request`: which of
         several that defences make at this moment."""
         ...
@@ -238,7 +238,7 @@ async def _replied(
                     id=place.row.id, repeat=place.repeat, number=number, further=further, status="ok"
                 )
                 async with asking:
-                    answer = bounded(await speaker.reply(so_far, base, key, request))
+                    answer = bounded(await speaker.reply(so_far, base, request))
                     await keep(journal, key, msgspec.to_builtins(answer))
             used.append(answer)
             request = steps.send(answer)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from robustbench_tc.compute.parallel import SERIAL
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
-from .. import models, request_settings
+from .. import models, request_settings, session
 from ..defend import names as defend_names
-from ..evaluate import Engine, Names, check_bounds, check_thread, endpoints, one_by_one, provider, words
+from ..evaluate import Engine, Names, check_bounds, check_thread, endpoints, words
 from ..inputs import Selection
 from ..record import Settings, default_place, mode_of
 from ..request_settings import RequestOptions
@@ -116,7 +115,15 @@ def run_live(
     played = Played(folder=folder, asked=Progress(len(rows) * repeat), data=data)
     started(played)
     if agent is None:
-        ask, at_once = one_by_one(backend_name, asked, asked_at, concurrency, timeout_s, max_retries)
+        at_once = concurrency * len(asked_at)
+        ask = session.endpoint(
+            asked_at[0],
+            asked,
+            also=asked_at[1:],
+            concurrency=at_once,
+            timeout_s=timeout_s,
+            max_retries=max_retries,
+        )
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
@@ -134,14 +141,11 @@ def _who(
     options: RequestOptions,
 ) -> tuple[str, str, list[Endpoint]]:
     """The name of whoever acts, its backend, and its addresses; a wrong one is refused before any work."""
-    if options.get("batch"):
-        raise UserError("--batch: an episode asks one request after the other: leave it out")
     if agent is None:
         if backend == "vllm":
             raise UserError("live episodes ask a server: start vLLM with `rbtc serve-command MODEL`")
-        model, backend = provider(model, backend, SERIAL)
         found = endpoints(model, base_url, None, backend, options)
-        return found[0].model, backend, found
+        return found[0].model, found[0].provider, found
     if model is not None or base_url:
         raise UserError("--agent acts in this process: leave --model and --base-url out")
     if agent not in AGENTS:

@@ -23,8 +23,8 @@ class ModelSpeaker:
         self._watch = Watch(workers)
         self.served_models: set[str] = set()
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
-        ask = msgspec.structs.replace(so_far.request(request.turns), key=key)
+    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
+        ask = so_far.request(request.turns)
         draw = base.repeat + request.draw * SAMPLES  # a seed of its own for every sample
         made = await received(self._backend, ask, base, so_far.every_tool, draw)
         self.served_models |= {made.served_model} if made.served_model else set()
@@ -39,7 +39,7 @@ class ScriptedSpeaker:
         self._make = AGENTS[agent]
         self._clean = clean
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
         player = self._make(self._clean[so_far.row.clean_id])
         said = player.reply(View(so_far.turn, so_far.history, so_far.just_answered, so_far.shown_tools))
         return answered(base, said, so_far)

@@ -10,6 +10,7 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
 from robustbench_tc.eval.record import RunFolder, Settings
+from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Prediction, Sample
@@ -57,7 +58,7 @@ def evaluate(
     run = record.start(folder, dataset, made, len(rows) * made.repeat)
     opened = session.endpoint(
         Endpoint("tiny", server.url),
-        made.decoding,
+        RequestSettings(decoding=made.decoding),
         concurrency=8,
         timeout_s=60.0,  # nothing here hangs: a busy machine must not look like a dead server
         max_retries=max_retries,

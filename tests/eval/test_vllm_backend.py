@@ -12,46 +12,39 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
 from robustbench_tc.eval.backends.vllm import VLLMTransport, cut_calls
 from robustbench_tc.eval.record import Mode
+from robustbench_tc.eval.request_settings import RequestSettings
 
 from . import small
 
 CALL = '<tool_call>\n{"name": "ping", "arguments": {"a": 1}}\n</tool_call>'
 
 
-class Tokenizer:
-    """A chat template that shows what it was given, one token a character."""
-
-    def apply_chat_template(self, messages: Any, **options: Any) -> str:
-        return schema.dumps({"messages": messages, **options})
-
-    def __call__(self, text: str, **options: Any) -> dict[str, Any]:
-        return {"input_ids": list(text)}
-
-
 class Engine:
-    """Stands in for `vllm.LLM`; remembers its batches."""
-
-    batches: list[list[str]]
+    """Stands in for `vllm.LLM`: takes requests one by one, answers them together, in order."""
 
     def __init__(self, model: str, **options: Any) -> None:
         if model == "absent":
             raise OSError("no such weights\nsecond line")
-        self.options, self.batches = options, []
-        config = SimpleNamespace(max_model_len=options.get("max_model_len", 20_000))
-        self.llm_engine = SimpleNamespace(model_config=config)
+        self.limit = options.get("max_model_len", 20_000)
+        self.waiting: list[dict[str, Any]] = []
+        self.batches: list[list[dict[str, Any]]] = []
         engines.append(self)
 
-    def get_tokenizer(self) -> Tokenizer:
-        return Tokenizer()
-
-    def generate(self, texts: list[str], sampling: list[Any], use_tqdm: bool) -> list[Any]:
+    def enqueue_chat(self, messages: Any, sampling: Any, use_tqdm: bool, **options: Any) -> list[str]:
         assert not use_tqdm
-        self.batches.append(texts)
-        self.sampling = sampling
-        if any("explode" in text for text in texts):
+        if (length := len(schema.dumps(messages))) > self.limit:
+            raise ValueError(f"The prompt (length {length}) is longer than the maximum model length")
+        self.waiting.append({"messages": messages, "sampling": sampling, **options})
+        return ["0-8c1f"]
+
+    def wait_for_completion(self, *, use_tqdm: bool) -> list[Any]:
+        assert not use_tqdm
+        batch, self.waiting = self.waiting, []
+        self.batches.append(batch)
+        if any("explode" in schema.dumps(one["messages"]) for one in batch):
             raise RuntimeError("out of memory")
         one = SimpleNamespace(text=f"Well.\n{CALL}", token_ids=[1, 2, 3], finish_reason="stop", logprobs=None)
-        return [SimpleNamespace(outputs=[one], prompt_token_ids=[1] * 5) for _ in texts]
+        return [SimpleNamespace(outputs=[one], prompt_token_ids=[1] * 5) for _ in batch]
 
 
 engines: list[Engine] = []
@@ -86,7 +79,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
-    opened = session.vllm(None, "tiny", decoding, batch=16)
+    opened = session.vllm(None, "tiny", RequestSettings(decoding=decoding), batch=16)
     session.run(run, rows, dataset.hashes(), opened, concurrency=16)
     found = predictions.read(run.predictions_path)
     assert [one.id for one in found] == [row.id for row in rows]
@@ -97,27 +90,23 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     assert {one.raw_output for one in found} == {"Well.\n" if mode == "fc" else f"Well.\n{CALL}"}
     engine = engines[-1]
     assert max(len(batch) for batch in engine.batches) == 16
-    assert sum(len(batch) for batch in engine.batches) == len(rows) + len(transition)
-    shown = [schema.loads(text) for batch in engine.batches for text in batch]
-    assert all(text["enable_thinking"] is False for text in shown)
-    assert all((text["tools"] is not None) == (mode == "fc") for text in shown)
-    assert vars(engine.sampling[0]) == sampling
-    if mode == "fc":  # templates want arguments as objects
-        asked = [m for text in shown for m in text["messages"] if m.get("tool_calls")]
-        assert {schema.dumps(m["tool_calls"][0]["function"]["arguments"]) for m in asked} == {'{"a":1}'}
+    asked = [one for batch in engine.batches for one in batch]
+    assert len(asked) == len(rows) + len(transition)
+    assert all(one["chat_template_kwargs"] == {"enable_thinking": False} for one in asked)
+    assert all((one["tools"] is not None) == (mode == "fc") for one in asked)
+    assert vars(asked[0]["sampling"]) == sampling
 
 
 def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_request() -> None:
     async def both() -> Any:
         engine = VLLMTransport("tiny", batch=2, max_model_len=200)
-        said = await asyncio.gather(
-            *(engine.send(user(text)) for text in ("x" * 300, "hello", "explode")), return_exceptions=True
-        )
+        texts = ("x" * 300, "hello", "there", "explode")
+        said = await asyncio.gather(*(engine.send(user(text)) for text in texts), return_exceptions=True)
         await engine.close()
         return said
 
-    too_long, fine, broken = asyncio.run(both())
-    assert (too_long.code, broken.code) == ("too_long", "server_error")
+    too_long, fine, broken_too, broken = asyncio.run(both())
+    assert (too_long.code, broken_too.code, broken.code) == ("too_long", "server_error", "server_error")
     assert "out of memory" in broken.message
     assert fine.completion_tokens == 3
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
 from robustbench_tc.eval.record import Mode
+from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.llm import Endpoint
 
 from . import small
@@ -102,7 +103,9 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
         repeat=1,
     )
     run = record.start(out, dataset, settings, len(rows))
-    opened = session.endpoint(served, settings.decoding, concurrency=4, timeout_s=120, max_retries=1)
+    opened = session.endpoint(
+        served, RequestSettings(decoding=settings.decoding), concurrency=4, timeout_s=120, max_retries=1
+    )
     session.run(run, rows, dataset.hashes(), opened, concurrency=4)
     found = predictions.read(run.predictions_path)
     assert [one.id for one in found] == [row.id for row in rows]

@@ -61,12 +61,6 @@ Price = Annotated[
 ]
 
 
-Batch = Annotated[
-    bool,
-    typer.Option("--batch", help="Ask through the server's Batch API: cheaper, within 24 hours."),
-]
-
-
 def _config(ctx: typer.Context, file: Path | None) -> Path | None:
     if file is not None:
         ctx.default_map, ctx.meta[_EXTRA] = read_config(file, ctx.command.params)
@@ -103,7 +97,6 @@ class RequestWords:
     max_cost: MaxCost = None
     price: Price = None
     config: Config = None
-    batch: Batch = False
     concurrency: Concurrency = 32
     timeout: Timeout = 300.0
     max_retries: MaxRetries = 6
@@ -134,8 +127,6 @@ class RequestWords:
             },
             "max_cost": self.max_cost,
             "price": None if self.price is None else price_of(self.price),
-            "batch": self.batch,
-            "note": _console.note,
             "concurrency": self.concurrency,
             "timeout_s": self.timeout,
             "max_retries": self.max_retries,

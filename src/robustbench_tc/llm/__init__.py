@@ -1,26 +1,33 @@
-"""One client for every model call: generation, judging, inference, over any OpenAI-compatible endpoint."""
+"""One client for every model call: generation, judging, inference, over any OpenAI-compatible endpoint.
+
+A request goes in (`ChatRequest`), a `Completion` or an `LLMError` comes out. Begin with `client.py`, which
+retries, counts and keeps; `transport.py` sends one attempt, as `native.py` does to providers with an API of
+their own, and `balance.py` shares requests out among several addresses.
+"""
 
 from ..io.store import Store
+from .balance import LoadBalancer, over_http
 from .client import Client, Stats
+from .endpoint import PROVIDERS, Endpoint, native_model, parse_endpoint, parse_endpoints
 from .errors import LLMError
 from .messages import ChatRequest, Completion, completion
-from .native import NativeTransport, Provider, native_endpoint, native_model
-from .transport import Endpoint, Transport, over_http, parse_endpoint, parse_endpoints
+from .native import need_any_llm
+from .transport import Transport
 
 __all__ = [
+    "PROVIDERS",
     "ChatRequest",
     "Client",
     "Completion",
     "Endpoint",
     "LLMError",
-    "NativeTransport",
-    "Provider",
+    "LoadBalancer",
     "Stats",
     "Store",
     "Transport",
     "completion",
-    "native_endpoint",
     "native_model",
+    "need_any_llm",
     "over_http",
     "parse_endpoint",
     "parse_endpoints",

@@ -21,10 +21,11 @@ from ..errors import UserError
 from ..io.store import Store
 from ..schema import Json
 from .address import public
+from .endpoint import Endpoint
 from .errors import LLMError, takes_no_tools
 from .messages import ChatRequest, Completion
 from .refused import refused, refused_value
-from .transport import Endpoint, HttpTransport, Transport
+from .transport import HttpTransport, Transport
 
 
 class Stats(msgspec.Struct):

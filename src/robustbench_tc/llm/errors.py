@@ -61,6 +61,10 @@ class LLMError(Exception):
         self.unreachable = unreachable
         """No connection came about: refused, or no such host."""
 
+    def saying(self, message: str) -> "LLMError":
+        """The same in other words."""
+        return LLMError(**{**vars(self), "message": message})
+
 
 # The wordings of OpenAI, vLLM (several versions), SGLang, llama.cpp, TGI, Anthropic and Gemini behind
 # OpenAI-compatible routes. `max_tokens must be at least 1, got -5` is an old vLLM with a full context.

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..schema import Json
 from .errors import LLMError
 from .messages import Completion
-from .transport import LoadBalancer, Transport
+from .transport import Transport
 
 OpenTransport = Callable[[], Transport]
 """Opens a transport in the process that calls it; travels to an actor."""
@@ -21,9 +21,9 @@ RESTARTS = 3
 """How often a lost actor is started again."""
 
 
-def over_ray(
-    ray: Any, openings: Sequence[OpenTransport], names: Sequence[str], *, concurrency: int, gpus: float = 0
-) -> Transport:
+def on_actors(
+    ray: Any, openings: Sequence[OpenTransport], *, concurrency: int, gpus: float = 0
+) -> list[Transport]:
     """One actor for each transport, with so many GPUs each. Raises UserError where the cluster has too few.
 
     `concurrency`: requests under way at each. An address may be asked elsewhere while its actor starts again;
@@ -39,7 +39,7 @@ def over_ray(
         max_task_retries=RESTARTS if gpus else 0,
         max_concurrency=2 * concurrency,
     )(Sender)
-    return LoadBalancer([RayTransport(ray, made.remote(opening)) for opening in openings], names)
+    return [RayTransport(ray, made.remote(opening)) for opening in openings]
 
 
 class Sender:

@@ -43,7 +43,7 @@ class Said:
     def __init__(self, played: Played) -> None:
         self._played = played
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
         one = self._played.reply(base.number - 1)
         calls = [
             {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}

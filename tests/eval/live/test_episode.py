@@ -41,7 +41,7 @@ class Says:
         self.answers = iter(answers)
         self.asked: list[Ask] = []
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
         self.asked.append(so_far.request(request.turns))
         said = next(self.answers)
         return msgspec.structs.replace(base, **(said if isinstance(said, dict) else {"text": said}))

@@ -58,7 +58,7 @@ class Says:
         self.answers = iter(answers)
         self.asked: list[tuple[Ask, int]] = []
 
-    async def reply(self, so_far: Conversation, base: Answer, key: str, request: Request) -> Answer:
+    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
         self.asked.append((so_far.request(request.turns), request.draw))
         said = next(self.answers, {"text": "Done."})
         return msgspec.structs.replace(base, **said)

@@ -165,10 +165,6 @@ class _Who(NamedTuple):
         return record.default_place(self.name, self.mode, suffix) if out is None else Path(out)
 
 
-def _own(own: OwnAgent) -> _Who:
-    return _Who(own.name, "fc", own.backend, own.settings, (), own)
-
-
 def _model(
     model: str | None,
     base_url: str | Sequence[str],
@@ -246,7 +242,11 @@ def evaluate(
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
-    who = _own(own) if own else _model(model, base_url, agent, mode, backend, options)
+    who = (
+        _Who(own.name, "fc", own.backend, own.settings, (), own)
+        if own
+        else _model(model, base_url, agent, mode, backend, options)
+    )
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data, asked_in)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))

@@ -5,12 +5,16 @@ the value of a header, which may be a secret: of that only a digest is kept.
 """
 
 import hashlib
+import json
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from types import UnionType
 from typing import Any, TypeAlias, TypedDict
+
+import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
@@ -25,6 +29,15 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:api_?key|secret|password|authorization|aut
 
 MAX_SYSTEM = 1_000_000
 """Characters of a system text."""
+
+_NUMBERS: tuple[tuple[str, type | UnionType, float, float, str], ...] = (
+    ("seed", int, -(2**63), 2**63 - 1, "a whole number of 64 bits"),
+    ("temperature", int | float, 0, sys.float_info.max, "0 or more"),
+    ("max_tokens", int, 1, 2**63 - 1, "1 or more"),
+    ("top_p", int | float, math.ulp(0.0), 1, "a number above 0 and at most 1"),
+    ("top_k", int, -1, 2**63 - 1, "1 or more (0 or -1: all)"),
+)
+"""Fields that are numbers: kind, least, most, and what to give instead of another."""
 
 _CLIENTS_OWN = (
     "host",
@@ -94,11 +107,12 @@ class RequestSettings:
 
         scrypt, so that guessing is slow as well.
         """
-        return {name.lower(): _digest(name.lower(), value) for name, value in self.headers}
-
-
-def _digest(name: str, value: str) -> str:
-    return hashlib.scrypt(value.encode(), salt=name.encode(), n=2**12, r=8, p=1, dklen=4).hex()
+        return {
+            name.lower(): hashlib.scrypt(
+                value.encode(), salt=name.lower().encode(), n=2**12, r=8, p=1, dklen=4
+            ).hex()
+            for name, value in self.headers
+        }
 
 
 def settle(entry: Model | None, options: RequestOptions, agent: str | None = None) -> RequestSettings:
@@ -159,24 +173,12 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
 def _named(options: RequestOptions) -> dict[str, Json]:
     """The fields that have an option of their own, those that were given."""
     named: dict[str, Json] = {}
-    if (seed := options.get("seed")) is not None:
-        named["seed"] = seed
-    if (temperature := options.get("temperature")) is not None:
-        if not (_is_number(temperature) and 0 <= temperature < math.inf):
-            raise UserError(f"temperature {temperature}: give 0 or more")
-        named["temperature"] = temperature
-    if (max_tokens := options.get("max_tokens")) is not None:
-        if not max_tokens >= 1:
-            raise UserError(f"max_tokens {max_tokens}: give 1 or more")
-        named["max_tokens"] = max_tokens
-    if (top_p := options.get("top_p")) is not None:
-        if not (_is_number(top_p) and 0 < top_p <= 1):
-            raise UserError(f"top_p {top_p!r}: give a number above 0 and at most 1")
-        named["top_p"] = top_p
-    if (top_k := options.get("top_k")) is not None:
-        if not isinstance(top_k, int) or isinstance(top_k, bool) or top_k < -1:
-            raise UserError(f"top_k {top_k!r}: give 1 or more (0 or -1: all)")
-        named["top_k"] = top_k
+    for name, kind, least, most, said in _NUMBERS:
+        if (value := options.get(name)) is None:
+            continue
+        if not (isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most):
+            raise UserError(f"{name} {value!r}: give {said}")
+        named[name] = value
     if stop := options.get("stop"):
         named["stop"] = _stop(stop)
     if (effort := options.get("reasoning_effort")) is not None:
@@ -199,28 +201,12 @@ def json_object(what: str, value: Any) -> dict[str, Json]:
     """A JSON object; raises UserError for what JSON cannot say."""
     if not isinstance(value, Mapping):
         raise UserError(f"{what}: expected names with values (a JSON object)")
-    found: dict[str, Json] = _plain(what, value, 0)
+    try:
+        found: dict[str, Json] = json.loads(json.dumps(dict(value), allow_nan=False))
+        msgspec.json.encode(found)  # which takes whole characters only
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise UserError(f"{what}: JSON cannot hold it: {error}") from None
     return found
-
-
-def _plain(where: str, value: Any, depth: int) -> Json:
-    if depth > 32:
-        raise UserError(f"{where[:80]}: nested deeper than 32 levels")
-    if isinstance(value, Mapping):
-        if any(not isinstance(name, str) or not name for name in value):
-            raise UserError(f"{where}: a name that is empty or not a text")
-        return {name: _plain(f"{where}.{name}", value[name], depth + 1) for name in value}
-    if isinstance(value, list | tuple):
-        return [_plain(f"{where}[{at}]", one, depth + 1) for at, one in enumerate(value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UserError(f"{where} {value}: JSON has finite numbers only")
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        raise UserError(f"{where}: a number of more than 64 bits")
-    if isinstance(value, datetime | date | time):
-        raise UserError(f"{where}: a date or time, which JSON has not: write it as a text in quotes")
-    if value is not None and not isinstance(value, str | int | float):
-        raise UserError(f"{where}: {type(value).__name__} is nothing that JSON can hold")
-    return value
 
 
 def _is_number(value: object) -> bool:

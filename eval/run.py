@@ -94,7 +94,7 @@ class Harness:
                 for _ in range(self._workers):
                     group.create_task(self._work(todo, state))
         except* UserError as errors:
-            raise first(errors) from None
+            raise errors.exceptions[0] from None
         return state
 
     async def _work(self, todo: Iterator[tuple[Sample, int]], state: Progress) -> None:
@@ -266,12 +266,3 @@ def status_of(error: LLMError, ask: wire.Ask) -> Status:
 def _has_duplicates(ask: wire.Ask) -> bool:
     names = [tool["function"]["name"] for tool in ask.tools or ()]
     return len(set(names)) < len(names)
-
-
-def first(errors: BaseExceptionGroup[UserError]) -> UserError:
-    """The first error of a group of tasks: what a user is shown."""
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, UserError)
-    return found

@@ -45,6 +45,7 @@ UNAVAILABLE = Fault(503, "<html><body>Service Unavailable</body></html>", {"Cont
 HANG = Fault(200, "late", hang_s=60.0)
 DROP = Fault(drop=True)
 HTML = Fault(200, "<html><body>Welcome</body></html>", {"Content-Type": "text/html"})
+CUT_OFF = Fault(200, '{"choices": [{"message": {"con', {"Content-Length": "999"})
 EMPTY_CHOICES = Fault(200, {"id": "x", "object": "chat.completion", "choices": []})
 NO_TEMPERATURE = Fault(
     400,
@@ -259,7 +260,10 @@ class LoopbackServer:
             raise web.HTTPInternalServerError
         if isinstance(found.body, str):
             headers = {"Content-Type": "text/plain", **found.headers}
-            return web.Response(status=found.status, body=found.body.encode(), headers=headers)
+            made = web.Response(status=found.status, body=found.body.encode(), headers=headers)
+            if "Content-Length" in headers:  # more than there is: the connection ends in the middle
+                made.force_close()
+            return made
         return web.json_response(found.body, status=found.status, headers=found.headers)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:

@@ -19,11 +19,11 @@ class EndpointBackend:
 
     async def ask(self, ask: Ask, repeat: int) -> Completion:
         """As `Backend.ask`; a repeat has a seed and a place in the store of its own."""
-        return await self._client.complete(
-            ChatRequest(
-                with_system(ask.messages, self._system), ask.tools, params(self._decoding, repeat), repeat
-            )
-        )
+        params = dict(self._decoding)
+        if params.get("seed") is not None:
+            params["seed"] += repeat
+        messages = with_system(ask.messages, self._system)
+        return await self._client.complete(ChatRequest(messages, ask.tools, params, repeat))
 
 
 def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dict[str, Json]]:
@@ -34,9 +34,3 @@ def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dic
     if first.get("role") != "system":
         return [{"role": "system", "content": system}, *messages]
     return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
-
-
-def params(decoding: dict[str, Json], repeat: int) -> dict[str, Json]:
-    """The parameters of one request."""
-    seed = decoding.get("seed")
-    return decoding if seed is None or repeat == 0 else {**decoding, "seed": seed + repeat}

@@ -1,7 +1,7 @@
 """A Python function of the user's: found by name, run beside the harness, bounded in time.
 
-It runs in a thread of its own (a sync function: one request after the other) or in an event loop of its own
-(async: as many at once as the harness asks), so that a function that hangs neither stops the harness nor
+A sync function runs in a thread for each request, one after the other; an async one in an event loop of its
+own, as many at once as the harness asks: so that a function that hangs neither stops the harness nor
 keeps Ctrl-C from it.
 """
 
@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import queue
 import sys
 import threading
 from collections.abc import Callable
@@ -98,28 +97,33 @@ class Ended(Exception):
 
 
 class Functions:
-    """Runs a function on tasks; `close` leaves what still hangs to the end of the process."""
+    """Runs a function on tasks; what hangs is left to the end of the process."""
 
     def __init__(self, function: Callable[[Task], Any]) -> None:
         self._function = function
         self._async = is_async(function)
-        self._thread: _Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, task: Task, timeout_s: float) -> Any:
         """What the function returns. Raises TimeoutError, and whatever the function raises."""
         running = self._begin_async(task) if self._async else self._begin_sync(task)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(running), timeout_s)
-        except TimeoutError:
-            if not running.done() and not self._async:
-                self._thread = None  # it hangs: the next task has another thread
-            raise
+        return await asyncio.wait_for(asyncio.wrap_future(running), timeout_s)
 
     def _begin_sync(self, task: Task) -> "Future[Any]":
-        if self._thread is None:
-            self._thread = _Thread()
-        return self._thread.submit(lambda: self._function(task))
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+
+        def work() -> None:
+            try:
+                future.set_result(self._function(task))
+            except Exception as error:
+                future.set_exception(error)
+            except BaseException as error:
+                future.set_exception(Ended(error))
+
+        # A daemon: one that hangs does not keep the process from ending.
+        threading.Thread(target=work, name="agent", daemon=True).start()
+        return future
 
     def _begin_async(self, task: Task) -> "Future[Any]":
         if self._loop is None:
@@ -137,38 +141,6 @@ class Functions:
         return asyncio.run_coroutine_threadsafe(answered(), self._loop)
 
     def close(self) -> None:
-        """Ends the thread and the loop, once they are free."""
-        if self._thread is not None:
-            self._thread.end()
+        """Ends the loop, once it is free."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
-
-
-class _Thread:
-    """A daemon thread that works off a queue: one that hangs does not keep the process from ending."""
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="agent", daemon=True).start()
-
-    def submit(self, job: Callable[[], Any]) -> "Future[Any]":
-        future: Future[Any] = Future()
-        self._jobs.put((job, future))
-        return future
-
-    def end(self) -> None:
-        self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (taken := self._jobs.get()) is not None:
-            job, future = taken
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                found = job()
-            except Exception as error:
-                future.set_exception(error)
-            except BaseException as error:
-                future.set_exception(Ended(error))
-            else:
-                future.set_result(found)

@@ -18,7 +18,7 @@ from robustbench_tc.worlds.handle import Worlds, WorldType
 
 from ..inputs import Selection
 from ..record import Session
-from ..run import Progress, first
+from ..run import Progress
 from ..session import OpenBackend, spent
 from .episode import Place, Speaker, kept, play
 from .record import LiveFolder
@@ -168,7 +168,7 @@ async def _play_all(
             for _ in range(min(2 * concurrency, len(places))):
                 group.create_task(work())
     except* UserError as errors:
-        raise first(errors) from None
+        raise errors.exceptions[0] from None
 
 
 def _weaker(one: str | None, other: str) -> str:

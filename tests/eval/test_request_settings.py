@@ -309,8 +309,8 @@ def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path) -> None:
         ("top_k = 1.5", "--top-k 1.5: it has to be a valid integer"),
         ("top_p = 7", "top_p 7.0: give a number above 0 and at most 1"),
         ("logprobs = 1", "--config run.toml: logprobs: expected true or false"),
-        ("when = 2026-11-22", "--config run.toml.when: a date or time"),
-        ("min_p = nan", "--config run.toml.min_p nan: JSON has finite numbers only"),
+        ("when = 2026-11-22", "--config run.toml: when: JSON cannot hold it: Object of type date"),
+        ("min_p = nan", "--config run.toml: min_p: JSON cannot hold it: Out of range float"),
         ("fresh = true", "fresh can only be said on the command line"),
         ("header = 'X-Token=tok-planted-0123456789'", "header: expected a table of names with values"),
         ("api_key = 'tok-planted-0123456789'", "extra_body: api_key would be written into the run record"),
@@ -393,12 +393,13 @@ def test_the_settings_from_python(release: Path, tmp_path: Path) -> None:
     assert SECRET not in repr(settle(None, {"headers": {"X-Token": SECRET}}))
 
 
-def test_json_that_is_too_deep_is_refused() -> None:
+def test_what_json_cannot_hold_is_refused() -> None:
     deep: Any = {}
-    for _ in range(40):
+    for _ in range(100_000):
         deep = {"a": deep}
-    with pytest.raises(UserError, match="nested deeper than 32 levels"):
-        request_settings.json_object("extra_body", deep)
+    for value in (deep, {"a": {1, 2}}, {"a": "\ud83d"}):
+        with pytest.raises(UserError, match=r"^extra_body: JSON cannot hold it: "):
+            request_settings.json_object("extra_body", value)
 
 
 def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:

@@ -107,7 +107,7 @@ class RequestWords:
         kept = {
             name: value
             for name, value in ctx.meta.get(_EXTRA, {}).items()
-            if not _is_typed(ctx, name)  # the command line wins
+            if getattr(ctx.get_parameter_source(name), "name", None) != "COMMANDLINE"  # which wins
         }
         return {
             "seed": self.seed,
@@ -189,7 +189,7 @@ def read_config(file: Path, params: Iterable[Any]) -> tuple[dict[str, Any], dict
         if name in known:
             found[name] = _option(f"--config {file}: {word}", known[name], value)
         else:
-            through[word] = json_object(f"--config {file}", {word: value})[word]
+            through |= json_object(f"--config {file}: {word}", {word: value})
     if "system" in found:
         found["system"] = str(file.parent / found["system"])
     if through:
@@ -224,11 +224,6 @@ def _typed(what: str, value: Any) -> str:
     if not isinstance(value, str | int | float):
         raise UserError(f"{what}: {type(value).__name__} is not what this option takes")
     return str(value)
-
-
-def _is_typed(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _object(text: str | None) -> dict[str, Json]:

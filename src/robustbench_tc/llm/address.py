@@ -40,23 +40,18 @@ def parse_address(text: str, what: str = "base URL") -> Address:
         raise wrong("it must begin with http:// or https://")
     try:
         parts = urlsplit(text)
+        port, host = parts.port, parts.hostname or ""
+        host.encode("idna")
     except ValueError:
         raise wrong(
-            "its host is not one; an IPv6 address stands in brackets, as in http://[::1]:8000"
+            "its host or port is none that a network knows; an IPv6 address stands in brackets, as in http://[::1]:8000"
         ) from None
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
-    if port == 0:
-        raise wrong("its port is not a number from 1 to 65535")
     if "@" in parts.path + parts.query + parts.fragment:
         raise wrong("an @ stands behind the host: in a user name, password or path write it as %40")
     if "?" in text or "#" in text:
         raise wrong("leave out what stands behind ? or #; in a password write them as %3F and %23")
-    host = parts.hostname or ""
-    if not _is_host(host):
-        raise wrong("it names no host" if not host else "its host is not a name that a network knows")
+    if not re.fullmatch(r"[\w.:%-]+", host):
+        raise wrong("it names no host that a network knows")
     if re.search(r"/(chat/)?completions/?$", parts.path):
         raise wrong("leave out what stands behind /v1: the rest of the path is added for each request")
     netloc = f"[{host}]" if ":" in host else host
@@ -74,16 +69,3 @@ def public(url: str) -> str:
     if found and (found[1] or ":" in found[2]):
         url = (found[1] or "") + url[found.end() :]
     return re.split(r"[?#]", url, maxsplit=1)[0]
-
-
-def _is_host(name: str) -> bool:
-    """A name as DNS has them, international ones in their ASCII form, or an IP address."""
-    if ":" in name:  # urlsplit has looked at what stands in brackets
-        return bool(re.fullmatch(r"[0-9a-f:.]+(%[\w.-]+)?", name))
-    try:
-        name = name.encode("idna").decode()
-    except UnicodeError:
-        return False
-    return len(name) <= 253 and all(
-        re.fullmatch(r"[\w-]{1,63}", label) for label in name.rstrip(".").split(".")
-    )

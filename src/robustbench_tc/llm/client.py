@@ -176,7 +176,8 @@ class Client:
                 try:
                     return msgspec.structs.replace(await self._attempt(body), retries=retries)
                 except LLMError as error:
-                    if self._learnt_from(error, body):
+                    if (name := refused(error, body)) is not None:  # it need not be sent, and never is again
+                        self._left_out.add(name)
                         continue
                     last = not error.retryable or retries >= self._max_retries
                     if blocked := await self._what_to_fix(error, body, last):
@@ -209,14 +210,6 @@ class Client:
         if request.tools is not None:
             body["tools"] = list(request.tools)
         return {**body, **params}
-
-    def _learnt_from(self, error: LLMError, body: dict[str, Json]) -> bool:
-        """Whether the refusal is about a parameter that need not be sent; then it never is again."""
-        name = refused(error, body)
-        if name is None:
-            return False
-        self._left_out.add(name)
-        return True
 
     async def _attempt(self, body: dict[str, Json]) -> Completion:
         """Sends one request. Raises LLMError."""

@@ -5,7 +5,7 @@ process or node is lost is started again; what it was asked is asked again, and 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from ..errors import UserError
@@ -47,26 +47,20 @@ class Sender:
 
     def __init__(self, open_transport: OpenTransport) -> None:
         self._open = open_transport
-        self._opened: Transport | None = None
 
+    @cached_property
     def _transport(self) -> Transport:
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        return self._open()
 
     async def send(self, body: dict[str, Json]) -> Completion | dict[str, Any]:
         """The completion, or the fields of the LLMError there was instead: no exception would travel."""
         try:
-            return await self._transport().send(body)
+            return await self._transport.send(body)
         except LLMError as error:
             return dict(vars(error))
 
     async def served_models(self) -> list[str]:
-        return await self._transport().served_models()
-
-    async def close(self) -> None:
-        if self._opened is not None:
-            await self._opened.close()
+        return await self._transport.served_models()
 
 
 class RayTransport:
@@ -92,8 +86,7 @@ class RayTransport:
         return found
 
     async def close(self) -> None:
-        with suppress(LLMError):  # one that is gone leaves nothing open
-            await self._reply(self._actor.close.remote())
+        """Ray ends an actor, and with it what it has open, once nobody holds it."""
 
     async def _reply(self, reference: Awaitable[Any]) -> Any:
         """What the actor returned. Raises what it raised; LLMError where the actor is gone."""

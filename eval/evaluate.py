@@ -165,6 +165,10 @@ class _Who(NamedTuple):
         return record.default_place(self.name, self.mode, suffix) if out is None else Path(out)
 
 
+def _own(own: OwnAgent) -> _Who:
+    return _Who(own.name, "fc", own.backend, own.settings, (), own)
+
+
 def _model(
     model: str | None,
     base_url: str | Sequence[str],
@@ -242,11 +246,7 @@ def evaluate(
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
-    who = (
-        _Who(own.name, "fc", own.backend, own.settings, (), own)
-        if own
-        else _model(model, base_url, agent, mode, backend, options)
-    )
+    who = _own(own) if own else _model(model, base_url, agent, mode, backend, options)
     data = inputs.load(str(dataset), revision=revision)
     who = who if mode else who.asking(data, asked_in)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
@@ -416,11 +416,23 @@ def _backend(
         entry = models.find(who.name)
         opened = session.vllm(entry, who.name, who.settings, batch=concurrency, workers=workers, engines=gpus)
         return opened, concurrency * (gpus if workers.engine == "ray" else 1)
-    at_once = concurrency * len(who.endpoints)
+    return at_addresses(who.endpoints, who.settings, concurrency, timeout_s, max_retries, workers)
+
+
+def at_addresses(
+    endpoints: Sequence[Endpoint],
+    asked: RequestSettings,
+    concurrency: int,
+    timeout_s: float,
+    max_retries: int,
+    workers: Workers = SERIAL,
+) -> tuple[session.OpenBackend, int]:
+    """A model at its addresses, and how many requests are under way at all of them."""
+    at_once = concurrency * len(endpoints)
     opened = session.endpoint(
-        who.endpoints[0],
-        who.settings,
-        also=who.endpoints[1:],
+        endpoints[0],
+        asked,
+        also=endpoints[1:],
         concurrency=at_once,
         timeout_s=timeout_s,
         max_retries=max_retries,

@@ -174,9 +174,11 @@ def _named(options: RequestOptions) -> dict[str, Json]:
     """The fields that have an option of their own, those that were given."""
     named: dict[str, Json] = {}
     for name, kind, least, most, said in _NUMBERS:
-        if (value := options.get(name)) is None:
+        value: Any = options.get(name)
+        if value is None:
             continue
-        if not (isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most):
+        fits = isinstance(value, kind) and not isinstance(value, bool)
+        if not (fits and least <= value <= most):
             raise UserError(f"{name} {value!r}: give {said}")
         named[name] = value
     if stop := options.get("stop"):

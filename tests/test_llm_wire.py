@@ -70,7 +70,7 @@ def test_one_that_is_gone_meanwhile_is_left_alone() -> None:
 
     answered, stats = asyncio.run(both())
     assert answered == 31 and stats.answered == 32
-    assert stats.retries == 1, "the one that is gone is tried once and then rests"
+    assert stats.retries == 1, "the one that is gone is tried once"
 
 
 def test_a_message_says_which_address_it_is_about() -> None:

@@ -85,7 +85,8 @@ class AgentBackend:
 
     async def _run(self, row: Sample, ask: wire.Ask, repeat: int, session: _Session) -> list[Completion]:
         invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}))
-        name = session_of(row, repeat, self._seed)
+        # 16 hex digits that say nothing about the row, and are the same whenever it is asked.
+        name = f"{seeding.rng(self._seed, 'session', row.id, str(repeat)).getrandbits(64):016x}"
         seed = seeding.rng(self._seed, "agent", row.clean_id, str(repeat)).getrandbits(31)
         task = task_of(row, ask, invocation, session=name, seed=seed, state=session.state)
         begun = time.monotonic()
@@ -108,11 +109,6 @@ class AgentBackend:
     def _failed(self, said: str) -> LLMError:
         self._stats.errors["agent"] += 1
         return LLMError("agent", said)
-
-
-def session_of(row: Sample, repeat: int, seed: int) -> str:
-    """16 hex digits that say nothing about the row; the same whenever it is asked."""
-    return f"{seeding.rng(seed, 'session', row.id, str(repeat)).getrandbits(64):016x}"
 
 
 def task_of(

@@ -89,7 +89,8 @@ class Commands:
         finally:
             await _end(process)
         if process.returncode:
-            raise Failed(f"it ended with {_status(process.returncode)}{_last_line(err)}")
+            kind = "status" if process.returncode > 0 else "signal"
+            raise Failed(f"it ended with {kind} {abs(process.returncode)}{_last_line(err)}")
         return _reply(out)
 
     async def _talk(self, process: asyncio.subprocess.Process, asked: bytes) -> tuple[bytes, bytes]:
@@ -147,10 +148,6 @@ async def _drained(process: asyncio.subprocess.Process) -> None:
         while await stream.read(65_536):
             pass
     await process.wait()
-
-
-def _status(code: int) -> str:
-    return f"status {code}" if code > 0 else f"signal {-code}"
 
 
 def _last_line(err: bytes) -> str:

@@ -11,9 +11,9 @@ from robustbench_tc.llm import Endpoint
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import HostWorlds
 
-from .. import models, request_settings, session
+from .. import models, request_settings
 from ..defend import names as defend_names
-from ..evaluate import Engine, Names, check_bounds, check_thread, endpoints, words
+from ..evaluate import Engine, Names, at_addresses, check_bounds, check_thread, endpoints, words
 from ..inputs import Selection
 from ..record import Settings, default_place, mode_of
 from ..request_settings import RequestOptions
@@ -115,15 +115,7 @@ def run_live(
     played = Played(folder=folder, asked=Progress(len(rows) * repeat), data=data)
     started(played)
     if agent is None:
-        at_once = concurrency * len(asked_at)
-        ask = session.endpoint(
-            asked_at[0],
-            asked,
-            also=asked_at[1:],
-            concurrency=at_once,
-            timeout_s=timeout_s,
-            max_retries=max_retries,
-        )
+        ask, at_once = at_addresses(asked_at, asked, concurrency, timeout_s, max_retries)
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency

@@ -20,8 +20,8 @@ from fractions import Fraction
 
 from robustbench_tc.schema import Json
 
-from . import dates, subschemas
-from .patterns import found_in, read_pattern
+from . import dates, pattern_examples, subschemas
+from .patterns import found_in
 
 MATCHERS = frozenset({"any", "exact", "number", "date", "set", "one_of", "regex"})
 BESIDE = frozenset({"tolerance", "optional"})
@@ -233,11 +233,20 @@ def _problem_of(which: str, stated: Json, expected: dict[str, Json]) -> str | No
         iso = isinstance(stated, str) and len(stated.strip()) == 10 and dates.day_of(stated)
         return None if iso else "date must be an ISO date such as 2026-11-21"
     if which == "regex":
-        read = read_pattern(stated) if isinstance(stated, str) else "must be a text"
-        return f"regex {read}" if isinstance(read, str) else None
+        return _problem_of_regex(stated)
     if not isinstance(stated, list) or (which == "one_of" and not stated):
         return f"{which} must be a list" + (" that is not empty" if which == "one_of" else "")
     return next((f"{which}: {found}" for one in stated if (found := problem(one))), None)
+
+
+def _problem_of_regex(pattern: Json) -> str | None:
+    if not isinstance(pattern, str):
+        return "regex must be a text"
+    try:
+        found = pattern_examples.example(pattern)
+    except ValueError as error:
+        return f"regex {pattern[:60]!r} {error}"
+    return None if found is not None else f"regex {pattern[:60]!r} is found in no text that was tried"
 
 
 def _problem_of_plain(expected: Json) -> str | None:
@@ -334,5 +343,4 @@ def _text_that_matches(pattern: str, schema: Json, root: Json) -> Json:
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, str) and found_in(pattern, choice):
             return choice
-    read = read_pattern(pattern)
-    return "" if isinstance(read, str) else read.example
+    return pattern_examples.example(pattern) or ""

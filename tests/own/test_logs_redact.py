@@ -24,12 +24,9 @@ def hidden(value: Any, redactor: Redactor | None = None) -> Any:
 
 
 def email(rng: random.Random) -> str:
-    letters = string.ascii_lowercase
-    local = "".join(rng.choices(letters, k=rng.randint(3, 9)))
-    if rng.random() < 0.5:
-        local += rng.choice(".-_+") + "".join(rng.choices(letters + string.digits, k=4))
+    parts = ["".join(rng.choices(string.ascii_lowercase + string.digits, k=rng.randint(3, 9))) for _ in "ab"]
     domain = rng.choice(["gmail.com", "acme.com", "mail.northwind.co.uk", "b-fahrt.de", "uni.edu"])
-    return f"{local}@{domain}"
+    return rng.choice(".-_+").join(parts) + "@" + domain
 
 
 def card(rng: random.Random) -> str:
@@ -78,9 +75,8 @@ def test_different_ones_stay_different_and_are_valid(kind: str) -> None:
     found = hidden(originals)
     assert len(set(found)) == len(originals)
     assert tokens(" ".join(found)) == ()  # the gate takes none of them for a key
-    text = " and ".join(found)
-    looks = {"email": 250, "card": 250, "iban": 250, "phone": 250}.get(kind, 0)
-    assert [match.kind for match in personal(text)] == [kind] * min(looks, len(found))  # valid ones
+    valid = [match.kind for match in personal(" and ".join(found))]
+    assert valid == ([] if kind == "key" else [kind] * len(originals))
 
 
 @pytest.mark.parametrize(

@@ -13,28 +13,28 @@ LARGE = 64 * BYTES
 """Bytes of what is made of a user's files."""
 
 
-def read_bytes(path: Path, what: str) -> bytes:
-    """The bytes of a file of at most `BYTES`. `what` names it in the error: "a tools file"."""
-    return _read(path, what, BYTES)
+def read_bytes(path: Path, what: str, most: int = BYTES) -> bytes:
+    """The bytes of a file that may be read. `what` names it in the error: "a tools file"."""
+    size_of(path, what, most)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def read_large(path: Path, what: str) -> bytes:
-    """The same of a file of at most `LARGE`."""
-    return _read(path, what, LARGE)
-
-
-def _read(path: Path, what: str, most: int) -> bytes:
+def size_of(path: Path, what: str, most: int) -> int:
+    """The bytes of a file. Raises UserError for what is none, and for more than `most`."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: not {what}: it is a folder")
         if not path.is_file():
             raise UserError(f"{path}: not {what}: there is no such file")
         size = path.stat().st_size
-        if size > most:
-            raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    if size > most:
+        raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")
+    return size
 
 
 def depth_of(data: bytes) -> int:

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.schema import Json
 
 from .decode import decode_text
-from .types import LoggedCall, Message, Role, Unreadable
+from .types import LoggedCall, Message, Role
 
 _ROLES: dict[str, Role] = {
     "system": "system",

@@ -7,13 +7,14 @@ from typing import Any
 
 from robustbench_tc.own import matchers
 from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.own.review import FROM_LOG, PROBLEM, fingerprint
 from robustbench_tc.own.wire_names import safe_name
 from robustbench_tc.schema import Json
 
 from .decode import decode_text
 from .redact import Redactor
-from .types import Conversation, LoggedCall, Message, Unreadable
+from .types import Conversation, LoggedCall, Message
 
 Proposal = dict[str, Json]
 """A case as a cases file has it: `id`, `from_log`, `messages`, `expect`, …"""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.own.limits import CASES
 from robustbench_tc.own.tools import parse_tools
 from robustbench_tc.schema import Json
@@ -13,7 +14,7 @@ from robustbench_tc.schema import Json
 from . import spans
 from .chat import is_message, messages_of, read_messages
 from .lines import values
-from .types import Conversation, Log, Refused, Unreadable
+from .types import Conversation, Log, Refused
 
 UNKNOWN = "neither chat messages nor spans"
 

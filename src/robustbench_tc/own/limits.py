@@ -1,5 +1,6 @@
 """How large the files of a user may be: what lies beyond is refused in one line, before it is read."""
 
+import re
 from pathlib import Path
 
 from robustbench_tc.errors import UserError
@@ -11,6 +12,10 @@ TOOLS = 10_000
 CASES = 100_000
 LARGE = 64 * BYTES
 """Bytes of what is made of a user's files."""
+
+
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BRACKETS = re.compile(rb"[][{}]")
 
 
 def read_bytes(path: Path, what: str, most: int = BYTES) -> bytes:
@@ -40,20 +45,7 @@ def size_of(path: Path, what: str, most: int) -> int:
 def depth_of(data: bytes) -> int:
     """How deep the brackets of a JSON text go, texts left out; counted without recursion."""
     depth = deepest = 0
-    in_text = escaped = False
-    for byte in data:
-        if in_text:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_text = False
-        elif byte == 0x22:
-            in_text = True
-        elif byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
+    for bracket in _BRACKETS.findall(_TEXT.sub(b"", data)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
     return deepest

@@ -140,7 +140,8 @@ def _longest(spans: Sequence[Span]) -> list[Span]:
     for span in spans:
         chain = b""
         for place, message in enumerate(span.messages, 1):
-            chain = hashlib.sha256(chain + _print(message)).digest()
+            said = (message.role, message.text.strip(), message.calls, message.call_id)
+            chain = hashlib.sha256(chain + msgspec.json.encode(said)).digest()
             if place < len(span.messages):
                 begun.add(chain)
         ends.append(chain)
@@ -150,10 +151,6 @@ def _longest(spans: Sequence[Span]) -> list[Span]:
             begun.add(end)
             kept.append(span)
     return kept
-
-
-def _print(message: Message) -> bytes:
-    return msgspec.json.encode((message.role, message.text.strip(), message.calls, message.call_id))
 
 
 def _filled(messages: tuple[Message, ...], results: dict[str, Message | None]) -> tuple[Message, ...]:

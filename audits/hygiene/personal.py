@@ -6,6 +6,8 @@ Numbers with check digits are looked for with them, so that an order number is n
 import re
 from collections.abc import Iterator
 
+from robustbench_tc.own.logs.redact import luhn, mod97
+
 from .secrets import Match, Pattern
 
 _PATTERNS: dict[str, Pattern] = {
@@ -63,17 +65,13 @@ def _card(text: str) -> bool:
     digits = re.sub(r"\D", "", text)
     if not _CARDS.fullmatch(digits) or len(set(digits)) == 1:
         return False
-    total = 0
-    for place, char in enumerate(reversed(digits)):
-        number = int(char) * (1 + place % 2)
-        total += number - 9 * (number > 9)
-    return total % 10 == 0
+    return luhn(digits) == 0
 
 
 def _iban(text: str) -> bool:
     """ISO 13616: 15 to 34 characters, and 1 modulo 97."""
     plain = text.replace(" ", "")
-    return 15 <= len(plain) <= 34 and int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+    return 15 <= len(plain) <= 34 and mod97(plain) == 1
 
 
 _CHECKS = {"phone": _phone, "card": _card, "iban": _iban}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from robustbench_tc.own import dates, limits
 from robustbench_tc.own.matchers import example, kind, matches, may_be_absent, problem
-from robustbench_tc.own.patterns import read_pattern
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -172,14 +171,14 @@ def test_what_may_be_absent() -> None:
         ({"date": 20261121}, "date must be an ISO date"),
         ({"set": "a"}, "set must be a list"),
         ({"one_of": []}, "one_of must be a list that is not empty"),
-        ({"one_of": [{"regex": "("}]}, "one_of: regex is no regular expression"),
+        ({"one_of": [{"regex": "("}]}, "one_of: regex '(' is no regular expression"),
         ({"regex": 5}, "regex must be a text"),
-        ({"regex": ""}, "regex is empty"),
-        ({"regex": "a{9999999999999}"}, "regex is no regular expression"),
-        ({"regex": "[[a]"}, "regex is no regular expression"),
+        ({"regex": ""}, "is empty: write {any: true}"),
+        ({"regex": "a{9999999999999}"}, "is no regular expression"),
+        ({"regex": "[[a]"}, "is no regular expression"),
         ({"regex": "x" * 501}, "at most 500"),
-        ({"regex": "(?<=a)^b"}, "is found in no text"),
-        ({"a": [{"b": {"regex": "(a+)+"}}]}, "could take too long"),
+        ({"regex": "b^a"}, "regex 'b^a' is found in no text"),
+        ({"a": [{"b": {"regex": "(?=a)b"}}]}, "regex '(?=a)b' uses look-ahead"),
         ([{"exact": 1, "optional": True}], "optional means nothing inside a list"),
         (math.nan, "finite"),
         ({"exact": [math.inf]}, "finite"),
@@ -193,42 +192,6 @@ def test_what_cannot_be_used_is_said_in_one_phrase(expected: Any, said: str) -> 
 def test_what_cannot_be_used_accepts_nothing_and_raises_nothing() -> None:
     for expected in ({"number": "x"}, {"date": 5}, {"set": 5}, {"one_of": 5}, {"regex": "("}, {"any": 0}):
         assert not matches("x", expected, {})
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        *("(a+)+$", "(a|a)*$", "(a|ab)*$", "(\\s*\\w+)*$", "(a*)*b", "(?i:a+A)+$", "a*a*a*a*b"),
-        *("(.*)(.*)\\1x", "((a{0,9}){0,9}){0,9}$", "(?:){9999999}{9999999}", "(x?){40}y", "(.*?,){11}P"),
-    ],
-)
-def test_patterns_that_may_take_for_ever_are_refused(pattern: str) -> None:
-    assert isinstance(read_pattern(pattern), str)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        *("broken", "^order 10[0-9]{2}$", ".*broken.*", "damaged.*box", "damaged.*box.*refund", "(\\w+ )*x"),
-        *("^(\\d{1,3}\\.){3}\\d{1,3}$", "\\d{4}-\\d{2}-\\d{2}", "^(?!.*refund)", "(?i)\\bRefund(ed|s)?\\b"),
-        *("[\\w.]+@[\\w.]+", "\\d+-\\d+-\\d+", "(?:foo|bar)+!", "(?=.*\\d)(?=.*[a-z]).{8,}", "(a)\\1", "é$"),
-        *("(?s)a.b", "a\\Z", "[^a-z]{3}", "x{0,3}y{2,}", "(?P<n>ab)(?P=n)", "\\u4e2d+"),
-    ],
-)
-def test_patterns_that_one_writes_are_used_and_quick(pattern: str) -> None:
-    read = read_pattern(pattern)
-    assert not isinstance(read, str), read
-    assert matches(read.example, {"regex": pattern}, TEXT)
-    hostile = [read.example * 2_000, "a" * 10_000, "1" * 10_000, "damaged box " * 800, "a1.-@ " * 1_600]
-    started = time.process_time()
-    for text in hostile:
-        matches(text[: read.longest - 1] + "\x00", {"regex": pattern}, TEXT)
-    assert time.process_time() - started < 10
-
-
-def test_a_text_too_long_for_a_pattern_is_not_searched() -> None:
-    assert matches("a" * 9_999 + "b", {"regex": "b"}, TEXT)
-    assert not matches("a" * 10_000 + "b", {"regex": "b"}, TEXT)
 
 
 def test_days_in_a_schemas_format_come_back() -> None:
@@ -329,14 +292,3 @@ def test_nothing_that_a_model_or_a_user_writes_raises(value: Any, expected: Any,
     problem(expected)
     matches(value, expected, schema)
     may_be_absent(expected)
-
-
-@given(st.text(alphabet="ab1(){}[]|*+?.^$\\,-:=!<dws", max_size=14))
-def test_any_pattern_is_read_or_refused_and_searched_in_time(pattern: str) -> None:
-    read = read_pattern(pattern)
-    if isinstance(read, str):
-        return
-    started = time.process_time()
-    for text in ("a" * 200, "ab1" * 70, "1" * 200 + "\x00"):
-        matches(text, {"regex": pattern}, TEXT)
-    assert time.process_time() - started < 1

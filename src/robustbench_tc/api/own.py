@@ -213,33 +213,28 @@ def import_cases(
     out: Path | str,
     *,
     tools: "Sequence[Path | str]" = (),
-    name: str = "cases",
+    redact: Path | str | None = None,
+    names_ok: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> "Imported":
-    """`rbtc cases import`: cases that logs propose, with pseudonyms, written into a folder.
+    """`rbtc cases import`: cases that logs propose, in a new or an empty folder, without personal data.
 
-    `out`: a new or an empty folder, or one with the `.rbtc-secret` of an earlier import, which then gives the
-    same pseudonyms; no file of it is replaced. Raises UserError.
+    `redact`: a file of patterns of what is to be replaced too. Names of people are not found, so without
+    it a folder in a git work tree is refused, unless `names_ok`. Raises UserError.
     """
-    from ..io.files import atomic_file, check_file
     from ..io.new_folder import check_new, write_new
     from ..io.places import real
-    from ..own.logs import secret
     from ..own.logs.importing import make
 
     folder = real(Path(out))
-    key = secret.read_secret(folder)
-    if key is None:
-        check_new(folder)
-    used = key or secret.make_secret()
-    made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, name, used, progress)
-    if key is None:
-        write_new(folder, files | {".gitignore": f"{secret.NAME}\n".encode()})
-        secret.write_secret(folder, used)
-        return made
-    for file in files:
-        check_file(folder / file)
-    for file, data in files.items():
-        with atomic_file(folder / file) as path:
-            path.write_bytes(data)
+    check_new(folder)
+    tree = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    if tree is not None and redact is None and not names_ok:
+        raise UserError(
+            f"{folder} lies in the git work tree {tree}, and names of people are not removed from logs: say "
+            "--names-ok, give their patterns with --redact FILE, or name another --out"
+        )
+    patterns = None if redact is None else Path(redact)
+    made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, patterns, progress)
+    write_new(folder, files)
     return made

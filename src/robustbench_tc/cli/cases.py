@@ -39,14 +39,19 @@ Ids = Annotated[
 @app.command("import")
 def import_(
     logs: Logs,
-    out: Annotated[Path, typer.Option(help="A new or empty folder, or that of an earlier import.")],
+    out: Annotated[Path, typer.Option(help="A new or empty folder.")],
     tools: Tools = None,
-    name: Annotated[str, typer.Option(help="Of the cases file, without .yaml.")] = "cases",
+    redact: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Patterns of what is to be replaced too, one a line.")
+    ] = None,
+    names_ok: Annotated[
+        bool, typer.Option("--names-ok", help="Write into a git work tree: names of people may stand there.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Propose a case for every batch of calls in logs, with pseudonyms for e-mails, numbers and keys.
+    """Propose a case for every batch of calls in logs, without mail addresses, numbers and keys of people.
 
-    Names and addresses are not found (docs/own-logs.md). Nothing is sent anywhere.
+    Names are not removed (docs/own-logs.md). Nothing is sent anywhere.
 
     Example: rbtc cases import agent.jsonl --tools tools.json --out imported
     """
@@ -55,7 +60,7 @@ def import_(
     with _console.status(
         "importing", lambda: f"nothing was written to {out}; run the same command again"
     ) as tell:
-        made = api.import_cases(logs, out, tools=tools or (), name=name, progress=tell)
+        made = api.import_cases(logs, out, tools=tools or (), redact=redact, names_ok=names_ok, progress=tell)
     if as_json:
         _console.json(made)
         return
@@ -72,9 +77,10 @@ def import_(
     if made.ignored:
         _console.echo(f"left out: spans without GenAI messages: {made.ignored:,}")
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(made.replaced.items()))
-    _console.echo(f"pseudonyms: {kinds or 'none needed'}. Names and addresses are not found: read the cases.")
-    _console.echo(f"wrote {', '.join(made.files)} and .rbtc-secret (keep it to yourself) in {out}")
-    _console.echo(f"next: rbtc cases review {shlex.quote(str(out / made.cases_file))}")
+    _console.echo(f"replaced by reserved values: {kinds or 'nothing'}")
+    _console.echo(f"Names of people are not removed: they may stand in any of {made.messages:,} messages.")
+    _console.echo(f"wrote {', '.join(made.files)} in {out}")
+    _console.echo(f"next: rbtc cases review {shlex.quote(str(out / 'cases.yaml'))}")
 
 
 @app.command("review")

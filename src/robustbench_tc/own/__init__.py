@@ -5,7 +5,7 @@
     yaml       YAML 1.2 with line numbers, safe and bounded
     cases      what a case is
     read       a cases file as cases
-    matchers   what an argument has to be; patterns, dates and subschemas are what they are made of
+    matchers   what an argument has to be; made of patterns, pattern_examples, dates, subschemas
     review     what somebody decided about cases that a log proposed
     reviewing  deciding it
     book       what a dataset of them says beside its rows

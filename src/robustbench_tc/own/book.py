@@ -7,7 +7,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import read_large
+from .limits import LARGE, read_bytes
 
 NAME = "own.json"
 
@@ -53,7 +53,7 @@ def read(folder: Path) -> Book | None:
     if not path.is_file():
         return None
     try:
-        found = msgspec.json.decode(read_large(path, "the book of a dataset of own tools"), type=Book)
+        found = msgspec.json.decode(read_bytes(path, "the book of a dataset of own tools", LARGE), type=Book)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: {' '.join(str(error).split())[:200]}: build the dataset again") from None
     if found.version != 1:

@@ -1,31 +1,21 @@
 """The bundled example of own tools and cases: the support desk that `rbtc init` writes."""
 
-from collections.abc import Iterator
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
-
-def desk() -> dict[str, bytes]:
-    """Its files by path below the folder, in the order of their names."""
-    root = files("robustbench_tc").joinpath("data", "desk")
-    return dict(sorted((name, file.read_bytes()) for name, file in _below(root)))
-
+DATA = Path(__file__).parents[1] / "data"
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 """Frameworks that the example has an agent of."""
 
 
+def desk() -> dict[str, bytes]:
+    """Its files by path below the folder, in the order of their names."""
+    root = DATA / "desk"
+    files = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return dict(sorted((path.relative_to(root).as_posix(), path.read_bytes()) for path in files))
+
+
 def framework(name: str) -> dict[str, bytes]:
     """The agent of a framework and its requirements, by the names that `rbtc init` gives them."""
-    root = files("robustbench_tc").joinpath("data", "frameworks")
     names = [f"{name.replace('-', '_')}_{part}" for part in ("agent.py", "requirements.txt")]
-    return {one: root.joinpath(one).read_bytes() for one in names}
-
-
-def _below(folder: Traversable, inside: str = "") -> Iterator[tuple[str, Traversable]]:
-    for one in folder.iterdir():
-        if one.is_dir():
-            if one.name != "__pycache__":  # installers compile agent.py
-                yield from _below(one, f"{inside}{one.name}/")
-        else:
-            yield f"{inside}{one.name}", one
+    return {one: (DATA / "frameworks" / one).read_bytes() for one in names}

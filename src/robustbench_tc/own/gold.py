@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from robustbench_tc.schema import Json
 
 from .matchers import kind
+from .subschemas import pointed_at
 
 _PARTS = 100
 """Schemas looked at behind one (`$ref`, `allOf`, `anyOf`); what lies beyond is not checked."""
@@ -43,24 +44,13 @@ def declared(
     inner = [(one, True) for one in schema.get("allOf", [])]
     inner += [(one, False) for word in ("anyOf", "oneOf") for one in schema.get(word, [])]
     if "$ref" in schema:
-        inner.append((resolve(schema["$ref"], root), True))
+        inner.append((pointed_at(schema["$ref"], root), True))
     for one, always in inner:
         more, needed, also = declared(one, root, left)
         properties |= more
         required += needed if always else []
         open_ = open_ or also
     return properties | schema.get("properties", {}), [*required, *schema.get("required", [])], open_
-
-
-def resolve(ref: Json, root: dict[str, Json]) -> Json:
-    """What a pointer into the schema means; {} for other references, which are not checked."""
-    if not isinstance(ref, str) or not ref.startswith("#"):
-        return {}
-    node: Json = root
-    for part in ref[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        node = node.get(name, {}) if isinstance(node, dict) else {}
-    return node
 
 
 def _misfit(value: Json, schema: Json, root: dict[str, Json], needed: bool = False) -> str | None:
@@ -118,7 +108,7 @@ def _types(schema: Json, root: dict[str, Json], left: list[None]) -> frozenset[s
         return None
     left.pop()
     if "$ref" in schema:
-        return _types(resolve(schema["$ref"], root), root, left)
+        return _types(pointed_at(schema["$ref"], root), root, left)
     if "type" in schema:
         words = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         found = frozenset(words) | ({"null"} if schema.get("nullable") is True else set())

@@ -1,21 +1,32 @@
-"""JSON of a user's file, bounded: one value, or one value a line."""
+"""Strict JSON of a user's files, bounded: what readers disagree on is refused.
+
+Refused: what JSON does not have (NaN, numbers beyond a double), a key given twice (readers disagree on which
+counts), half a surrogate pair (no UTF-8 file can hold it).
+"""
 
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
 from .limits import BYTES, DEPTH, depth_of
 
+DIGITS = 1000
+"""Digits of a whole number."""
+
+
+class Unreadable(ValueError):
+    """Why a text cannot be read. Its message holds nothing of the text, `detail` may."""
+
+    def __init__(self, why: str, detail: str = "") -> None:
+        super().__init__(why)
+        self.detail = detail
+
 
 def values(data: bytes, where: str) -> list[Json]:
-    """The value of a JSON text, or the values of JSON lines. `where` names the file in errors.
-
-    Refused: what JSON does not have (NaN, numbers beyond a double), a key given twice (readers disagree on
-    which counts), half a surrogate pair (no UTF-8 file can hold it), more than `BYTES` or `DEPTH`.
-    """
+    """The values of a JSON text, one or several in its lines. `where` names the file in errors."""
     if len(data) > BYTES:
         raise UserError(f"{where}: {len(data):,} bytes: at most {BYTES:,} are read; split it")
     if (depth := depth_of(data)) > DEPTH:
@@ -26,55 +37,75 @@ def values(data: bytes, where: str) -> list[Json]:
         raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
     if not text.strip():
         raise UserError(f"{where}: the file is empty")
+    decoder = json.JSONDecoder(**HOOKS)
+    found, at = [], after_blanks(text, 0)
     try:
-        return [_decode(text, where, 1)]
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+            at = after_blanks(text, at)
+        check_surrogates(text, found)
     except json.JSONDecodeError as error:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        if len(lines) < 2 or not error.msg.startswith("Extra data"):
-            raise _not_json(where, error, 1) from None
-    found = []
-    for number, line in lines:
-        try:
-            found.append(_decode(line, where, number))
-        except json.JSONDecodeError as error:
-            raise _not_json(where, error, number) from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise UserError(f"{where}: {place}: not JSON: {error.msg}") from None
+    except Unreadable as error:
+        raise UserError(f"{where}: {error}{error.detail and f': {error.detail[:60]!r}'}") from None
     return found
 
 
-def _not_json(where: str, error: json.JSONDecodeError, line: int) -> UserError:
-    place = f"line {line + error.lineno - 1}, column {error.colno}"
-    return UserError(f"{where}: {place}: not JSON: {error.msg}")
+def after_blanks(text: str, at: int) -> int:
+    """The first place from `at` on that is no blank."""
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
 
 
-def _decode(text: str, where: str, line: int) -> Json:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise UserError(f"{where}: the key {twice[:60]!r} is given twice in one object; keep one")
-        return found
+def strict(text: str) -> Json:
+    """The value of a JSON text. Raises Unreadable, or JSONDecodeError where it is none."""
+    value = json.loads(text, **HOOKS)
+    check_surrogates(text, value)
+    return value
 
-    def constant(word: str) -> Json:
-        raise UserError(f"{where}: {word} is not JSON; write a number or null")
 
-    def number(word: str) -> float:
-        value = float(word)
-        if math.isinf(value):
-            raise UserError(f"{where}: the number {word[:20]} is beyond what JSON readers hold")
-        return value
-
-    def whole(word: str) -> int:
-        if len(word) > 1000:
-            raise UserError(f"{where}: a number of {len(word):,} digits; at most 1,000 are read")
-        return int(word)
-
-    value = json.loads(
-        text, object_pairs_hook=once, parse_constant=constant, parse_float=number, parse_int=whole
-    )
+def check_surrogates(text: str, value: Json) -> None:
+    """Raises Unreadable where a value, read from a text, holds half a surrogate pair."""
     if "\\u" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise UserError(f"{where}: a text holds half a surrogate pair (\\ud800 to \\udfff)") from None
+            raise Unreadable("a text holds half a surrogate pair (\\ud800 to \\udfff)") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise Unreadable("a key is given twice in one object", key)
+        found[key] = value
+    return found
+
+
+def _constant(word: str) -> NoReturn:
+    raise Unreadable(f"{word} is not JSON; write a number or null")
+
+
+def _number(word: str) -> float:
+    value = float(word)
+    if math.isinf(value):
+        raise Unreadable("a number is beyond what JSON readers hold", word)
     return value
+
+
+def _whole(word: str) -> int:
+    if len(word) > DIGITS:
+        raise Unreadable(f"a number has more than {DIGITS:,} digits", word)
+    return int(word)
+
+
+HOOKS: dict[str, Any] = {
+    "object_pairs_hook": _once,
+    "parse_constant": _constant,
+    "parse_float": _number,
+    "parse_int": _whole,
+}
+"""Of `json`'s decoders."""

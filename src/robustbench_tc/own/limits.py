@@ -1,5 +1,6 @@
 """How large the files of a user may be: what lies beyond is refused in one line, before it is read."""
 
+import re
 from pathlib import Path
 
 from robustbench_tc.errors import UserError
@@ -13,47 +14,38 @@ LARGE = 64 * BYTES
 """Bytes of what is made of a user's files."""
 
 
-def read_bytes(path: Path, what: str) -> bytes:
-    """The bytes of a file of at most `BYTES`. `what` names it in the error: "a tools file"."""
-    return _read(path, what, BYTES)
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BRACKETS = re.compile(rb"[][{}]")
 
 
-def read_large(path: Path, what: str) -> bytes:
-    """The same of a file of at most `LARGE`."""
-    return _read(path, what, LARGE)
+def read_bytes(path: Path, what: str, most: int = BYTES) -> bytes:
+    """The bytes of a file that may be read. `what` names it in the error: "a tools file"."""
+    size_of(path, what, most)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _read(path: Path, what: str, most: int) -> bytes:
+def size_of(path: Path, what: str, most: int) -> int:
+    """The bytes of a file. Raises UserError for what is none, and for more than `most`."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: not {what}: it is a folder")
         if not path.is_file():
             raise UserError(f"{path}: not {what}: there is no such file")
         size = path.stat().st_size
-        if size > most:
-            raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    if size > most:
+        raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")
+    return size
 
 
 def depth_of(data: bytes) -> int:
     """How deep the brackets of a JSON text go, texts left out; counted without recursion."""
     depth = deepest = 0
-    in_text = escaped = False
-    for byte in data:
-        if in_text:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_text = False
-        elif byte == 0x22:
-            in_text = True
-        elif byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
+    for bracket in _BRACKETS.findall(_TEXT.sub(b"", data)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
     return deepest

@@ -20,8 +20,8 @@ from fractions import Fraction
 
 from robustbench_tc.schema import Json
 
-from . import dates, subschemas
-from .patterns import found_in, read_pattern
+from . import dates, pattern_examples, subschemas
+from .patterns import found_in
 
 MATCHERS = frozenset({"any", "exact", "number", "date", "set", "one_of", "regex"})
 BESIDE = frozenset({"tolerance", "optional"})
@@ -58,7 +58,28 @@ def matches(value: Json, expected: Json, schema: Json, root: Json = None) -> boo
     which = kind(expected)
     if which is None:
         return _equal(value, expected, schema, root, matches)
-    return _MATCH[which](value, expected, schema, root)
+    stated = expected[which]
+    match which:
+        case "any":
+            return value is not None and stated is True
+        case "exact":
+            return _plain(value, stated, schema, root)
+        case "number":
+            if isinstance(value, str) and not _is_numeric(schema, root):
+                return False
+            number, wanted, tolerance = map(_number, (value, stated, expected.get("tolerance", 0)))
+            return None not in (number, wanted, tolerance) and abs(number - wanted) <= tolerance  # type: ignore[operator]
+        case "date":
+            if not isinstance(value, str) or not isinstance(stated, str):
+                return False
+            day = dates.day_of(value, subschemas.stated(schema, "format", root))
+            return day is not None and day == dates.day_of(stated)
+        case "set":
+            return isinstance(value, list | tuple) and _same_set(value, _list(stated), schema, root)
+        case "one_of":
+            return any(matches(value, one, schema, root) for one in _list(stated))
+        case _:
+            return isinstance(value, str) and isinstance(stated, str) and found_in(stated, value)
 
 
 # --- plain values -------------------------------------------------------------------------------------
@@ -77,10 +98,9 @@ def _equal(
     if isinstance(expected, dict):
         if not isinstance(value, dict) or not value.keys() <= expected.keys():
             return False
-        optional = may_be_absent if inner is matches else _is_null
         for key, one in expected.items():
             if key not in value:
-                if not optional(one):
+                if not (may_be_absent(one) if inner is matches else one is None):
                     return False
             elif not inner(value[key], one, subschemas.property_of(schema, key, root), root):
                 return False
@@ -102,11 +122,8 @@ def _scalars_equal(value: Json, expected: Json, schema: Json, root: Json) -> boo
         return True
     if (isinstance(value, str) or isinstance(expected, str)) and not _is_numeric(schema, root):
         return False
-    return _same_number(value, expected)
-
-
-def _is_null(expected: Json) -> bool:
-    return expected is None
+    number = _number(value)
+    return number is not None and number == _number(expected)
 
 
 def _text(text: str) -> str:
@@ -126,82 +143,27 @@ def _number(value: Json) -> Fraction | None:
     return None
 
 
-def _same_number(value: Json, expected: Json) -> bool:
-    number = _number(value)
-    return number is not None and number == _number(expected)
-
-
 def _is_numeric(schema: Json, root: Json) -> bool:
     return not subschemas.types(schema, root).isdisjoint({"number", "integer"})
-
-
-# --- matchers -----------------------------------------------------------------------------------------
 
 
 def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _match_any(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    return value is not None and expected["any"] is True
-
-
-def _match_exact(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    return _plain(value, expected["exact"], schema, root)
-
-
-def _match_number(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    if isinstance(value, str) and not _is_numeric(schema, root):
-        return False
-    found, wanted, tolerance = map(_number, (value, expected["number"], expected.get("tolerance", 0)))
-    return None not in (found, wanted, tolerance) and abs(found - wanted) <= tolerance  # type: ignore[operator]
-
-
-def _match_date(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    wanted = expected["date"]
-    if not isinstance(value, str) or not isinstance(wanted, str):
-        return False
-    found = dates.day_of(value, subschemas.stated(schema, "format", root))
-    return found is not None and found == dates.day_of(wanted)
-
-
-def _match_set(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    if not isinstance(value, list | tuple):
-        return False
-    wanted, item = _list(expected["set"]), subschemas.item_of(schema, 0, root)
+def _same_set(value: Sequence[Json], wanted: list[Json], schema: Json, root: Json) -> bool:
+    """Whether the items of a list are those that are wanted, in any order and any number."""
+    # Without exact repeats: a model may repeat an item any number of times.
+    items = {(type(one), one) if isinstance(one, str | int) else id(one): one for one in value}.values()
+    item = subschemas.item_of(schema, 0, root)
     met: set[int] = set()
-    for one in _once(value):
+    for one in items:
         # Each pair is compared once: twice at every depth would be 2^depth times in all.
         fits = {place for place, other in enumerate(wanted) if matches(one, other, item, root)}
         if not fits:
             return False
         met |= fits
     return all(place in met or may_be_absent(one) for place, one in enumerate(wanted))
-
-
-def _once(values: Sequence[Json]) -> list[Json]:
-    """Without exact repeats: a model may repeat an item any number of times."""
-    return list({(type(one), one) if isinstance(one, str | int) else id(one): one for one in values}.values())
-
-
-def _match_one_of(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    return any(matches(value, one, schema, root) for one in _list(expected["one_of"]))
-
-
-def _match_regex(value: Json, expected: dict[str, Json], schema: Json, root: Json) -> bool:
-    pattern = expected["regex"]
-    return isinstance(value, str) and isinstance(pattern, str) and found_in(pattern, value)
-
-
-_MATCH: dict[str, Callable[[Json, dict[str, Json], Json, Json], bool]] = {
-    "any": _match_any,
-    "exact": _match_exact,
-    "number": _match_number,
-    "date": _match_date,
-    "set": _match_set,
-    "one_of": _match_one_of,
-    "regex": _match_regex,
-}
 
 
 # --- what a user wrote --------------------------------------------------------------------------------
@@ -233,11 +195,20 @@ def _problem_of(which: str, stated: Json, expected: dict[str, Json]) -> str | No
         iso = isinstance(stated, str) and len(stated.strip()) == 10 and dates.day_of(stated)
         return None if iso else "date must be an ISO date such as 2026-11-21"
     if which == "regex":
-        read = read_pattern(stated) if isinstance(stated, str) else "must be a text"
-        return f"regex {read}" if isinstance(read, str) else None
+        return _problem_of_regex(stated)
     if not isinstance(stated, list) or (which == "one_of" and not stated):
         return f"{which} must be a list" + (" that is not empty" if which == "one_of" else "")
     return next((f"{which}: {found}" for one in stated if (found := problem(one))), None)
+
+
+def _problem_of_regex(pattern: Json) -> str | None:
+    if not isinstance(pattern, str):
+        return "regex must be a text"
+    try:
+        found = pattern_examples.example(pattern)
+    except ValueError as error:
+        return f"regex {pattern[:60]!r} {error}"
+    return None if found is not None else f"regex {pattern[:60]!r} is found in no text that was tried"
 
 
 def _problem_of_plain(expected: Json) -> str | None:
@@ -334,5 +305,4 @@ def _text_that_matches(pattern: str, schema: Json, root: Json) -> Json:
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, str) and found_in(pattern, choice):
             return choice
-    read = read_pattern(pattern)
-    return "" if isinstance(read, str) else read.example
+    return pattern_examples.example(pattern) or ""

@@ -74,7 +74,7 @@ class _Cases(Fields):
         reviews = read_reviews(self.path)
         for entry in entries:
             sha256 = fingerprint(entry.data()) if self.is_from_log(entry) else ""
-            decided = reviews.of(str(entry.value["id"].value), sha256) if sha256 else None
+            decided = reviews.get((str(entry.value["id"].value), sha256)) if sha256 else None
             dropped = decided is not None and decided.decision == "drop"
             if sha256 and (PROBLEM in entry.value or dropped):
                 name = self.name(entry.value["id"])

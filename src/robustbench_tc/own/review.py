@@ -5,7 +5,6 @@ A decision holds for a case as it stood: its sha256 is recorded, so an edited ca
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,7 +13,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import read_large
+from .limits import LARGE, read_bytes
 
 Decision: TypeAlias = Literal["accept", "edit", "drop"]
 
@@ -36,6 +35,10 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     """UTC, as ISO writes it."""
 
 
+Reviews: TypeAlias = dict[tuple[str, str], Review]
+"""By id and sha256 the last decision about a case as it stood."""
+
+
 def fingerprint(case: Json) -> str:
     """The sha256 of a case as JSON with its keys in order: what it says counts, not how it is written."""
     text = json.dumps(case, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -47,27 +50,12 @@ def place(cases: Path) -> Path:
     return cases.with_name(f"{cases.stem}.review.jsonl")
 
 
-class Reviews:
-    """The decisions about a cases file; of several about the same case the last one holds."""
-
-    def __init__(self, found: Mapping[tuple[str, str], Review]) -> None:
-        self._found = dict(found)
-
-    def of(self, name: str, sha256: str) -> Review | None:
-        """The decision about a case as it stands; None where there is none."""
-        return self._found.get((name, sha256))
-
-    def add(self, review: Review) -> None:
-        """Takes one more."""
-        self._found[review.id, review.sha256] = review
-
-
 def read_reviews(cases: Path) -> Reviews:
     """The decisions about a cases file, if somebody has made any. Raises UserError for a broken file."""
     path = place(cases)
-    found: dict[tuple[str, str], Review] = {}
+    found: Reviews = {}
     if path.is_symlink() or path.exists():
-        for number, line in enumerate(read_large(path, "a file of reviews").split(b"\n"), 1):
+        for number, line in enumerate(read_bytes(path, "a file of reviews", LARGE).split(b"\n"), 1):
             if not line.strip():
                 continue
             try:
@@ -75,4 +63,4 @@ def read_reviews(cases: Path) -> Reviews:
             except (ValueError, RecursionError):
                 raise UserError(f"{path}:{number}: not a decision; remove the line") from None
             found[review.id, review.sha256] = review
-    return Reviews(found)
+    return found

@@ -49,7 +49,7 @@ class Reviewing:
         self.by = by or _user()
         self.tools: tuple[OwnTool, ...] = ()
         self._cases: dict[str, Proposed] = {}
-        self._reviews = Reviews({})
+        self._reviews: Reviews = {}
         self._bytes = b""
         self.hand_written: set[str] = set()
         self._read()
@@ -81,7 +81,7 @@ class Reviewing:
             )
 
     def _status(self, name: str, sha256: str) -> Status:
-        decided = self._reviews.of(name, sha256)
+        decided = self._reviews.get((name, sha256))
         if decided is None or decided.decision == "edit":
             return "open"
         return "accepted" if decided.decision == "accept" else "dropped"
@@ -114,7 +114,7 @@ class Reviewing:
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         _append(place(self.path), msgspec.json.encode(review) + b"\n")
-        self._reviews.add(review)
+        self._reviews[name, case.sha256] = review
         self._cases[name] = msgspec.structs.replace(case, status=self._status(name, case.sha256))
 
     # Editing

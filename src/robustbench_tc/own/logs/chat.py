@@ -4,10 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.schema import Json
 
 from .decode import decode_text
-from .types import LoggedCall, Message, Role, Unreadable
+from .types import LoggedCall, Message, Role
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -71,7 +74,8 @@ def read_messages(entries: Json) -> tuple[Message, ...]:
             if kind == "function_call" and "role" not in entry:
                 call = _call(entry, entry.get("call_id"))
                 if joins:
-                    found[-1] = _with(found[-1], call)
+                    calls = (*found[-1].calls, call)
+                    found[-1] = msgspec.structs.replace(found[-1], calls=calls)
                 else:
                     found.append(Message("assistant", "", (call,)))
                 joins = True
@@ -87,10 +91,6 @@ def read_messages(entries: Json) -> tuple[Message, ...]:
     if not found:
         raise Unreadable("no messages")
     return tuple(found)
-
-
-def _with(message: Message, call: LoggedCall) -> Message:
-    return Message(message.role, message.text, (*message.calls, call), "", message.left_out)
 
 
 def _message(entry: dict[str, Any]) -> Message:

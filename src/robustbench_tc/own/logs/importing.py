@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.cases import OwnTool
 from robustbench_tc.own.limits import BYTES
+from robustbench_tc.own.patterns import read_patterns
 from robustbench_tc.own.read import Checker
 from robustbench_tc.own.review import PROBLEM
 from robustbench_tc.own.tools import parse_tools, read_tools
@@ -19,10 +19,12 @@ from robustbench_tc.schema import Json
 
 from . import written
 from .proposals import Proposal, Proposals, learn
-from .pseudonyms import Pseudonyms
 from .read import read_log
+from .redact import Redactor
 from .types import Log, Refused
 
+CASES_FILE = "cases.yaml"
+"""The first of the files of cases; the others are `cases-2.yaml` and so on."""
 FILES = 20
 """Files that an import writes at most, of `limits.BYTES` each."""
 
@@ -32,8 +34,6 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     files: tuple[str, ...]
     """In the folder."""
-    cases_file: str
-    """Of them: the cases, or the first of several files of them."""
     cases: int
     no_call: int
     """Of them: conversations without calls."""
@@ -47,33 +47,36 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that cannot be read, with the log's name."""
     ignored: int
     """Spans without GenAI messages."""
+    messages: int
+    """Of all conversations: names of people in them are not removed."""
     replaced: dict[str, int]
-    """Different originals that pseudonyms took the place of, by kind."""
+    """Different values that reserved ones took the place of, by kind."""
 
 
 def make(
     logs: Sequence[Path],
     tools: Sequence[Path],
     out: Path,
-    name: str,
-    key: bytes,
+    redact: Path | None,
     progress: Callable[[str], None],
 ) -> tuple[Imported, dict[str, bytes]]:
-    """The files of an import into the folder `out`, and what to say of it. Raises UserError."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}", name):
-        raise UserError(f"--name {name[:60]}: up to 41 letters, digits, - and _")
+    """The files of an import into the folder `out`, and what to say of it. Raises UserError.
+
+    `redact`: a file of patterns of what is to be replaced beside what `Redactor` knows.
+    """
     stems = Counter(path.stem for path in logs)
     if (twice := next((stem for stem, n in stems.items() if n > 1), None)) is not None:
         raise UserError(f"two logs are called {twice}: ids are made of the name; rename one")
     given = [tool for path in tools for tool in read_tools(path)]
-    hide = Pseudonyms(key, keep=_texts(given))
+    public = [json.dumps([one.tool.name, one.tool.description, one.tool.parameters]) for one in given]
+    hide = Redactor(read_patterns(redact) if redact else (), keep=public)
     read: list[tuple[Path, Log]] = []
     for path in logs:
         progress(f"reading {path.name}")
         read.append((path, read_log(path)))
     progress("looking for e-mails, numbers and keys")
     for path, log in read:
-        hide.learn(path.stem)
+        hide.text(path.stem)
         for conversation in log.conversations:
             learn(conversation, hide)
     names = [Path(os.path.relpath(path.resolve(), out)).as_posix() for path in tools]
@@ -81,9 +84,9 @@ def make(
     if not given:
         data = _brought([log for _, log in read], hide)
         given = list(parse_tools(data, "tools", f"the tools of {logs[0].name}"))
-        names = ["tools.json" if name == "cases" else f"{name}-tools.json"]
+        names = ["tools.json"]
         files[names[0]] = data
-    checker = Checker(given, out / f"{name}.yaml")
+    checker = Checker(given, out / CASES_FILE)
     proposals = Proposals(checker.tools, checker.problem)
     progress("making cases")
     cases = _cases(read, proposals, hide)
@@ -96,10 +99,9 @@ def make(
             f"{len(cases):,} cases take more than {FILES} files of {BYTES:,} bytes; split the log"
         )
     for number, content in enumerate(found, 1):
-        files[f"{name}.yaml" if number == 1 else f"{name}-{number}.yaml"] = content
+        files[CASES_FILE if number == 1 else f"cases-{number}.yaml"] = content
     made = Imported(
         files=tuple(files),
-        cases_file=f"{name}.yaml",
         cases=len(cases),
         no_call=sum(case["expect"] == "no_call" for case in cases),
         problems=sum(PROBLEM in case for case in cases),
@@ -108,12 +110,13 @@ def make(
         left_out=dict(proposals.left),
         refused=tuple((path.name, one) for path, log in read for one in log.refused),
         ignored=sum(log.ignored for _, log in read),
+        messages=sum(len(one.messages) for _, log in read for one in log.conversations),
         replaced=dict(hide.counts),
     )
     return made, files
 
 
-def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Pseudonyms) -> list[Proposal]:
+def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Redactor) -> list[Proposal]:
     cases: list[Proposal] = []
     size = 0
     for path, log in read:
@@ -130,12 +133,7 @@ def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Pseudon
     return cases
 
 
-def _texts(tools: Sequence[OwnTool]) -> list[str]:
-    """Every text of tools that the user named: they are public with the cases."""
-    return [json.dumps([one.tool.name, one.tool.description, one.tool.parameters]) for one in tools]
-
-
-def _brought(logs: Sequence[Log], hide: Pseudonyms) -> bytes:
+def _brought(logs: Sequence[Log], hide: Redactor) -> bytes:
     """A tools file of what the logs bring, each name once: the first definition stands."""
     found: dict[str, Json] = {}
     for log in logs:

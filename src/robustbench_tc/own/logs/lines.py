@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.limits import BYTES
+from robustbench_tc.own.json_text import HOOKS, Unreadable, after_blanks, check_surrogates
+from robustbench_tc.own.limits import BYTES, size_of
 from robustbench_tc.schema import Json
 
 from .chat import is_message
-from .decode import HOOKS, check_depth, check_surrogates, decode
-from .types import Refused, Unreadable
+from .decode import check_depth, decode
+from .types import Refused
 
 LINE = BYTES
 """Bytes of a line."""
 FILE = 32 * BYTES
 """Bytes of a log."""
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-_BLANKS = " \t\r\n"
 
 
 def values(path: Path) -> Iterator[tuple[int, Json] | Refused]:
@@ -28,7 +28,7 @@ def values(path: Path) -> Iterator[tuple[int, Json] | Refused]:
     file has at most `LINE` bytes. Of a list that fills the file the entries are given. Raises UserError where
     nothing of the file can be read.
     """
-    size = _check(path)
+    size = size_of(path, "a log", FILE)
     try:
         with path.open("rb") as file:
             if file.read(4).startswith(_UTF_16_OR_32):
@@ -44,21 +44,6 @@ def values(path: Path) -> Iterator[tuple[int, Json] | Refused]:
             yield from _lines(file)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _check(path: Path) -> int:
-    """The size of a log that may be read."""
-    try:
-        if path.is_dir():
-            raise UserError(f"{path}: not a log: it is a folder")
-        if not path.is_file():
-            raise UserError(f"{path}: not a log: there is no such file")
-        size = path.stat().st_size
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
-    if size > FILE:
-        raise UserError(f"{path}: {size:,} bytes: a log has at most {FILE:,}; split it")
-    return size
 
 
 def _is_json(line: bytes) -> bool:
@@ -110,24 +95,18 @@ def _scan(text: str) -> tuple[list[tuple[int, Json]], bool]:
     decoder = json.JSONDecoder(**HOOKS)
     found = []
     line, counted = 1, 0
-    at = _after_blanks(text, 0)
+    at = after_blanks(text, 0)
     if is_list := text.startswith("[", at):
-        at = _after_blanks(text, at + 1)
+        at = after_blanks(text, at + 1)
     while at < len(text) and not (is_list and text[at] == "]"):
         line, counted = line + text.count("\n", counted, at), at
         value, at = decoder.raw_decode(text, at)
         found.append((line, value))
-        at = _after_blanks(text, at)
+        at = after_blanks(text, at)
         if is_list and text.startswith(",", at):
-            at = _after_blanks(text, at + 1)
+            at = after_blanks(text, at + 1)
         elif is_list and not text.startswith("]", at):
             raise ValueError
-    if is_list and _after_blanks(text, at + 1) < len(text):
+    if is_list and after_blanks(text, at + 1) < len(text):
         raise ValueError
     return found, is_list
-
-
-def _after_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _BLANKS:
-        at += 1
-    return at

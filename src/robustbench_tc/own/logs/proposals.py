@@ -7,13 +7,14 @@ from typing import Any
 
 from robustbench_tc.own import matchers
 from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.own.review import FROM_LOG, PROBLEM, fingerprint
 from robustbench_tc.own.wire_names import safe_name
 from robustbench_tc.schema import Json
 
 from .decode import decode_text
-from .pseudonyms import Pseudonyms
-from .types import Conversation, LoggedCall, Message, Unreadable
+from .redact import Redactor
+from .types import Conversation, LoggedCall, Message
 
 Proposal = dict[str, Json]
 """A case as a cases file has it: `id`, `from_log`, `messages`, `expect`, …"""
@@ -26,12 +27,12 @@ HISTORY = 1_000_000
 """Characters of a case's history."""
 
 
-def learn(conversation: Conversation, pseudonyms: Pseudonyms) -> None:
+def learn(conversation: Conversation, hide: Redactor) -> None:
     """Takes note of what a conversation holds that is to be replaced."""
     for message in conversation.messages:
-        pseudonyms.learn(opened(message.text))
+        hide.apply(opened(message.text))
         for call in message.calls:
-            pseudonyms.learn(call.text if call.arguments is None else call.arguments)
+            hide.apply(call.text if call.arguments is None else call.arguments)
 
 
 def opened(text: str) -> Json:
@@ -60,11 +61,9 @@ class Proposals:
                 self._names.setdefault(safe_name(name), name)
         self._seen: set[str] = set()
         self._texts: dict[int, str] = {}
-        """By the place of a message in the conversation at hand: its text with pseudonyms."""
+        """By the place of a message in the conversation at hand: its text without personal data."""
 
-    def of(
-        self, log: str, found: Conversation, numbers: Counter[int], hide: Pseudonyms
-    ) -> Iterator[Proposal]:
+    def of(self, log: str, found: Conversation, numbers: Counter[int], hide: Redactor) -> Iterator[Proposal]:
         """The cases of a conversation. `numbers`: how many cases each line of the log has already."""
         self._texts = {}
         if any(message.left_out for message in found.messages):
@@ -83,7 +82,7 @@ class Proposals:
             yield from self._case(log, found, numbers, hide, history, (found.messages[at], answers))
 
     def _without_calls(
-        self, log: str, found: Conversation, numbers: Counter[int], hide: Pseudonyms
+        self, log: str, found: Conversation, numbers: Counter[int], hide: Redactor
     ) -> Iterator[Proposal]:
         roles = [message.role for message in found.messages]
         if "user" not in roles or roles[-1] != "assistant":
@@ -97,7 +96,7 @@ class Proposals:
         log: str,
         found: Conversation,
         numbers: Counter[int],
-        hide: Pseudonyms,
+        hide: Redactor,
         history: Sequence[Message],
         batch: tuple[Message, list[Message]] | None,
     ) -> Iterator[Proposal]:
@@ -136,18 +135,18 @@ class Proposals:
 
     # Parts of a case
 
-    def _name(self, name: str, hide: Pseudonyms) -> str:
+    def _name(self, name: str, hide: Redactor) -> str:
         """The name that cases write: a client's form of it is mapped back, an unknown one stays."""
         return self._names.get(name) or hide.text(name)
 
-    def _call(self, call: LoggedCall, hide: Pseudonyms) -> dict[str, Json]:
+    def _call(self, call: LoggedCall, hide: Redactor) -> dict[str, Json]:
         found: dict[str, Json] = {"call": self._name(call.name, hide)}
         given = hide.apply(call.arguments) if call.arguments else None
         if given:
             found["arguments"] = {key: plain(value) for key, value in given.items()}
         return found
 
-    def _messages(self, history: Sequence[Message], hide: Pseudonyms) -> Iterator[dict[str, Json]]:
+    def _messages(self, history: Sequence[Message], hide: Redactor) -> Iterator[dict[str, Json]]:
         """The history as chat messages, with call ids of its own: a log's may be missing."""
         begin = next((at for at, one in enumerate(history) if one.role != "system"), len(history))
         if begin:
@@ -173,13 +172,13 @@ class Proposals:
                 waiting = []
                 yield {"role": message.role, "content": text}
 
-    def _text(self, place: int, message: Message, hide: Pseudonyms) -> str:
+    def _text(self, place: int, message: Message, hide: Redactor) -> str:
         """A message's text; every case of a conversation says it again."""
         if place not in self._texts:
             self._texts[place] = hidden(message.text, hide)
         return self._texts[place]
 
-    def _earlier(self, call: LoggedCall, new: str, hide: Pseudonyms) -> Json:
+    def _earlier(self, call: LoggedCall, new: str, hide: Redactor) -> Json:
         if call.arguments is None:
             text = hide.text(call.text)
         else:
@@ -188,7 +187,7 @@ class Proposals:
         return {"id": new, "type": "function", "function": body}
 
     def _results(
-        self, calls: Sequence[LoggedCall], answers: Sequence[Message], hide: Pseudonyms
+        self, calls: Sequence[LoggedCall], answers: Sequence[Message], hide: Redactor
     ) -> dict[str, Json]:
         waiting = [(call.id, str(place)) for place, call in enumerate(calls)]
         by_place = {_take(waiting, one.call_id): one.text for one in answers}
@@ -215,8 +214,8 @@ def _take(waiting: list[tuple[str, str]], call_id: str) -> str:
     return ""
 
 
-def hidden(text: str, hide: Pseudonyms) -> str:
-    """A text with pseudonyms; JSON in it is looked into, and written as it was where nothing is found."""
+def hidden(text: str, hide: Redactor) -> str:
+    """A text without personal data; JSON in it is looked into, and stays as it was where nothing is found."""
     found = opened(text)
     if isinstance(found, str):
         return hide.text(text)

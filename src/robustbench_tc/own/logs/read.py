@@ -6,6 +6,7 @@ from pathlib import Path
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.own.limits import CASES
 from robustbench_tc.own.tools import parse_tools
 from robustbench_tc.schema import Json
@@ -13,7 +14,7 @@ from robustbench_tc.schema import Json
 from . import spans
 from .chat import is_message, messages_of, read_messages
 from .lines import values
-from .types import Conversation, Log, Refused, Unreadable
+from .types import Conversation, Log, Message, Refused
 
 UNKNOWN = "neither chat messages nor spans"
 
@@ -55,7 +56,7 @@ class _Reader:
 
     def part(self, line: int, value: Json) -> None:
         if isinstance(value, list) and value:
-            self.add("", line, Conversation("", line, read_messages(value), None))
+            self.add("", line, read_messages(value), None)
             return
         if not isinstance(value, dict):
             raise Unreadable(UNKNOWN)
@@ -63,7 +64,7 @@ class _Reader:
         if messages is not None:
             given = value.get("id")
             name = str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
-            self.add(name, line, Conversation("", line, messages, self.read_tools(value.get("tools"))))
+            self.add(name, line, messages, self.read_tools(value.get("tools")))
             return
         found = spans.spans_of(value)
         if found is None:
@@ -79,9 +80,10 @@ class _Reader:
             else:
                 self.spans.append(span)
 
-    def add(self, name: str, line: int, found: Conversation) -> None:
-        name = name or f"{self.path.stem}-{line}"
-        self.conversations.append(Conversation(name, line, found.messages, found.tools))
+    def add(
+        self, name: str, line: int, messages: tuple[Message, ...], tools: tuple[OwnTool, ...] | None
+    ) -> None:
+        self.conversations.append(Conversation(name or f"{self.path.stem}-{line}", line, messages, tools))
 
     def read_tools(self, given: Json) -> tuple[OwnTool, ...] | None:
         """The tools that a line brings, those that are built into a provider left out."""
@@ -107,7 +109,7 @@ class _Reader:
             except Unreadable as error:
                 self.refused.append(Refused(one.line, str(error)))
                 continue
-            self.conversations.append(Conversation(one.id, one.line, one.messages, tools))
+            self.add(one.id, one.line, one.messages, tools)
         self.conversations.sort(key=lambda one: one.line)
         self.refused.sort(key=lambda one: one.line)
         ignored = self.ignored + left

@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import Json
 
 from .chat import logged, name
 from .decode import decode_text
-from .types import LoggedCall, Message, Role, Unreadable
+from .types import LoggedCall, Message, Role
 
 _MODEL = ("chat", "generate_content", "text_completion")
 _AGENT = ("invoke_agent", "invoke_workflow", "create_agent")
@@ -139,7 +140,8 @@ def _longest(spans: Sequence[Span]) -> list[Span]:
     for span in spans:
         chain = b""
         for place, message in enumerate(span.messages, 1):
-            chain = hashlib.sha256(chain + _print(message)).digest()
+            said = (message.role, message.text.strip(), message.calls, message.call_id)
+            chain = hashlib.sha256(chain + msgspec.json.encode(said)).digest()
             if place < len(span.messages):
                 begun.add(chain)
         ends.append(chain)
@@ -149,10 +151,6 @@ def _longest(spans: Sequence[Span]) -> list[Span]:
             begun.add(end)
             kept.append(span)
     return kept
-
-
-def _print(message: Message) -> bytes:
-    return msgspec.json.encode((message.role, message.text.strip(), message.calls, message.call_id))
 
 
 def _filled(messages: tuple[Message, ...], results: dict[str, Message | None]) -> tuple[Message, ...]:

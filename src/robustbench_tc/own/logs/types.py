@@ -62,7 +62,3 @@ class Log(msgspec.Struct, frozen=True):
     refused: tuple[Refused, ...]
     ignored: int = 0
     """Spans of other operations, and GenAI spans that recorded no content."""
-
-
-class Unreadable(ValueError):
-    """Why a line cannot be read, without anything of its content."""

@@ -1,6 +1,5 @@
 """Faults of logs with their rates and words, and the plan that has them."""
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.logs.pseudonyms import Pseudonyms
 from robustbench_tc.own.logs.read import read_log
+from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.own.logs.types import Conversation
 from robustbench_tc.safe_text import safe
 
@@ -83,14 +82,11 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
 def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line: None) -> Ground:
     """What the logs at `paths` show. Raises UserError where none can be read, or no call is answered."""
-    digest = hashlib.sha256(b"rbtc ground")
     conversations: list[Conversation] = []
     refused = 0
     for path in paths:
         progress(f"reading {path.name}")
         log = read_log(path)
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
         conversations += log.conversations
         refused += len(log.refused)
     met = list(map(_met, conversations))
@@ -98,11 +94,11 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
     if not clusters:
         said = f"; {refused} lines cannot be read" if refused else ""
         raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
-    hide = Pseudonyms(digest.digest())
+    hide = Redactor()
     for one in conversations:
         for message in one.messages:
             if message.role == "tool":
-                hide.learn(message.text)
+                hide.apply(message.text)
     texts: dict[str, Counter[str]] = defaultdict(Counter)
     for _, found in met:
         for name, text in found:

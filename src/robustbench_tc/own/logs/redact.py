@@ -1,0 +1,185 @@
+"""Personal data of logs: numbered reserved values take its place, the same one for the same value.
+
+Found are mail addresses, phone numbers, cards, IBANs and keys, by their form and check digits, and what the
+user's own patterns find. Names of people have no form: they are not found.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from robustbench_tc.schema import Json
+
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("key", r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,30}-----)?)"),
+        (
+            "key",
+            r"(?i)\b(?:password|passwd|passphrase|api[_ -]?key|secret[_ -]?key|client[_ -]?secret|"
+            r"(?:access|auth)[_ -]?token)\b[\"']{0,2}(?:\s{0,3}[:=]\s{0,3}|\s{1,3}is\s{1,3}:?\s{0,3})"
+            r"[\"']{0,2}([^\s\"',;]{5,400}[^\s\"',;.:?!])",
+        ),
+        ("key", r"(?i)\bbearer\s{1,3}([A-Za-z0-9._~+/=-]{16,4000})"),
+        (
+            "key",
+            r"(?<![A-Za-z0-9])((?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,400}|(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,40}"
+            r"|gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_[A-Za-z0-9_]{16,255}|glpat-[A-Za-z0-9_-]{10,100}"
+            r"|hf_[A-Za-z0-9]{16,100}|xox[abeoprs]-[A-Za-z0-9-]{10,250}|AIza[A-Za-z0-9_-]{20,60}"
+            r"|ya29\.[A-Za-z0-9_-]{20,400}|npm_[A-Za-z0-9]{20,60}|SG\.[A-Za-z0-9_.-]{20,100}"
+            r"|eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{4,8000}(?:\.[A-Za-z0-9_-]{0,4000})?)",
+        ),
+        (
+            "email",
+            r"([^\W_][\w.+'-]{0,63}(?:@|%40|\\u0040|&#64;)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24})",
+        ),
+        ("iban", r"(?i)(?<![A-Za-z0-9])([A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30})(?![A-Za-z0-9])"),
+        ("card", r"(?<![\w.+-])([2-6](?:[ -]?[0-9]){12,18})(?![\w-]|\.[0-9])"),
+        (
+            "phone",
+            r"(?<![\w+.])((?:\+|00) ?\(?[1-9][0-9]{0,14}\)?(?: ?\(0\) ?[0-9]*)?(?:[ ()./-]{1,3}[0-9]+)?"
+            r"(?:[ ()./-]{1,3}[0-9]{2,})*(?![0-9])"
+            r"|(?<!-)(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}(?![\w-])"
+            r"|(?<!-)\(?0[1-9][0-9]{1,4}\)?(?:[ /-]{1,3}[0-9]{2,8}){1,4}(?![\w-])"
+            r"|(?<!-)0[1-9](?:[ .][0-9]{2}){4}(?![\w-]))",
+        ),
+        (
+            "phone",
+            r"(?i)\b(?:phone|telephone|tel|mobile|cell|fax|whatsapp)\b[^0-9+\n]{0,24}"
+            r"([+(]?[0-9]+(?:[ ()./-]{1,3}[0-9]{2,})*)",
+        ),
+    )
+)
+"""What is found, in this order; group 1 is the value."""
+_NAMES = {
+    "phone": re.compile(r"(?i)(?:phone|mobile|cell|fax|whatsapp|(?:^|_)tel)(?:[_ -]?(?:number|no))?$"),
+    "key": re.compile(
+        r"(?i)(?:password|passwd|passphrase|(?:api|secret|private)_?key|client_?secret|(?:access|auth)_?token)$"
+    ),
+}
+"""Parameters whose name says what they hold."""
+_WORD = re.compile(r"[0-9]{7,}|[^\s\"'<>()\[\]{},;]{5,400}[^\s\"'<>()\[\]{},;.:?!]")
+_LAST_PART = re.compile(r"(?:[ ()./-]+|^\W*)\w*$")
+
+
+class Redactor:
+    """Replaces. A value is known from where it was found first: what is written before may still hold it in
+    another form, so everything is applied twice, and what came out of the first time is dropped."""
+
+    def __init__(self, own: Iterable[Any] = (), keep: Iterable[str] = ()) -> None:
+        """`own`: patterns of the user's; `keep`: public texts, whose finds stay as they are."""
+        self._patterns = (*_PATTERNS, *(("redacted", pattern) for pattern in own))
+        self._known: dict[str, str | None] = {}
+        """By its `_form` what takes the place of a value; None where it stays."""
+        self.counts: Counter[str] = Counter()
+        """Different values by kind."""
+        for text in keep:
+            self.text(text)
+        self._known = dict.fromkeys(self._known)
+        self.counts.clear()
+
+    def apply(self, value: Json, name: str = "") -> Json:
+        """The value with reserved ones in it, of the same JSON type; `name`: the key that it stands under."""
+        if isinstance(value, str):
+            return self.text(value, name)
+        if isinstance(value, list):
+            return [self.apply(one, name) for one in value]
+        if isinstance(value, dict):
+            return {self.text(key): self.apply(one, key) for key, one in value.items()}
+        if isinstance(value, int) and not isinstance(value, bool):
+            text = self.text(str(value), name)
+            return value if text == str(value) else int("".join(filter(str.isdecimal, text)))
+        return value
+
+    def text(self, text: str, name: str = "") -> str:
+        """A text with reserved values in it."""
+        for kind, pattern in _NAMES.items() if name and text.strip() else ():
+            if pattern.search(name) and _is(kind, text):
+                return self._replaced(kind, text)
+        return self._without(text, self._patterns)
+
+    def _without(self, text: str, patterns: Sequence[tuple[str, Any]]) -> str:
+        """A text without what some patterns find; between two finds the later patterns look."""
+        if not patterns:
+            return _WORD.sub(self._known_word, text)
+        kind, pattern = patterns[0]
+        out, at = [], 0
+        for match in pattern.finditer(text):
+            begin = match.start(match.lastindex or 0)
+            if value := _longest(kind, match[match.lastindex or 0]):
+                out += [self._without(text[at:begin], patterns[1:]), self._replaced(kind, value)]
+                at = begin + len(value)
+        return "".join([*out, self._without(text[at:], patterns[1:])])
+
+    def _known_word(self, match: re.Match[str]) -> str:
+        """A word, or what takes its place where it is a number or a key that was found elsewhere."""
+        word = match[0]
+        says_nothing = word.isalpha() and len(word) < 16  # a password that is a word of the language
+        return word if says_nothing else self._known.get(word.removeprefix("00")) or word
+
+    def _replaced(self, kind: str, value: str) -> str:
+        """What takes the place of a value."""
+        form = _form(kind, value)
+        if form not in self._known:
+            self.counts[kind] += 1
+            self._known[form] = _reserved(kind, self.counts[kind], len(form))
+        found = self._known[form]
+        return value if found is None else f"+{found}" if value.startswith("+") else found
+
+
+def _longest(kind: str, text: str) -> str:
+    """The longest beginning of a find that is one: other numbers may stand behind it."""
+    while text and not _is(kind, text):
+        text = _LAST_PART.sub("", text)
+    return text
+
+
+def _is(kind: str, text: str) -> bool:
+    """Whether what looks like a phone number, a card or an IBAN is one; what looks like a key always is."""
+    form = _form(kind, text)
+    match kind:
+        case "phone":
+            return form.isdecimal() and 7 <= len(form) <= (11 if text.startswith("+1") else 15)
+        case "card":
+            return 13 <= len(form) <= 19 and luhn(form) == 0
+        case "iban":
+            return 15 <= len(form) <= 34 and mod97(form) == 1
+    return True
+
+
+def _form(kind: str, text: str) -> str:
+    """The same for equal values, whatever separates their parts."""
+    match kind:
+        case "email":
+            return re.sub(r"%40|\\u0040|&#64;", "@", text).lower()
+        case "phone" | "card" | "iban":
+            return re.sub(r"^\s*00|\W", "", text).upper()
+    return text.rstrip(".:?!")
+
+
+def _reserved(kind: str, number: int, length: int) -> str:
+    """A value that is nobody's: of example.com, of the numbers for films, of test cards, of no bank."""
+    match kind:
+        case "email":
+            return f"user{number}@example.com"
+        case "phone":
+            return f"{'1' if length > 10 else ''}{212 + number // 100 % 700}55501{number % 100:02}"
+        case "card":
+            body = f"424242{424242423 + number}"
+            return body + str(-luhn(body + "0") % 10)
+        case "iban":
+            body = f"WEST{12345698765431 + number}"
+            return f"GB{98 - mod97('GB00' + body):02}{body}"
+    return f"{kind}{number}"
+
+
+def luhn(number: str) -> int:
+    """The sum of Luhn's rule, modulo 10: 0 for a whole number with its check digit."""
+    digits = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(number))]
+    return sum(digit - 9 * (digit > 9) for digit in digits) % 10
+
+
+def mod97(iban: str) -> int:
+    """An IBAN's number modulo 97: 1 for one with its check digits."""
+    return int("".join(str(int(char, 36)) for char in iban[4:] + iban[:4])) % 97

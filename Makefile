@@ -40,11 +40,7 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples, score a reference agent on it, show a live episode
-	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
-	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart --fresh
-	$(BIN)/rbtc build live --world orders --kinds timeout_after_effect --out out/robustbench-tc-live --force
-	$(BIN)/rbtc live run out/robustbench-tc-live --agent blind-retrier --ids orders_6 --out out/quickstart-live --fresh --no-score
-	$(BIN)/rbtc live show out/quickstart-live orders_6::live_timeout_after_effect
+	$(BIN)/rbtc quickstart --out out
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 

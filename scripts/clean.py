@@ -23,6 +23,7 @@ ENVIRONMENTS = (
     "",
     "-3.11",
     "-3.12",
+    "-3.13",
     "-train",
     "-serve",
     "-leaderboard",

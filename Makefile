@@ -31,7 +31,7 @@ WORKERS  := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
+.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
@@ -48,7 +48,13 @@ quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples, scor
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 
-test: env lint types pytest  ## what CI runs: lint, types, tests
+test: env lint types pytest  ## lint, types, and the tests that are not slow
+
+test-all: env lint types  ## lint, types, every test
+	$(BIN)/python -m pytest $(PARALLEL) --all
+
+test-slow: env  ## the slow tests alone (tests/conftest.py: SLOW); one that is named runs anyway: pytest tests/test_readme.py
+	$(BIN)/python -m pytest $(PARALLEL) --slow
 
 lint: env
 	$(BIN)/ruff check .
@@ -59,9 +65,9 @@ types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest $(PARALLEL) $(if $(ONLY),-m '$(ONLY)')
+	$(BIN)/python -m pytest $(PARALLEL)
 
-test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name; ONLY='not slow' leaves out the longest files
+test-pythons: test-3.11 test-3.12  ## the tests that are not slow under every declared Python; one that is not on the machine is skipped by name
 
 test-3.11 test-3.12: test-%:
 	@if python=$$(scripts/find_python.sh $*); then \
@@ -76,11 +82,11 @@ docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as
 
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl
-	.venv-train/bin/python -m pytest tests/train_recipes
+	.venv-train/bin/python -m pytest --all tests/train_recipes
 
 env-trl: .venv-trl/.done  ## .venv-trl: TRL, transformers and torch on the CPU
 test-trl: env-trl  ## the tests that need TRL, with a short smoke test
-	.venv-trl/bin/python -m pytest tests/train_recipes/trl
+	.venv-trl/bin/python -m pytest --all tests/train_recipes/trl
 train-toy: env-trl  ## the TRL recipe's smoke test: a small model learns from the reward, and not from a permuted one
 	.venv-trl/bin/python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy --fresh
 	.venv-trl/bin/python scripts/toy_curves.py out/train-toy/train-toy.json out/train-toy/train-toy.svg
@@ -107,7 +113,7 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the leaderboard and the report in a real browser
-	.venv-leaderboard/bin/python -m pytest $(PARALLEL) tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
+	.venv-leaderboard/bin/python -m pytest --all $(PARALLEL) tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray
@@ -121,7 +127,7 @@ test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and r
 FRAMEWORKS := langgraph openai-agents pydantic-ai
 env-frameworks: $(FRAMEWORKS:%=.venv-%/.done)  ## .venv-langgraph, .venv-openai-agents, .venv-pydantic-ai: the examples' frameworks
 test-frameworks: env env-frameworks  ## the agents that `rbtc init --framework` writes, each in its environment
-	$(BIN)/python -m pytest tests/frameworks
+	$(BIN)/python -m pytest --all tests/frameworks
 
 live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-bfcl.md
 	$(BIN)/python -m tests.worlds.bfcl_facts

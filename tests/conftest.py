@@ -58,8 +58,8 @@ SLOW = (
     "eval/test_statistics_check.py",
     "eval/test_report.py",
 )
-"""Files that `make test` leaves out: mostly whole commands one after the other. `make test-all` runs them first,
-the longest ones in front, since one that is begun at the end keeps a single core busy."""
+"""Files that `make test` leaves out: mostly whole commands one after the other. `make test-all` runs them first, the
+longest ones in front, since one that is begun at the end keeps a single core busy."""
 
 SLOW_FILES = {ROOT / "tests" / name: place for place, name in enumerate(SLOW)}
 if gone := [path.name for path in SLOW_FILES if not path.is_file()]:

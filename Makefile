@@ -5,8 +5,16 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 LOCK  := requirements.lock
 
-# The first Python that is declared (3.11, 3.12) and really runs.
+# The first Python from 3.11 on that really runs.
 PYTHON ?= $(shell scripts/find_python.sh)
+
+# uv installs, where there is one, in a fraction of pip's time; it looks for files where pip is told to. Both check hashes.
+UV ?= $(shell command -v uv)
+ifdef PIP_FIND_LINKS
+export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+endif
+pip_install = $(if $(UV),$(UV) pip install --python $(1)/bin/python,$(1)/bin/python -m pip install --no-compile) --quiet
+pip_check   = $(if $(UV),$(UV) pip check --quiet --python $(1)/bin/python,$(1)/bin/python -m pip check)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -17,13 +25,13 @@ unexport PYTHONDONTWRITEBYTECODE
 # $(call install,FOLDER,EXTRAS): what the lock has for these extras, each file checked against its sha256, then
 # this package itself. Nothing else is fetched: hatchling, which installs it, is in the lock too.
 install = $(1)/bin/python scripts/locked.py $(2) > $(1)/locked.txt && \
-	$(1)/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement $(1)/locked.txt && \
-	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
-	{ $(1)/bin/python -m pip check > $(1)/check.txt || { cat $(1)/check.txt; exit 1; }; }
+	$(call pip_install,$(1)) --require-hashes --no-deps --requirement $(1)/locked.txt && \
+	$(call pip_install,$(1)) --no-deps --no-build-isolation --editable . && \
+	{ $(call pip_check,$(1)) > $(1)/check.txt 2>&1 || { cat $(1)/check.txt; exit 1; }; }
 
 # $(call environment,FOLDER): an empty one, unless it is there.
 environment = @test -n "$(PYTHON)" || { \
-	echo "Python 3.11 or 3.12 is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }; \
+	echo "Python 3.11 or newer is needed and was not found: install one, or say make PYTHON=/path/to/python"; exit 1; }; \
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 
 # One process more than cores, since some tests wait for servers and for processes to end; a file of tests in one of them.
@@ -31,7 +39,7 @@ WORKERS  := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test lint types pytest test-pythons test-3.11 test-3.12 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
+.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks env-peers docs mutation
 .PRECIOUS: .venv-%/.done
@@ -40,15 +48,17 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples, score a reference agent on it, show a live episode
-	$(BIN)/rbtc build --profile bundled --out out/robustbench-tc --force
-	$(BIN)/rbtc eval out/robustbench-tc --agent name-biased --out out/quickstart --fresh
-	$(BIN)/rbtc build live --world orders --kinds timeout_after_effect --out out/robustbench-tc-live --force
-	$(BIN)/rbtc live run out/robustbench-tc-live --agent blind-retrier --ids orders_6 --out out/quickstart-live --fresh --no-score
-	$(BIN)/rbtc live show out/quickstart-live orders_6::live_timeout_after_effect
+	$(BIN)/rbtc quickstart --out out
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 
-test: env lint types pytest  ## what CI runs: lint, types, tests
+test: env lint types pytest  ## lint, types, and the tests that are not slow
+
+test-all: env lint types  ## lint, types, every test
+	$(BIN)/python -m pytest $(PARALLEL) --all
+
+test-slow: env  ## the slow tests alone (tests/conftest.py: SLOW); one that is named runs anyway: pytest tests/test_readme.py
+	$(BIN)/python -m pytest $(PARALLEL) --slow
 
 lint: env
 	$(BIN)/ruff check .
@@ -59,11 +69,11 @@ types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest $(PARALLEL) $(if $(ONLY),-m '$(ONLY)')
+	$(BIN)/python -m pytest $(PARALLEL)
 
-test-pythons: test-3.11 test-3.12  ## the tests under every declared Python; one that is not on the machine is skipped by name; ONLY='not slow' leaves out the longest files
+test-pythons: test-3.11 test-3.12 test-3.13  ## the tests that are not slow under every declared Python; one that is not on the machine is skipped by name
 
-test-3.11 test-3.12: test-%:
+test-3.11 test-3.12 test-3.13: test-%:
 	@if python=$$(scripts/find_python.sh $*); then \
 	  echo "Python $*: $$python" && $(MAKE) --no-print-directory VENV=.venv-$* PYTHON=$$python pytest; \
 	else echo "Python $*: skipped, not on this machine"; fi
@@ -76,11 +86,11 @@ docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as
 
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl
-	.venv-train/bin/python -m pytest tests/train_recipes
+	.venv-train/bin/python -m pytest --all tests/train_recipes
 
 env-trl: .venv-trl/.done  ## .venv-trl: TRL, transformers and torch on the CPU
 test-trl: env-trl  ## the tests that need TRL, with a short smoke test
-	.venv-trl/bin/python -m pytest tests/train_recipes/trl
+	.venv-trl/bin/python -m pytest --all tests/train_recipes/trl
 train-toy: env-trl  ## the TRL recipe's smoke test: a small model learns from the reward, and not from a permuted one
 	.venv-trl/bin/python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy --fresh
 	.venv-trl/bin/python scripts/toy_curves.py out/train-toy/train-toy.json out/train-toy/train-toy.svg
@@ -106,8 +116,8 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
-test-leaderboard: env-leaderboard  ## the leaderboard and the report in a real browser
-	.venv-leaderboard/bin/python -m pytest $(PARALLEL) tests/eval/leaderboard tests/eval/test_report_browser.py tests/eval/live/test_page_browser.py
+test-leaderboard: env-leaderboard  ## the tests that need it: the leaderboard's app, and pages in a real browser
+	.venv-leaderboard/bin/python -m pytest --all $(PARALLEL) $$(grep -rl env-leaderboard tests --include='test_*.py')
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray
@@ -121,7 +131,7 @@ test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and r
 FRAMEWORKS := langgraph openai-agents pydantic-ai
 env-frameworks: $(FRAMEWORKS:%=.venv-%/.done)  ## .venv-langgraph, .venv-openai-agents, .venv-pydantic-ai: the examples' frameworks
 test-frameworks: env env-frameworks  ## the agents that `rbtc init --framework` writes, each in its environment
-	$(BIN)/python -m pytest tests/frameworks
+	$(BIN)/python -m pytest --all tests/frameworks
 
 live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-bfcl.md
 	$(BIN)/python -m tests.worlds.bfcl_facts
@@ -144,26 +154,26 @@ EXTRAS_mutation    := audit sign report dev mutation
 .venv-lm-eval/.done: UNLOCKED := .[lm-eval]
 .venv-train/.done .venv-trl/.done .venv-serve/.done .venv-inspect/.done .venv-lm-eval/.done: .venv-%/.done: pyproject.toml
 	$(call environment,.venv-$*)
-	.venv-$*/bin/python -m pip install --quiet --no-compile --editable '$(UNLOCKED)'
+	$(call pip_install,.venv-$*) --editable '$(UNLOCKED)'
 	@touch $@
 
 # Programs that our package only drives: alone in their environment, each file checked against its sha256.
 .venv-live/.done: LIVE := src/robustbench_tc/worlds/bfcl_requirements.txt
 .venv-live/.done: src/robustbench_tc/worlds/bfcl_requirements.txt
 	$(call environment,.venv-live)
-	.venv-live/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $(LIVE)
+	$(call pip_install,.venv-live) $(if $(UV),--compile-bytecode,--compile) --require-hashes --no-deps --requirement $(LIVE)
 	@touch $@
 
 .venv-verifiers/.done: TASKSETS := eval/adapters/verifiers
 .venv-verifiers/.done: eval/adapters/verifiers/requirements.txt eval/adapters/verifiers/pyproject.toml
 	$(call environment,.venv-verifiers)
-	.venv-verifiers/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement $(TASKSETS)/requirements.txt
-	.venv-verifiers/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable $(TASKSETS)
+	$(call pip_install,.venv-verifiers) --require-hashes --no-deps --requirement $(TASKSETS)/requirements.txt
+	$(call pip_install,.venv-verifiers) --no-deps --no-build-isolation --editable $(TASKSETS)
 	@touch $@
 
 $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/frameworks
 	$(call environment,.venv-$*)
-	.venv-$*/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps \
+	$(call pip_install,.venv-$*) --require-hashes --no-deps \
 	  --requirement src/robustbench_tc/data/frameworks/$(subst -,_,$*)_requirements.txt
 	@touch $@
 
@@ -219,7 +229,7 @@ check-gpu: | .venv-lock/bin/uv  ## what train_recipes/install-gpu.sh installs, r
 
 .venv-lock/bin/uv:
 	$(call environment,.venv-lock)
-	.venv-lock/bin/python -m pip install --quiet uv
+	.venv-lock/bin/python -m pip install --quiet uv  # with pip, since it is what brings uv
 
 clean:  ## remove what make made: environments, caches, the quickstart's folders
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) scripts/clean.py

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustbench_tc import __version__, taxonomy
-from robustbench_tc.compute.parallel import collecting_rarely
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, marker, not_live, numbers
 from robustbench_tc.schema import Message
@@ -51,7 +50,6 @@ _POOLS = (
 )
 
 
-@collecting_rarely()
 def audit(
     folder: Path,
     *,
@@ -133,7 +131,6 @@ def audit(
     )
 
 
-@collecting_rarely()
 def audit_live(
     folder: Path,
     *,

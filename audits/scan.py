@@ -3,10 +3,12 @@
 What comes out are columns for the expectations to look at; it is the same with any number of processes.
 """
 
+import os
 from collections.abc import Iterator
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.schema import Sample
 
 from .folder import TABLES, Chunk, Folder
@@ -71,9 +73,6 @@ class Scan:
     def _all(self, chunks: list[Chunk], processes: int | None) -> Iterator[tuple[Found, list[Failure]]]:
         """What the chunks amount to, in their order."""
         if processes is None:
-            processes = parallel.cores() if sum(c.rows for c in chunks) > ALONE_BELOW else 1
-        if processes <= 1:
-            yield from map(self._check, chunks)
-        else:  # forked processes see the clean rows, and nothing is copied
-            with parallel.collecting_rarely():
-                yield from parallel.forked(self._check, chunks, processes)
+            many = sum(chunk.rows for chunk in chunks) > ALONE_BELOW
+            processes = len(os.sched_getaffinity(0)) if many else 1
+        yield from parallel.map_ordered(self._check, chunks, Workers(num_proc=processes))

@@ -25,7 +25,6 @@ import datasets
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import read
-from robustbench_tc.compute import parallel
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample
 
@@ -99,11 +98,10 @@ def rows_per_second(sources: Path, out: Path) -> dict[str, Any]:
         return int(made.num_rows)
 
     rates: dict[str, list[float]] = {"all": [], "same_name_A": [], "map": []}
-    with parallel.collecting_rarely():  # as the build does
-        for _ in range(RUNS):
-            rates["all"].append(_rate(lambda: ours(rule_types)))
-            rates["same_name_A"].append(_rate(lambda: ours(["same_name_A"])))
-            rates["map"].append(_rate(mapped))
+    for _ in range(RUNS):
+        rates["all"].append(_rate(lambda: ours(rule_types)))
+        rates["same_name_A"].append(_rate(lambda: ours(["same_name_A"])))
+        rates["map"].append(_rate(mapped))
     median = {name: statistics.median(values) for name, values in rates.items()}
     return {
         "rule_types_rows_per_second": median["all"],

@@ -203,10 +203,7 @@ def build(
         )
         tally = Tally()
         checksums: dict[str, str] = {}
-        kept = None
-        if spec.workers.engine == "ray":
-            kept = parallel.checkpoint_dir(out, plan.fingerprint(), spec.codes, check, PART_SAMPLES)
-        for code, tables in _configs(plan, spec, check, tally, kept):
+        for code, tables in _configs(plan, spec, check, tally):
             progress(f"writing {code}")
             write_config(tables, folder, code, columns_of(code), checksums)
         if spec.profile == OWN_CASES:
@@ -245,7 +242,6 @@ def build(
         # The marker comes last: it names every file that lies in the folder now.
         report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
         (folder / marker.BUILD).write_bytes(report.json())
-    parallel.remove_checkpoints(out)
     return report
 
 
@@ -267,7 +263,7 @@ def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
 
 
 def _configs(
-    plan: Plan, spec: BuildSpec, check: bool, tally: Tally, kept: Path | None
+    plan: Plan, spec: BuildSpec, check: bool, tally: Tally
 ) -> Iterator[tuple[str, Iterator[pa.Table]]]:
     """Every sample config with its rows as tables, in order; rows and skips are counted on their way."""
     context = plan.context()
@@ -286,7 +282,7 @@ def _configs(
         tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
         return table
 
-    done = zip(parts, parallel.map_ordered(work, parts, spec.workers, kept), strict=True)
+    done = zip(parts, parallel.map_ordered(work, parts, spec.workers), strict=True)
     for code, group in itertools.groupby(done, key=lambda item: item[0][0]):
         yield code, (counted(table) for _, table in group)
 

@@ -1,14 +1,12 @@
 """From clean samples to rows: which (sample, type) pairs become rows, and why the others do not."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from robustbench_tc import seeding, taxonomy
-from robustbench_tc.schema import Sample, Tool, dumps, remember_texts, tool_text
+from robustbench_tc.schema import Sample, Tool, remember_texts, tool_text
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
@@ -38,18 +36,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Samples that types borrow, by loan (`builders/loans.py`)."""
     taken: Taken | None = None
     """The scorer's word on golden calls with translated values; a function of the sample, as all else."""
-
-    def fingerprint(self) -> str:
-        """64 hex digits over everything in it."""
-        texts = sorted(self.texts.items(), key=itemgetter(0))
-        digest = hashlib.sha256(dumps((self.seed, texts, sorted(self.silent))).encode())
-        for sample in self.samples:
-            digest.update(dumps(sample).encode())
-        for name, lent in self.loans.items():
-            digest.update(dumps((name, len(lent))).encode())
-            for sample in lent:
-                digest.update(dumps(sample).encode())
-        return digest.hexdigest()
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""

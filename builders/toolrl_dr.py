@@ -13,7 +13,6 @@ versions (`toolrl_configs`). One batch is in memory at a time.
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +154,7 @@ def build(
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
         workers = SERIAL if used else spec.workers
-        made_of = (sources, codes, spec.seed, spec.copies, spec.counterbalance, leak_note, checks.max_tokens)
-        kept = partial(parallel.checkpoint_dir, out, *made_of)
-        versions = maker.make(scratch, progress, workers, kept)
+        versions = maker.make(scratch, progress, workers)
         writer = ConfigWriter(
             versions,
             spec.seed,
@@ -180,7 +177,6 @@ def build(
         # The marker comes last: it names every file that lies in the folder now.
         report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
         (folder / marker.BUILD).write_bytes(report.json())
-    parallel.remove_checkpoints(out)
     return report
 
 

@@ -182,29 +182,17 @@ class VersionMaker:
         """The types that rows draw from: those asked for, less those whose texts nobody writes."""
         return self._draws.drawn_codes
 
-    def make(
-        self,
-        scratch: Path,
-        progress: Callable[[str], None],
-        workers: Workers = SERIAL,
-        kept: Callable[[Sequence[int]], Path] | None = None,
-    ) -> Versions:
-        """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve.
-
-        `kept` names the folder of finished parts (see `parallel.map_ordered`), given the lengths of the
-        validation prompts: they tell one tokenizer from another.
-        """
+    def make(self, scratch: Path, progress: Callable[[str], None], workers: Workers = SERIAL) -> Versions:
+        """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve."""
         made = array("B")
         wire = training_features().arrow_schema.append(PERTURBED)
-        lengths: list[int] = []
         with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
             for split, texts in groupby(rlla.raw(self._source), lambda one: one[1]):
                 if split == "validation":
-                    lengths = self._validate(texts)
+                    self._validate(texts)
                     continue
-                folder = None if kept is None else kept(lengths)
                 items = parquet.batches(enumerate(texts), BATCH)
-                for table in parallel.map_ordered(self._part, items, workers, folder):
+                for table in parallel.map_ordered(self._part, items, workers):
                     part = msgspec.json.decode(parquet.note(table), type=Part)
                     self.tally.merge(part.tally)
                     made.extend(part.made)
@@ -215,15 +203,13 @@ class VersionMaker:
             raise UserError(f"{self._source.train}: no row can serve ({reasons or 'the file is empty'})")
         return Versions(scratch, made, self._validation, self._validation_perturbed)
 
-    def _validate(self, texts: Iterable[rlla.Raw]) -> list[int]:
-        """Puts the validation rows aside, clean and perturbed; returns the clean prompts' lengths."""
-        lengths = []
+    def _validate(self, texts: Iterable[rlla.Raw]) -> None:
+        """Puts the validation rows aside, clean and perturbed."""
         rows = list(self._usable(texts, self.tally))
         for row in rows:
             version = self._draws.version(row, row.sample)
             self._validation_prompts.setdefault(version.user, set()).add(version.system)
             self._validation.append(self._training_row(version, len(self._validation), "validation", 0))
-            lengths.append(self._length(version))
         for outcome in self._validation_draws(rows):
             _add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
             for version in outcome.versions:
@@ -231,7 +217,6 @@ class VersionMaker:
                 index = len(rows) + len(self._validation_perturbed)
                 _add(self.tally.validation_used, version.sample.type_code)
                 self._validation_perturbed.append(self._training_row(version, index, "validation", 1))
-        return lengths
 
     def _must_earn_maximum(self, version: Version, clean_gold: str) -> None:
         if version.gold != clean_gold and not self._checks.earns_maximum(version.gold):

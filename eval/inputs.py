@@ -11,7 +11,6 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import schema, sources, taxonomy
-from robustbench_tc.compute import parallel
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_dataset
@@ -224,9 +223,8 @@ def _load_folder(folder: Path) -> Dataset:
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
     rows: list[Sample] = []
     registries: dict[str, tuple[Tool, ...]] = {}
-    with parallel.collecting_rarely():
-        for code in taxonomy.configs(folder):
-            rows += _read_rows(folder / code, code, registries)
+    for code in taxonomy.configs(folder):
+        rows += _read_rows(folder / code, code, registries)
     seen: set[str] = set()
     for row in rows:
         if row.id in seen:

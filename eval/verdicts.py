@@ -1,6 +1,5 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -147,7 +146,6 @@ def score_file(
         whole = rows if isinstance(rows, Dataset) else dataset_of(folder, dataset)
         note = _remake(folder, whole, error)
         _score_file(folder, rows, workers)
-    parallel.remove_checkpoints(folder.scores_path)
     return note
 
 
@@ -171,12 +169,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
             _same_words(folder, zip(ids, asked, strict=True), rows)
             yield batch, rows.take(ids)
 
-    kept = None
-    if workers.engine == "ray":
-        with folder.predictions_path.open("rb") as file:
-            answers = hashlib.file_digest(file, "sha256").hexdigest()
-        kept = parallel.checkpoint_dir(folder.scores_path, folder.record.settings.fingerprint, answers)
-    _write(folder, rows, parallel.map_ordered(work, batches(), workers, kept))
+    _write(folder, rows, parallel.map_ordered(work, batches(), workers))
 
 
 def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 OUTPUTS = {
     "out/robustbench-tc": "robustbench-tc",
-    "out/quickstart": "run",
+    "out/run": "run",
     "out/robustbench-tc-live": "robustbench-tc-live",
-    "out/quickstart-live": "live-run",
+    "out/live-run": "live-run",
 }
 """Made by `make quickstart`, with their kinds."""
 
@@ -23,6 +23,7 @@ ENVIRONMENTS = (
     "",
     "-3.11",
     "-3.12",
+    "-3.13",
     "-train",
     "-serve",
     "-leaderboard",

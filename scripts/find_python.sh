@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints a Python that runs and can make environments: of the versions named, else of 3.11 and 3.12.
+# Prints a Python that runs and can make environments: of the versions named, else the first from 3.11 on.
 # A shim of pyenv may stand in the PATH and run nothing: pyenv's and uv's own interpreters are looked at, too.
-for version in ${*:-3.11 3.12}; do
+for version in ${*:-3.11 3.12 3.13 3.14}; do
     for python in "python$version" \
         "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version"*/bin/python \
         "${UV_PYTHON_INSTALL_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/uv/python}/cpython-$version"*/bin/python3 \

@@ -33,7 +33,7 @@ def project(requirements: list[str]) -> str:
     listed = {"project": requirements, "flash-attn": NEEDS["flash-attn"]}
     given = {name: "[" + ", ".join(f'"{one}"' for one in ones) + "]" for name, ones in listed.items()}
     return (
-        '[project]\nname = "gpu"\nversion = "0"\nrequires-python = ">=3.11,<3.13"\n'
+        '[project]\nname = "gpu"\nversion = "0"\nrequires-python = ">=3.11"\n'
         f"dependencies = {given['project']}\n"
         f'[[tool.uv.dependency-metadata]]\nname = "flash-attn"\nversion = "{flash}"\n'
         f"requires-dist = {given['flash-attn']}\n"

@@ -5,7 +5,7 @@
 
 The lock is one resolution for everything, so that no two environments disagree, and each installs its own
 part of it. As constraints the hashes would be of no use: the pip that comes with Python 3.11 takes them from
-requirements only. This runs before anything is installed: standard library, and Python 3.11 or 3.12.
+requirements only. This runs before anything is installed: standard library only.
 """
 
 import re

@@ -58,20 +58,30 @@ SLOW = (
     "eval/test_statistics_check.py",
     "eval/test_report.py",
 )
-"""Files that run first, the longest ones in front: begun at the end, one of them keeps a single core busy.
+"""Files that `make test` leaves out: mostly whole commands one after the other. `make test-all` runs them first, the
+longest ones in front, since one that is begun at the end keeps a single core busy."""
 
-Their tests are marked `slow`: half of all the time, mostly whole commands one after the other.
-"""
+SLOW_FILES = {ROOT / "tests" / name: place for place, name in enumerate(SLOW)}
+if gone := [path.name for path in SLOW_FILES if not path.is_file()]:
+    raise pytest.UsageError(f"tests/conftest.py: SLOW names files that are not there: {gone}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tiers")
+    group.addoption("--all", action="store_true", help="the slow files too (tests/conftest.py: SLOW)")
+    group.addoption("--slow", action="store_true", help="only the slow files")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of the other tier are not even imported; pytest asks only about files that nobody named."""
+    if config.getoption("--all") or not collection_path.name.startswith("test_"):
+        return None
+    slow = collection_path in SLOW_FILES
+    return True if slow != config.getoption("--slow") and collection_path.is_file() else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    first = {ROOT / "tests" / name: place for place, name in enumerate(SLOW)}
-    if gone := [path.name for path in first if not path.is_file()]:
-        raise pytest.UsageError(f"tests/conftest.py: SLOW names files that are not there: {gone}")
-    items.sort(key=lambda item: first.get(item.path, len(first)))
-    for item in items:
-        if item.path in first:
-            item.add_marker("slow")
+    items.sort(key=lambda item: SLOW_FILES.get(item.path, len(SLOW_FILES)))
 
 
 class Done(NamedTuple):

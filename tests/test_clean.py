@@ -28,13 +28,9 @@ def clean(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make quickstart` leaves, through the commands that it runs."""
+    """What `make quickstart` leaves."""
     out = tmp_path_factory.mktemp("quickstart") / "out"
-    run("build", "--profile", "bundled", "--types", "CD", "--out", out / "robustbench-tc")
-    run("eval", out / "robustbench-tc", "--agent", "name-biased", "--out", out / "quickstart")
-    live = out / "robustbench-tc-live"
-    run("build", "live", "--world", "orders", "--kinds", "timeout_after_effect", "--out", live)
-    run("live", "run", live, "--agent", "oracle", "--ids", "orders_6", "--out", out / "quickstart-live")
+    run("quickstart", "--out", out)
     return out
 
 
@@ -55,8 +51,8 @@ def test_what_make_made_is_removed(tmp_path: Path, outputs: Path) -> None:
 def test_everything_else_stays_and_is_said(tmp_path: Path, outputs: Path) -> None:
     shutil.copytree(outputs, tmp_path / "out")
     write(tmp_path / "out", {"thesis.txt": "years", "robustbench-tc/notes.txt": "mine"})
-    write(tmp_path / "out", dict.fromkeys(("robustbench-tc-live/a.txt", "quickstart-live/b.txt"), "mine"))
-    (tmp_path / "out" / "quickstart" / "scores.parquet").write_bytes(b"mine")
+    write(tmp_path / "out", dict.fromkeys(("robustbench-tc-live/a.txt", "live-run/b.txt"), "mine"))
+    (tmp_path / "out" / "run" / "scores.parquet").write_bytes(b"mine")
     write(tmp_path / ".venv", VENV)  # somebody's own
     write(tmp_path / ".venv-train", {**VENV, ".done": "", "notes.txt": "mine"})
     write(tmp_path / ".venv-mine", {**VENV, ".done": ""})

@@ -800,7 +800,6 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         f"{io}audit_files.py": {"unlink", "rmdir"},  # of an earlier audit, unchanged
         "src/robustbench_tc/api/releasing.py": {"unlink"},  # in the copy that is released
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
-        "src/robustbench_tc/compute/parallel.py": {"remove_files", "unlink"},  # finished parts
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads

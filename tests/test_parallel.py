@@ -4,6 +4,9 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -99,13 +102,23 @@ def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
         list(parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
 
 
-def test_the_garbage_collector_is_as_it_was_afterwards() -> None:
-    import gc
-
-    before = gc.get_threshold()
-    list(parallel.map_ordered(part, range(3)))
-    assert gc.get_threshold() == before
-    assert gc.get_freeze_count() == 0
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    program = (
+        "import os, time\n"
+        "from robustbench_tc.compute import parallel\n"
+        "pids = parallel.map_ordered(lambda _: os.getpid(), range(9), parallel.Workers(num_proc=2))\n"
+        "print(next(pids), flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = Path("/proc", parent.stdout.readline().strip())
+        assert worker.is_dir()
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while worker.is_dir() and "Z" not in (worker / "stat").read_text().split()[2]:
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.02)
 
 
 # --- fixed shards -------------------------------------------------------------------------------------

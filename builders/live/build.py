@@ -255,10 +255,8 @@ def _probed(
     def work(part: list[LiveRow]) -> list[Placements]:
         return probed(part, worlds, kinds, spec.seed)
 
-    many = spec.workers.num_proc > 1
-    done = parallel.forked(work, parts, spec.workers.num_proc) if many else map(work, parts)
     found: list[Placements] = []
-    for part in done:
+    for part in parallel.map_ordered(work, parts, spec.workers):
         found += part
         progress(f"probing: {len(found)} of {len(clean)} tasks")
     return found

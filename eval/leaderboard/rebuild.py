@@ -11,6 +11,7 @@ import msgspec
 
 import robustbench_tc
 from robustbench_tc.compute import parallel
+from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.record import RunRecord
@@ -124,7 +125,7 @@ def rebuild(
     def work(one: Submission) -> Entry | LiveEntry | str:
         return rescored(store.path(one.id), one, datasets[one.kind, one.fingerprint])
 
-    done = map(work, todo) if num_proc <= 1 else parallel.forked(work, todo, num_proc)
+    done = parallel.map_ordered(work, todo, Workers(num_proc=num_proc))
     for one, found in zip(todo, done, strict=True):
         progress(one.id)
         if isinstance(found, str):

@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
     from .reporting import report
+    from .starting import Quickstart, quickstart
 
 __all__ = [
     "Amended",
     "Evaluated",
     "Played",
     "Published",
+    "Quickstart",
     "Reply",
     "Submitted",
     "Task",
@@ -62,6 +64,7 @@ __all__ = [
     "proxy_llm",
     "proxy_run",
     "publish",
+    "quickstart",
     "release",
     "report",
     "report_live",
@@ -86,6 +89,7 @@ _HOMES = {
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
     ".reporting": "report",
+    ".starting": "Quickstart quickstart",
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",

@@ -169,6 +169,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         init,
         lint,
         publish,
+        quickstart,
         release,
         report,
         runs,
@@ -181,7 +182,13 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     )
 
     return {
-        "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
+        "Build": {
+            "quickstart": quickstart.quickstart,
+            "init": init.init,
+            "lint": lint.lint,
+            "show": show.show,
+            "validate": vectors.validate,
+        },
         "Evaluate": {
             "eval": eval.eval_,
             "score": score.score,

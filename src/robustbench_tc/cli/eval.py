@@ -261,7 +261,7 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     finally:
         _say_why(done)
     if done.agent is not None:
-        _say_agent(done.agent, done.unexpected, done.folder.record.expected)
+        say_agent(done.agent, done.unexpected, done.folder.record.expected)
 
 
 def ids_of(words: Iterable[str]) -> list[str]:
@@ -341,7 +341,8 @@ def how_far(state: "Progress", seconds: float) -> str:
     return ", ".join(parts)
 
 
-def _say_agent(agent: str, wrong: list[str], total: int) -> None:
+def say_agent(agent: str, wrong: list[str], total: int) -> None:
+    """Whether the verdicts on a reference agent are the known ones. Raises UserError where they are not."""
     if wrong:
         raise UserError(
             f"{len(wrong)} of {total} verdicts on the agent {agent} are not the known ones, the first: "

@@ -45,17 +45,8 @@ def print_summary(
 ) -> None:
     """Prints a scored run: tables, or with `as_json` the same as `overview` gives it. `by_level`: the first
     table has the levels in place of the components."""
-    from ..eval.stats.overview import overview
-    from ..eval.stats.runs import read
-
     record = folder.record
-    made = overview(
-        read(folder.path),
-        record.expected,
-        record.flagged,
-        subset=subset,
-        allow_missing=allow_missing,
-    )
+    made = overview_of(folder, subset, allow_missing)
     say_reader(folder)
     if as_json:
         _console.json(made)
@@ -69,9 +60,19 @@ def print_summary(
     print_tables(made, by_level)
 
 
-def print_tables(made: "Overview", by_level: bool = False) -> None:
-    from ..eval.stats import levels, stages
+def overview_of(folder: "RunFolder", subset: Subset = "all", allow_missing: bool = False) -> "Overview":
+    """Everything that a scored run amounts to."""
+    from ..eval.stats.overview import overview
+    from ..eval.stats.runs import read
 
+    record = folder.record
+    return overview(
+        read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
+    )
+
+
+def print_gaps(made: "Overview", by_level: bool = False) -> None:
+    """The first table: clean, perturbed and, not `by_level`, the components with their gaps."""
     title = f"rows: {made.subset}; below each value its 95 % interval"
     table = _table(title, "", "right / n", "accuracy", "Δ (paper's)", "Δ matched")
     for name, line in (("clean", made.clean), ("perturbed", made.perturbed)):
@@ -83,6 +84,12 @@ def print_tables(made: "Overview", by_level: bool = False) -> None:
         kinds = ("accuracy", "delta", "delta_matched")
         table.add_row("", "", *(_span(made.intervals.get(f"{kind}_{name}")) for kind in kinds))
     _console.out.print(table)
+
+
+def print_tables(made: "Overview", by_level: bool = False) -> None:
+    from ..eval.stats import levels, stages
+
+    print_gaps(made, by_level)
     if by_level:
         _print_made([levels.table(made.levels)])
     _print_verified(made)

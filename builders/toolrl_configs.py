@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustbench_tc import schema, seeding, taxonomy
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.io import parquet
@@ -21,8 +22,8 @@ from robustbench_tc.schema import (
     Json,
     Message,
     TrainingRow,
-    fine_tuning_features,
-    training_features,
+    fine_tuning_columns,
+    training_columns,
 )
 
 from .toolrl_versions import PERTURBED, Versions
@@ -57,7 +58,7 @@ class ConfigWriter:
     def write(self, config: str, folder: Path) -> dict[str, int]:
         """Writes both splits; returns the numbers of train, perturbed train and validation rows, and of the
         perturbed among these: `full` and `mixed` have each validation row clean and under a type."""
-        arrow = (fine_tuning_features() if config == "paft" else training_features()).arrow_schema
+        arrow = arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
         held, more = self._versions.validation, self._versions.validation_perturbed
         more = more if config in ("full", "mixed") else []
         counts = Counter(
@@ -123,14 +124,14 @@ class ConfigWriter:
         if config == "paft":
             conversations = [conversation(row) for row in rows]
             table = parquet.table(
-                schema.columns(conversations, FineTuningRow), fine_tuning_features().arrow_schema
+                schema.columns(conversations, FineTuningRow), arrow_schema(fine_tuning_columns())
             )
         else:
             if config == "retry":
                 rows = [self._with_error(row) for row in rows]
                 errors = (row.extra_info["retry"] for row in rows)
                 met.update(error["type_code"] for error in errors if error)
-            table = parquet.table(schema.columns(rows, TrainingRow), training_features().arrow_schema)
+            table = parquet.table(schema.columns(rows, TrainingRow), arrow_schema(training_columns()))
         return parquet.noted(table, msgspec.json.encode(met))
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:

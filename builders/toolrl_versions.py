@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.rlla_form import Originals
-from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_features
+from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_columns
 
 from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
@@ -195,7 +196,7 @@ class VersionMaker:
         validation prompts: they tell one tokenizer from another.
         """
         made = array("B")
-        wire = training_features().arrow_schema.append(PERTURBED)
+        wire = arrow_schema(training_columns()).append(PERTURBED)
         lengths: list[int] = []
         with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
             for split, texts in groupby(rlla.raw(self._source), lambda one: one[1]):
@@ -252,7 +253,7 @@ class VersionMaker:
                 self._must_earn_maximum(version, clean.gold)
                 _add(part.tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))
-        table = parquet.table(schema.columns(rows, TrainingRow), training_features().arrow_schema)
+        table = parquet.table(schema.columns(rows, TrainingRow), arrow_schema(training_columns()))
         perturbed = [row.extra_info["copy"] > 0 for row in rows]
         table = table.append_column(PERTURBED, pa.array(perturbed, pa.bool_()))
         return parquet.noted(table, msgspec.json.encode(part))

@@ -19,7 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import live, schema
-from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
@@ -134,7 +134,7 @@ def build(
         for code in ("clean", *map(live.type_code, (*kinds, *types))):
             progress(f"writing {live.config_of(code)}")
             tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
-            write_config(tables, folder, live.config_of(code), live.live_columns(), checksums)
+            write_config(tables, folder, live.config_of(code), in_struct(LiveRow), checksums)
         of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             dataset_version=VERSION,
@@ -301,6 +301,6 @@ def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:
 
 def _table(rows: Sequence[LiveRow]) -> pa.Table:
     try:
-        return parquet.table(schema.columns(rows, LiveRow), arrow_schema(live.live_columns()))
+        return parquet.table(schema.columns(rows, LiveRow), arrow_schema(in_struct(LiveRow)))
     except ValueError as error:
         raise UserError(f"tasks {rows[0].clean_id} to {rows[-1].clean_id}: {error}") from None

@@ -16,7 +16,7 @@ from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
 from ..perturb import REGISTRY, Context, NotApplicable
-from ..plan import donor_pools
+from ..perturb.registry import donor_pools
 from .trace import gold
 
 TAKES_GOLD = "takes_gold_call"

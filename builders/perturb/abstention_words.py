@@ -5,17 +5,15 @@ import re
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
 from .abstention_recorded import Missing, apply_edits, recorded, registry_hash
 from .base import Case, Context, NotApplicable, lost_values, register
-from .query import SAMPLES, gold_texts, kept_values, query_span, query_text
+from .query import gold_texts, kept_values, query_span, query_text
 
 
-@remembered(SAMPLES)
 def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     """The messages without one required value, in open words, and their diff.
 
@@ -142,7 +140,6 @@ class MissingValue(NoCall):
         return msgspec.structs.replace(row, messages=messages, changes=(*asked, no_answer(clean)))
 
 
-@remembered(SAMPLES)
 def asking(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     """The question of the sample in place of its conversation, and the diff. Raises NotApplicable."""
     question = recorded().questions.get(registry_hash(sample.clean_id, (t.name for t in sample.tools)))

@@ -76,7 +76,7 @@ class SameName(Registry):
 
         Raises NotApplicable where there is no gold description to copy, no donor, or no difference from gold.
         """
-        pool = context.donors(sample.source)
+        pool = context.donors.get(sample.source, ())
         gold = golds(sample)
         new = [self._distractor(one, sample, pool, rng) for one in gold]
         tools = insert(sample.tools, new, rng)

@@ -15,13 +15,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Change, Message, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .context_text import Exchange, own_exchanges
-from .query import SAMPLES, gold_texts, query_text
+from .query import gold_texts, query_text
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -149,7 +148,6 @@ def _of_samples(samples: Iterable[Sample]) -> Iterator[tuple[Exchange, tuple[Too
             yield Exchange(text, SETTLED[number % len(SETTLED)]), tools
 
 
-@remembered(SAMPLES)
 def values(sample: Sample) -> tuple[str, ...]:
     """What must not stand before the request, in lower case: golden values and accepted tools' names."""
     names = (call.name for answer in sample.golden_answers for call in answer)

@@ -5,7 +5,6 @@ import re
 import msgspec
 
 from robustbench_tc import plain
-from robustbench_tc.memo import remembered
 from robustbench_tc.plain import Span
 from robustbench_tc.schema import Change, Message, Sample
 
@@ -16,11 +15,6 @@ _CALLED_NAME = re.compile(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")')
 _EXECUTED = re.compile(r"<(?:tool_call|obs)>")
 
 
-SAMPLES = 10_000
-"""Of how many samples it is remembered what every type asks of them again."""
-
-
-@remembered(SAMPLES)
 def query_span(sample: Sample) -> Span:
     """The passage that observation types rewrite: the last substantive user turn (`plain.substantive_turn`).
 
@@ -32,7 +26,6 @@ def query_span(sample: Sample) -> Span:
     return span
 
 
-@remembered(SAMPLES)
 def wish_span(sample: Sample) -> Span:
     """The passage that gains a wish for the scored call: the last user turn, with no executed call after it.
 
@@ -73,7 +66,6 @@ def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
     return replace_span(sample, span, text + joint + sentence)
 
 
-@remembered(SAMPLES)
 def gold_texts(sample: Sample) -> tuple[str, ...]:
     """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""
     return plain.gold_texts(sample.golden_answers)
@@ -84,7 +76,6 @@ def kept_values(sample: Sample, text: str) -> tuple[str, ...]:
     return tuple(value for value in gold_texts(sample) if value in text)
 
 
-@remembered(SAMPLES)
 def called_in_history(sample: Sample) -> frozenset[str]:
     """Names of the tools that earlier turns of a transcript already call."""
     return frozenset(

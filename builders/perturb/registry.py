@@ -5,18 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from robustbench_tc import sources
-from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, Json, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
 from .base import NotApplicable
-from .query import SAMPLES
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 """The schema of a distractor whose type says that it has none."""
 
 
-@remembered(SAMPLES)
 def gold_tools(sample: Sample) -> Mapping[str, int]:
     """Index in the registry of each distinct tool that the first answer calls, in calling order.
 
@@ -66,7 +63,6 @@ def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
     return any(declared >= shortest(call) and required <= call.parameters.keys() for call in calls)
 
 
-@remembered(SAMPLES)
 def shortest(call: Call) -> frozenset[str]:
     """Names of the parameters that a golden call gives in its shortest form."""
     return frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values))
@@ -87,7 +83,6 @@ class Gold(NamedTuple):
     """The tools of its registry that may lend it wrong parameters."""
 
 
-@remembered(SAMPLES)
 def golds(sample: Sample) -> tuple[Gold, ...]:
     """The sample's gold tools in calling order. Raises NotApplicable as `gold_tools`."""
     found = []
@@ -136,6 +131,16 @@ def donor(
         accepting = any(map(lends, (*registry, *pool)))
         raise NotApplicable("every_donor_accepts_gold_call" if accepting else "no_donor_tool")
     return rng.choice(far)
+
+
+def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
+    """The distinct tools of each source's samples, in order of first appearance."""
+    pools: dict[str, dict[str, Tool]] = {}
+    for sample in samples:
+        pool = pools.setdefault(sample.source, {})
+        for tool in sample.tools:
+            pool.setdefault(dumps(tool), tool)
+    return {source: list(pool.values()) for source, pool in pools.items()}
 
 
 def calls_of(sample: Sample, name: str) -> tuple[Call, ...]:

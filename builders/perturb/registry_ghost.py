@@ -6,12 +6,11 @@ so its name looks as if it belonged to the registry.
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.memo import remembered
-from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, judged, left, no_answer, opened, removed
@@ -41,18 +40,13 @@ WISHES = (
 """Sentences that ask for the ghost, for the request's own purpose."""
 
 
-@remembered(8)
-def siblings(lent: tuple[Sample, ...]) -> Mapping[str, tuple[Tool, ...]]:
-    """The recorded siblings of each sample's gold tool, by clean id."""
-    return {sample.clean_id: sample.tools for sample in lent}
-
-
 def ghosts(sample: Sample, context: Context) -> list[str]:
     """Names of recorded siblings of the gold tool that neither the registry nor the messages have."""
     said = "\n".join(message.content for message in sample.messages)
     return [
         tool.name
-        for tool in siblings(context.loan("siblings")).get(sample.clean_id, ())
+        for lent in context.lent("siblings", sample.clean_id)
+        for tool in lent.tools
         if tool.name not in said and not any(near_duplicates(tool, one) for one in sample.tools)
     ]
 

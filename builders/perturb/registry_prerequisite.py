@@ -6,12 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .query import SAMPLES
 
 _EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)
 _USER = re.compile(r"<user>(.*?)</user>", re.DOTALL)
@@ -30,7 +28,6 @@ class Executed(NamedTuple):
     result: str
 
 
-@remembered(SAMPLES)
 def executed(sample: Sample) -> tuple[Executed, ...]:
     """The single calls that a transcript shows together with their results, in order."""
     found = []

@@ -9,12 +9,10 @@ the golden answers follow.
 
 import random
 import re
-from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
@@ -22,15 +20,6 @@ from .base import Case, Context, NotApplicable, Perturbation, register
 
 _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
-
-
-@remembered(16)
-def versions(lent: tuple[Sample, ...]) -> Mapping[str, tuple[Sample, ...]]:
-    """The noisy versions by clean id, in the file's order."""
-    found: dict[str, tuple[Sample, ...]] = {}
-    for sample in lent:
-        found[sample.clean_id] = (*found.get(sample.clean_id, ()), sample)
-    return found
 
 
 class Noisy(Perturbation):
@@ -54,7 +43,7 @@ class Noisy(Perturbation):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """One of the sample's noisy versions that differ from it, drawn with the seed."""
-        known = versions(context.loan(self.borrows[0])).get(sample.clean_id, ())
+        known = context.lent(self.borrows[0], sample.clean_id)
         if not known:
             raise NotApplicable("no_noisy_record" if sample.source == "rotbench" else "not_of_rotbench")
         fitting = [noisy for noisy in known if noisy.tools != sample.tools]

@@ -14,12 +14,11 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
-from .query import SAMPLES, gold_texts, kept_values, query_span, query_text, replace_span
+from .query import gold_texts, kept_values, query_span, query_text, replace_span
 
 _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 """A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
@@ -66,7 +65,6 @@ def _is_within_a_word(text: str, start: int, end: int) -> bool:
     return any(one.isalnum() or one == "_" for one in beside)
 
 
-@remembered(SAMPLES)
 def _words(sample: Sample) -> tuple[Word, ...]:
     """The words of the request that may be mistyped, in order."""
     text = query_text(sample)

@@ -102,7 +102,9 @@ def tasks_in(data: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRo
             raise unknown("category", category, CATEGORIES)
     for name in _names(categories):
         must_be_pinned(data, f"{FOLDER}/{name}", data / name)
-    functions = {name: _functions(data, name) for name in DOCS}
+    functions = {
+        name: tuple(_tool(one) for _, one in json_lines(data, _doc(name), Function)) for name in DOCS
+    }
     return tuple(row for category in categories for row in _rows(data, category, functions))
 
 
@@ -144,10 +146,6 @@ def _answers(file: str) -> str:
 
 def _doc(name: str) -> str:
     return f"multi_turn_func_doc/{DOCS[name]}.json"
-
-
-def _functions(data: Path, name: str) -> tuple[LiveTool, ...]:
-    return tuple(_tool(function) for _, function in json_lines(data, _doc(name), Function))
 
 
 def _tool(function: Function) -> LiveTool:

@@ -60,7 +60,8 @@ def export(rows: Sequence[Sample]) -> Exported:
             left_out[row.clean_id] = reason
             continue
         ids[case["id"]] = row.clean_id
-        lines.append(f"- {_yaml(case)}\n")
+        as_yaml = _WRITTEN_OUT.sub(lambda found: f"\\u{ord(found[0]):04x}", dumps(case))  # JSON is YAML
+        lines.append(f"- {as_yaml}\n")
     listed = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         for tool in (rows[0].tools if rows else ())
@@ -85,14 +86,6 @@ def _tool(call: Call, row: Sample) -> Tool:
     return next(tool for tool in row.tools if tool.name == call.name)
 
 
-def _lacking(call: Call, row: Sample) -> list[str]:
-    return [name for name in _tool(call, row).required if name not in call.parameters]
-
-
-def _undeclared(call: Call, row: Sample) -> bool:
-    return not call.parameters.keys() <= _tool(call, row).properties.keys()
-
-
 def _case(row: Sample) -> tuple[dict[str, Json], str | None]:
     """The case, and why no cases file may hold it."""
     scorer = sources.get(row.source).scorer
@@ -104,7 +97,7 @@ def _case(row: Sample) -> tuple[dict[str, Json], str | None]:
     if scorer == "apibank" and any(len(golden) > 1 for golden in row.golden_answers):
         case["ordered"] = True
     calls = [call for golden in row.golden_answers for call in _named(golden, row)]
-    if scorer in SURPLUS or any(_undeclared(call, row) for call in calls):
+    if scorer in SURPLUS or any(call.parameters.keys() - _tool(call, row).properties for call in calls):
         case["extra"] = "allow"
     return case, next(
         (found for answer in answers if (found := _refused(answer, row, "extra" in case))), None
@@ -127,11 +120,6 @@ def _id(clean_id: str) -> str:
         return clean_id
     plain = re.sub(r"[^\w.\-]", "-", clean_id)
     return f"{plain[:51]}-{sha256(clean_id.encode()).hexdigest()[:12]}"
-
-
-def _yaml(value: Json) -> str:
-    """JSON, which is YAML, on one line."""
-    return _WRITTEN_OUT.sub(lambda found: f"\\u{ord(found[0]):04x}", dumps(value))
 
 
 # --- golden answers -----------------------------------------------------------------------------------
@@ -160,7 +148,7 @@ def _answer(golden: GoldenAnswer, row: Sample, scorer: str) -> Json:
         if scorer == "tooleyes":
             arguments = dict.fromkeys(call.parameters, FREE)
         if scorer in SURPLUS:
-            arguments |= dict.fromkeys(_lacking(call, row), FREE)
+            arguments |= dict.fromkeys((name for name in tool.required if name not in call.parameters), FREE)
         calls.append({"call": call.name, "arguments": arguments})
     return calls or "no_call"
 

@@ -180,7 +180,7 @@ class GoldRemoved(NoCall):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row) + self._check_words(clean, row) + _check_judged(clean)
+        wrong = self.beyond(clean, row) + self._check_words(clean, row) + check_judged(clean)
         return wrong + (
             [] if row.tools == left(clean) else ["the registry is not the clean one without gold"]
         )
@@ -191,7 +191,8 @@ class GoldRemoved(NoCall):
         return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
 
 
-def _check_judged(clean: Sample) -> list[str]:
+def check_judged(clean: Sample) -> list[str]:
+    """Why no row is due, where none is."""
     try:
         judged(clean)
     except NotApplicable as skip:
@@ -248,7 +249,7 @@ class NearMiss(NoCall):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row) + self._check_words(clean, row) + _check_judged(clean)
+        wrong = self.beyond(clean, row) + self._check_words(clean, row) + check_judged(clean)
         if wrong:
             return wrong
         extra = list(row.tools)

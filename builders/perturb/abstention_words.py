@@ -63,11 +63,8 @@ def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
 def is_required(sample: Sample, parameter: str) -> bool:
     """Whether every golden call that takes the parameter is of a tool that requires it, and one does."""
     calls = [c for answer in sample.golden_answers for c in answer if parameter in c.parameters]
-    return bool(calls) and all(_requires(sample, call, parameter) for call in calls)
-
-
-def _requires(sample: Sample, call: Call, parameter: str) -> bool:
-    return any(tool.name == call.name and parameter in tool.required for tool in sample.tools)
+    requiring = {tool.name for tool in sample.tools if parameter in tool.required}
+    return bool(calls) and all(call.name in requiring for call in calls)
 
 
 def values_of(sample: Sample, parameter: str) -> tuple[str, ...]:

@@ -122,8 +122,9 @@ class Preference(Perturbation):
         Draws, in this order, per gold tool its value and the factor, per other accepted tool a factor, the
         preference's sentence, the order of the registry.
         """
-        gold, others, names = _named(sample)
-        taken, tools = set(names), list(sample.tools)
+        gold = gold_tools(sample)
+        others = accepted_names(sample) - gold.keys()
+        taken, tools = {tool.name for tool in sample.tools}, list(sample.tools)
         renamed: dict[str, str] = {}
         worst = 0
         changes: list[Change] = []
@@ -320,12 +321,6 @@ def _is_annotated(before: str, after: str) -> bool:
 
 def accepted_names(sample: Sample) -> frozenset[str]:
     return frozenset(call.name for answer in sample.golden_answers for call in answer)
-
-
-def _named(sample: Sample) -> tuple[Mapping[str, int], frozenset[str], frozenset[str]]:
-    """The sample's gold tools, the names of the others that are accepted, and all names of its registry."""
-    gold = gold_tools(sample)
-    return gold, accepted_names(sample) - gold.keys(), frozenset(tool.name for tool in sample.tools)
 
 
 def reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:

@@ -187,6 +187,11 @@ def surplus(clean: Sequence[Tool], row: Sequence[Tool]) -> list[Tool] | None:
     return None if rest else extra
 
 
+def as_pointer(name: str) -> str:
+    """A name as a part of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, str, str]]:
     """Every described parameter of a schema, nested ones too: (JSON pointer, name, description)."""
     if not isinstance(schema, dict):
@@ -194,7 +199,7 @@ def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, st
     properties = schema.get("properties")
     if isinstance(properties, dict):
         for name, inner in properties.items():
-            where = f"{path}/properties/{name.replace('~', '~0').replace('/', '~1')}"
+            where = f"{path}/properties/{as_pointer(name)}"
             if isinstance(inner, dict):
                 text = inner.get("description")
                 if isinstance(text, str) and text.strip():

@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, judged, left, no_answer, opened, removed
+from .abstention import NOTHING, check_judged, judged, left, no_answer, opened, removed
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import wish_span, wished
 from .style import near_duplicates
@@ -311,11 +311,8 @@ class GhostAlone(Asked):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
         wrong = super().check(clean, row)
-        try:
-            judged(clean)
-        except NotApplicable as skip:
-            wrong.append(f"no row is due: {skip.reason}")
-            return wrong
+        if not_due := check_judged(clean):
+            return wrong + not_due
         if row.tools != left(clean):
             wrong.append("the registry is not the clean one without the accepted tools")
         if row.golden_answers != NOTHING or row.gold_tool_index is not None:

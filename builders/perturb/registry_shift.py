@@ -19,7 +19,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, S
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .registry import calls_of, gold_tools, shortest
+from .registry import as_pointer, calls_of, gold_tools, shortest
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -195,10 +195,6 @@ def _with(tool: Tool, name: str, schema: dict[str, Json]) -> Tool:
     return Tool(tool.name, tool.description, {**tool.parameters, "properties": properties})
 
 
-def _pointer(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 @register
 class TypeShift(Perturbation):
     """TypeShift: the schema asks for a text where the value is a number, a list, or a yes or no."""
@@ -254,7 +250,7 @@ class TypeShift(Perturbation):
 
     def _row(self, sample: Sample, chosen: Shift) -> Sample:
         old = sample.tools[chosen.tool]
-        path = f"/tools/{chosen.tool}/parameters/properties/{_pointer(chosen.name)}"
+        path = f"/tools/{chosen.tool}/parameters/properties/{as_pointer(chosen.name)}"
         changes = [Change(path, old.properties[chosen.name], chosen.schema)]
         if chosen.golden != sample.golden_answers:
             both = (sample.golden_answers, chosen.golden)
